@@ -1,0 +1,65 @@
+# `make help` lists what can be made. PYTHON, VENV and TORCH may be set: `make install PYTHON=python3.12`.
+PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3))
+VENV ?= .venv
+# Installed where the environment has no torch yet.
+TORCH ?= torch==2.13.0
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# Small batches and few epochs, for the small data that ships.
+DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 16}
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format bench fixtures clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED)  ## make a virtual environment with everything in it
+
+$(INSTALLED): setup.cfg pyproject.toml allennlp.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "elmo_tasks needs Python 3.11 or later, but '$(PYTHON)' is not: say make PYTHON=python3.12, for example"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' \
+	  || $(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --no-deps -r allennlp.txt
+	$(BIN)/python -m pip install --quiet --editable '.[allennlp,dev]'
+	@touch $@
+
+demo: install  ## train NER without and with ELMo on the data that ships, predict, and show the scores
+	@echo "== NER without ELMo: training_configs/ner.jsonnet"
+	@$(BIN)/allennlp train training_configs/ner.jsonnet -s demo/ner --force -o '$(DEMO_RUN)'
+	@echo "== NER with ELMo: training_configs/ner_elmo.jsonnet"
+	@$(BIN)/allennlp train training_configs/ner_elmo.jsonnet -s demo/ner_elmo --force -o '$(DEMO_RUN)'
+	@echo "== Predictions of the model with ELMo for fixtures/ner/test.txt: demo/predictions.jsonl"
+	@$(BIN)/allennlp predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 \
+	  --output-file demo/predictions.jsonl --silent
+	@echo "== Scores"
+	@$(BIN)/allennlp elmo-compare demo/ner demo/ner_elmo
+
+demo: export ALLENNLP_LOG_LEVEL ?= WARNING
+
+test: install  ## run all tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+check: install  ## formatter, linter and type checker
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy elmo_tasks
+
+format: install  ## put the code into the formatter's form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install  ## speed of the biLM against AllenNLP's
+	$(BIN)/python benchmarks/bilm.py
+
+fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
+	$(BIN)/python fixtures/make_ner.py
+	$(BIN)/python fixtures/make_tiny_bilm.py
+	$(if $(GLOVE),$(BIN)/python fixtures/make_glove.py $(GLOVE))
+
+clean:  ## remove what was made, the virtual environment too
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
