@@ -1,0 +1,118 @@
+"""
+Words as character ids, in the scheme that every public ELMo was trained with (section 3.1 of the paper and bilm-tf).
+
+A word is its UTF-8 bytes between a begin and an end marker, padded to 50 ids. Ids start at 1: 1 to 256 are the bytes
+0 to 255, 257 to 261 the markers below, and 0 is left for positions where there is no word at all.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+__all__ = [
+    "BEGIN_OF_SENTENCE",
+    "END_OF_SENTENCE",
+    "MAX_CHARACTERS_PER_TOKEN",
+    "N_CHARACTER_IDS",
+    "sentence_boundary_ids",
+    "sentences_to_character_ids",
+    "word_to_character_ids",
+]
+
+MAX_CHARACTERS_PER_TOKEN = 50
+"""Ids of one word, with its two markers and the padding."""
+
+N_CHARACTER_IDS = 262
+"""How many different ids there are, 0 (no word) among them."""
+
+BEGIN_OF_SENTENCE = "<S>"
+END_OF_SENTENCE = "</S>"
+
+_BEGIN_OF_SENTENCE_ID = 257
+_END_OF_SENTENCE_ID = 258
+_BEGIN_OF_WORD_ID = 259
+_END_OF_WORD_ID = 260
+_PADDING_ID = 261
+
+
+def _row(characters: Sequence[int]) -> np.ndarray:
+    # Shape: (MAX_CHARACTERS_PER_TOKEN,)
+    row = np.full(MAX_CHARACTERS_PER_TOKEN, _PADDING_ID, dtype=np.int64)
+    row[0] = _BEGIN_OF_WORD_ID
+    row[1 : len(characters) + 1] = characters
+    row[len(characters) + 1] = _END_OF_WORD_ID
+    # Callers share one array a word through the cache: nobody may write to it.
+    row.setflags(write=False)
+    return row
+
+
+_BOUNDARY_ROWS = {
+    BEGIN_OF_SENTENCE: _row([_BEGIN_OF_SENTENCE_ID]),
+    END_OF_SENTENCE: _row([_END_OF_SENTENCE_ID]),
+}
+
+
+@lru_cache(maxsize=100_000)
+def word_to_character_ids(word: str) -> np.ndarray:
+    """
+    The character ids of a word. Text is Zipfian, so a word's ids are computed once and kept for the 100,000 words used
+    last (about 50 MB).
+
+    # Parameters
+
+    word : `str`
+        Any string. What is longer than 48 bytes of UTF-8 is cut there, in the middle of a character if need be; code
+        points that UTF-8 cannot hold (lone surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
+
+    # Returns
+
+    `np.ndarray`
+        Shape `(50,)`, int64, read-only.
+    """
+    boundary = _BOUNDARY_ROWS.get(word)
+    if boundary is not None:
+        return boundary
+    utf8 = word.encode("utf-8", "ignore")[: MAX_CHARACTERS_PER_TOKEN - 2]
+    return _row([byte + 1 for byte in utf8])
+
+
+def sentence_boundary_ids() -> tuple[torch.Tensor, torch.Tensor]:
+    """The ids of the begin and of the end of a sentence, each of shape `(50,)`."""
+    begin, end = (torch.tensor(_BOUNDARY_ROWS[word]) for word in (BEGIN_OF_SENTENCE, END_OF_SENTENCE))
+    return begin, end
+
+
+def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tensor:
+    """
+    A batch of character ids, right-padded with zeros.
+
+    # Parameters
+
+    sentences : `Sequence[Sequence[str]]`
+        Lists of words, without boundary words. A sentence may be empty.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(batch_size, timesteps, 50)`, int64, on the CPU; `timesteps` is the length of the longest sentence.
+
+    # Raises
+
+    `ValueError`
+        If a sentence is a string: it would be taken apart into letters.
+    """
+    for index, sentence in enumerate(sentences):
+        if isinstance(sentence, str):
+            raise ValueError(
+                f"a sentence must be a list of words, but sentence {index} is the string {sentence[:60]!r}: "
+                "split it into words first"
+            )
+    timesteps = max(map(len, sentences), default=0)
+    # Shape: (batch_size, timesteps, 50)
+    batch = np.zeros((len(sentences), timesteps, MAX_CHARACTERS_PER_TOKEN), dtype=np.int64)
+    for row, sentence in zip(batch, sentences, strict=True):
+        if sentence:
+            row[: len(sentence)] = [word_to_character_ids(word) for word in sentence]
+    return torch.from_numpy(batch)

@@ -1,0 +1,217 @@
+"""The shape of a biLM, as `options.json` of the public format says it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from os import PathLike
+from typing import Any
+
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
+
+__all__ = ["BilmOptions"]
+
+_ACTIVATIONS = ("relu", "tanh")
+# bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files of
+# both kinds are about, and mean the same model.
+_N_CHARACTERS = (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BilmOptions:
+    """
+    What must be known of a biLM before its weights can be read (section 3.4 of the paper; bilm-tf's `options.json`).
+    The defaults are the paper's model.
+
+    # Parameters
+
+    cell_dim : `int`, optional (default = `4096`)
+        Units of the memory cell of each LSTM.
+    projection_dim : `int`, optional (default = `512`)
+        Units of the input and of the output of each LSTM. A word vector has twice as many: both directions.
+    n_layers : `int`, optional (default = `2`)
+        LSTMs on top of each other, in each direction.
+    cell_clip, projection_clip : `float`, optional (default = `3.0`)
+        The memory cell and the projected output are kept between plus and minus this. `None`: no clipping.
+    residual : `bool`, optional (default = `True`)
+        Whether the input of each layer but the first is added to its output.
+    character_dim : `int`, optional (default = `16`)
+        Units of a character's embedding.
+    filters : `Tuple[Tuple[int, int], ...]`, optional
+        Width in characters and number of the convolution's filters.
+    n_highway : `int`, optional (default = `2`)
+        Highway layers between the filters and the projection.
+    activation : `str`, optional (default = `"relu"`)
+        Of the convolution: `relu` or `tanh`.
+
+    # Raises
+
+    `ValueError`
+        If a value is out of its range; the message names it as `options.json` does.
+    """
+
+    cell_dim: int = 4096
+    projection_dim: int = 512
+    n_layers: int = 2
+    cell_clip: float | None = 3.0
+    projection_clip: float | None = 3.0
+    residual: bool = True
+    character_dim: int = 16
+    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    n_highway: int = 2
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        for key, value in (
+            ("lstm.dim", self.cell_dim),
+            ("lstm.projection_dim", self.projection_dim),
+            ("lstm.n_layers", self.n_layers),
+            ("char_cnn.embedding.dim", self.character_dim),
+        ):
+            if not _is_count(value) or value < 1:
+                raise ValueError(f"{key} must be a whole number of at least 1, but is {value!r}")
+        if not _is_count(self.n_highway) or self.n_highway < 0:
+            raise ValueError(f"char_cnn.n_highway must be a whole number of at least 0, but is {self.n_highway!r}")
+        for key, clip in (("lstm.cell_clip", self.cell_clip), ("lstm.proj_clip", self.projection_clip)):
+            if clip is not None and (isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip < inf):
+                raise ValueError(f"{key} must be a positive number, or null for no clipping, but is {clip!r}")
+        if self.activation not in _ACTIVATIONS:
+            raise ValueError(f"char_cnn.activation must be one of {_ACTIVATIONS}, but is {self.activation!r}")
+        if not isinstance(self.residual, bool):
+            raise ValueError(f"lstm.use_skip_connections must be true or false, but is {self.residual!r}")
+        # A frozen dataclass: JSON's lists become what can be compared and hashed.
+        object.__setattr__(self, "filters", _filters(self.filters))
+
+    @property
+    def n_filters(self) -> int:
+        """All filters of the character CNN together: the width of the highway layers."""
+        return sum(number for _, number in self.filters)
+
+    @property
+    def output_dim(self) -> int:
+        """Units of a word vector: forward and backward beside each other."""
+        return 2 * self.projection_dim
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any], source: str = "options") -> "BilmOptions":
+        """
+        Reads the content of an `options.json`. Keys that only matter to bilm-tf's training (`dropout`, `n_epochs`, ...)
+        are passed over.
+
+        # Parameters
+
+        options : `Mapping[str, Any]`
+            The parsed file.
+        source : `str`, optional (default = `"options"`)
+            Where it comes from, for messages.
+
+        # Raises
+
+        `ValueError`
+            If a key is missing or a value cannot be; the message names `source`, the key and the value.
+        """
+        try:
+            if not isinstance(options, Mapping):
+                raise ValueError(f"the options must be an object with 'lstm' and 'char_cnn', but are {options!r:.80}")
+            _check_public_scheme(options)
+            return cls(
+                cell_dim=_get(options, "lstm", "dim"),
+                projection_dim=_get(options, "lstm", "projection_dim"),
+                n_layers=_get(options, "lstm", "n_layers"),
+                cell_clip=_get(options, "lstm", "cell_clip"),
+                projection_clip=_get(options, "lstm", "proj_clip"),
+                residual=_get(options, "lstm", "use_skip_connections"),
+                character_dim=_get(options, "char_cnn", "embedding", "dim"),
+                filters=_get(options, "char_cnn", "filters"),
+                n_highway=_get(options, "char_cnn", "n_highway"),
+                activation=_get(options, "char_cnn", "activation"),
+            )
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from None
+
+    @classmethod
+    def from_file(cls, options_file: str | PathLike[str]) -> "BilmOptions":
+        """
+        Reads an `options.json`.
+
+        # Raises
+
+        `ValueError`
+            If the file is not JSON or not the options of a biLM; `OSError` if it cannot be opened.
+        """
+        with open(options_file, encoding="utf-8") as file:
+            try:
+                options = json.load(file)
+            except ValueError as error:
+                raise ValueError(f"{options_file}: an options file must be JSON, but {error}") from None
+        return cls.from_dict(options, source=str(options_file))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of an `options.json` that bilm-tf and AllenNLP read too."""
+        return {
+            "lstm": {
+                "use_skip_connections": self.residual,
+                "projection_dim": self.projection_dim,
+                "cell_clip": self.cell_clip,
+                "proj_clip": self.projection_clip,
+                "dim": self.cell_dim,
+                "n_layers": self.n_layers,
+            },
+            "char_cnn": {
+                "activation": self.activation,
+                "filters": [list(pair) for pair in self.filters],
+                "n_highway": self.n_highway,
+                "embedding": {"dim": self.character_dim},
+                "n_characters": N_CHARACTER_IDS,
+                "max_characters_per_token": MAX_CHARACTERS_PER_TOKEN,
+            },
+        }
+
+    def save(self, options_file: str | PathLike[str]) -> None:
+        """Writes an `options.json`."""
+        with open(options_file, "w", encoding="utf-8") as file:
+            json.dump(self.to_dict(), file, indent=2)
+            file.write("\n")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _get(options: Mapping[str, Any], *path: str) -> Any:
+    value: Any = options
+    for depth, key in enumerate(path):
+        if not isinstance(value, Mapping) or key not in value:
+            raise ValueError(
+                f"the options of a biLM must have the key '{'.'.join(path[: depth + 1])}', which is missing"
+            )
+        value = value[key]
+    return value
+
+
+def _filters(value: Any) -> tuple[tuple[int, int], ...]:
+    pairs = tuple(tuple(pair) if isinstance(pair, list | tuple) else () for pair in value) if _is_list(value) else ()
+    if not pairs or not all(
+        len(pair) == 2 and all(map(_is_count, pair)) and 1 <= pair[0] <= MAX_CHARACTERS_PER_TOKEN and pair[1] >= 1
+        for pair in pairs
+    ):
+        raise ValueError(
+            "char_cnn.filters must be pairs of a width (1 to 50) and a number of filters (at least 1), "
+            f"but is {value!r}"
+        )
+    return pairs
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _check_public_scheme(options: Mapping[str, Any]) -> None:
+    n_characters = _get(options, "char_cnn", "n_characters")
+    if n_characters not in _N_CHARACTERS:
+        raise ValueError(
+            f"char_cnn.n_characters must be 261 or 262 (the bytes and six markers), but is {n_characters!r}"
+        )
+    width = _get(options, "char_cnn", "max_characters_per_token")
+    if width != MAX_CHARACTERS_PER_TOKEN:
+        raise ValueError(f"char_cnn.max_characters_per_token must be {MAX_CHARACTERS_PER_TOKEN}, but is {width!r}")

@@ -1,0 +1,198 @@
+"""
+The weights of a biLM in the public format: one table of names, read and written by the same rows.
+
+The format is bilm-tf's HDF5 dump. Each row of the table says where a parameter lies in the file and how its layout
+there differs from ours; nothing else in the project knows the names of the file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+import h5py
+import numpy as np
+import torch
+
+from elmo_tasks.bilm.characters import N_CHARACTER_IDS
+from elmo_tasks.bilm.options import BilmOptions
+
+__all__ = ["WeightName", "read_weights", "weight_names", "write_weights"]
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an array of the file becomes a parameter (`read`) and the other way round (`write`)."""
+
+    read: Change
+    write: Change
+
+
+SAME = Layout(read=lambda array: array, write=lambda array: array)
+# (inputs, outputs) there, (outputs, inputs) in torch.nn.Linear
+TRANSPOSED = Layout(read=np.transpose, write=np.transpose)
+# (1, width, character_dim, n_filters) there, (n_filters, character_dim, width) in torch.nn.Conv1d
+CONVOLUTION = Layout(
+    read=lambda array: array[0].transpose(2, 1, 0), write=lambda array: array.transpose(2, 1, 0)[np.newaxis]
+)
+# The file does not have the row of the id 0 (no word), which is zero. Some have a row too many at the end: bilm-tf
+# trained with 262 characters, of which 261 occur.
+CHARACTERS = Layout(
+    read=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
+    write=lambda array: array[1:],
+)
+
+
+@dataclass(frozen=True)
+class WeightName:
+    """
+    A row of the table.
+
+    # Parameters
+
+    key : `str`
+        The dataset's path in the HDF5 file.
+    shape : `Tuple[int, ...]`
+        Its shape there.
+    parameter : `str`
+        The parameter's name in `Bilm.state_dict()`.
+    layout : `Layout`, optional (default = the same on both sides)
+    """
+
+    key: str
+    shape: tuple[int, ...]
+    parameter: str
+    layout: Layout = SAME
+
+
+def weight_names(options: BilmOptions) -> Iterator[WeightName]:
+    """The table for a biLM with these options: one row for each parameter."""
+    encoder = "character_encoder"
+    n_filters, dim, cell = options.n_filters, options.projection_dim, options.cell_dim
+    yield WeightName(
+        "char_embed", (N_CHARACTER_IDS - 1, options.character_dim), f"{encoder}.embedding.weight", CHARACTERS
+    )
+    for i, (width, number) in enumerate(options.filters):
+        shape = (1, width, options.character_dim, number)
+        yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
+        yield WeightName(f"CNN/b_cnn_{i}", (number,), f"{encoder}.convolutions.{i}.bias")
+    for i in range(options.n_highway):
+        for gate in ("transform", "carry"):
+            group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
+            yield WeightName(f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED)
+            yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
+    yield WeightName("CNN_proj/W_proj", (n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED)
+    yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias")
+    for number, direction in enumerate(("forward", "backward")):
+        for i in range(options.n_layers):
+            group, ours = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell", f"{direction}_layers.{i}"
+            yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell), f"{ours}.kernel")
+            yield WeightName(f"{group}/B", (4 * cell,), f"{ours}.bias")
+            yield WeightName(f"{group}/W_P_0", (cell, dim), f"{ours}.projection")
+
+
+def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
+    """
+    Reads a weight file.
+
+    # Parameters
+
+    weight_file : `str`
+        A local HDF5 file in the public format: float16 or float32, compressed or not.
+    options : `BilmOptions`
+        The shape of the biLM that the file should hold.
+
+    # Returns
+
+    `Dict[str, torch.Tensor]`
+        The state for `Bilm.load_state_dict`, float32.
+
+    # Raises
+
+    `ValueError`
+        If the file is not HDF5 or broken, lacks a key, holds layers that the options do not have, or an array of
+        another shape, or values that are not finite. `OSError` if it cannot be opened at all.
+    """
+    with open(weight_file, "rb"):
+        pass  # A missing file is an OSError of its own, with the system's words; h5py's are opaque.
+    try:
+        with h5py.File(weight_file, "r") as file:
+            names = list(weight_names(options))
+            _check_keys(file, weight_file, names)
+            return {name.parameter: _read(file, weight_file, name) for name in names}
+    except (KeyError, OSError, RuntimeError) as error:  # All three are h5py's words for a damaged file.
+        raise ValueError(
+            f"{weight_file}: a weight file must be HDF5, but this one is of another kind or cut off ({error}): "
+            "download or write it again"
+        ) from None
+
+
+def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[WeightName]) -> None:
+    found: set[str] = set()
+    file.visititems(lambda key, node: found.add(key) if isinstance(node, h5py.Dataset) else None)
+    expected = {name.key for name in names}
+    if missing := sorted(expected - found):
+        raise ValueError(
+            f"{weight_file}: {len(missing)} of the {len(expected)} keys that the options ask for are missing, "
+            f"the first is '{missing[0]}': the options are another biLM's, or the file is incomplete"
+        )
+    # A softmax may lie beside the biLM; more layers of the biLM itself mean that the options are another's.
+    if surplus := sorted(key for key in found - expected if key.startswith(("CNN", "RNN_"))):
+        raise ValueError(
+            f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: check "
+            "lstm.n_layers, char_cnn.filters and char_cnn.n_highway"
+        )
+
+
+def _read(file: h5py.File, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:
+    dataset = file[name.key]
+    with_spare_row = name.layout is CHARACTERS and dataset.shape == (name.shape[0] + 1, *name.shape[1:])
+    if dataset.shape != name.shape and not with_spare_row:
+        raise ValueError(
+            f"{weight_file}: '{name.key}' must have the shape {name.shape} by the options, but has {dataset.shape}"
+        )
+    array = np.asarray(dataset[...], dtype=np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{weight_file}: '{name.key}' must hold finite numbers, but holds NaN or infinity")
+    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array)))
+
+
+def write_weights(
+    weight_file: str | PathLike[str],
+    state: Mapping[str, torch.Tensor],
+    options: BilmOptions,
+    *,
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """
+    Writes a weight file, gzip'd.
+
+    # Parameters
+
+    weight_file : `str`
+        The file to write; one that is there is replaced.
+    state : `Mapping[str, torch.Tensor]`
+        As `Bilm.state_dict()` gives it.
+    options : `BilmOptions`
+        The shape of the biLM.
+    dtype : `torch.dtype`, optional (default = `torch.float32`)
+        `torch.float32` or `torch.float16`.
+
+    # Raises
+
+    `ValueError`
+        If `dtype` is another, or a weight is not finite in it.
+    """
+    if dtype not in (torch.float32, torch.float16):
+        raise ValueError(f"dtype must be torch.float32 or torch.float16, but is {dtype}")
+    arrays = {}
+    for name in weight_names(options):
+        tensor = state[name.parameter].detach().cpu().to(dtype)
+        if not torch.isfinite(tensor).all():
+            raise ValueError(f"'{name.parameter}' must hold finite numbers to be written as {dtype}, but does not")
+        arrays[name.key] = name.layout.write(tensor.numpy())
+    with h5py.File(weight_file, "w") as file:
+        for key, array in arrays.items():
+            # With a checksum: h5py refuses what was damaged since.
+            file.create_dataset(key, data=array, compression="gzip", fletcher32=True)

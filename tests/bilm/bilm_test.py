@@ -1,0 +1,291 @@
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import pad
+
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from tests.bilm.conftest import (
+    SMALL,
+    allennlp_layers,
+    assert_layers_equal,
+    batches,
+    bilm_options,
+    random_bilm,
+    save,
+    words,
+)
+
+BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
+
+
+def assert_same(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> None:
+    assert len(ours) == len(theirs)
+    assert all(torch.equal(our, their) for our, their in zip(ours, theirs, strict=True))
+
+
+def furthest(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> float:
+    return max(float((our - their).abs().max()) for our, their in zip(ours, theirs, strict=True))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A stateful biLM and AllenNLP's, read from the same files."""
+    from allennlp.modules.elmo import _ElmoBiLm
+
+    files = save(random_bilm(seed=1), tmp_path_factory.mktemp("bilm"))
+    return Bilm.from_files(*files, stateful=True).requires_grad_(False), _ElmoBiLm(*files)
+
+
+class TestBilm:
+    @settings(deadline=None, max_examples=30)
+    @given(bilm_options(), batches(), st.integers(0, 3), st.integers(0, 1000))
+    def test_it_equals_allennlp(self, tmp_path_factory, options, sentences, n_padding, seed):
+        """Oracle: AllenNLP's `_ElmoBiLm` on the files that we write: all layers, any shape, batch and padding."""
+        from allennlp.modules.elmo import _ElmoBiLm
+
+        files = save(random_bilm(options, seed=seed, std=0.5), tmp_path_factory.mktemp("bilm"))
+        bilm = Bilm.from_files(*files)
+        character_ids = pad(sentences_to_character_ids(sentences), (0, 0, 0, n_padding))
+        ours = bilm(character_ids)
+        assert len(ours.layers) == bilm.num_layers == options.n_layers + 1
+        assert_layers_equal(ours.layers, allennlp_layers(_ElmoBiLm(*files), character_ids), 1e-5)
+        for layer in ours.layers:
+            assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
+
+    def test_the_original_outputs_come_out_to_six_digits(self, shared_data):
+        """Oracle: the top layer that the original TensorFlow code computed, batch after batch with its states."""
+        folder = shared_data / "reference" / "bilm_tf"
+        bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
+        texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
+        texts = [[s.split() if isinstance(s, str) else s for s in sentences] for sentences in texts]
+        files = [h5py.File(folder / f"lm_embeddings_{k}.hdf5") for k in range(3)]
+        for index in range(10):
+            with torch.no_grad():
+                top = bilm([sentences[index] for sentences in texts]).layers[-1].numpy()
+            for k, file in enumerate(files):
+                # Shape: (2, timesteps, 16)
+                halves = file[str(index)][...]
+                expected = np.concatenate(list(halves), -1)
+                assert expected.shape == (len(texts[k][index]), 32)
+                np.testing.assert_allclose(top[k, : len(expected)], expected, rtol=0, atol=1e-5)
+                assert not top[k, len(expected) :].any()
+
+    def test_the_lowest_layer_is_the_characters_twice(self, bilm):
+        """Oracle: the character encoder on the same ids."""
+        character_ids = sentences_to_character_ids([["The", "cat"]])
+        vectors = bilm.character_encoder(character_ids)
+        torch.testing.assert_close(bilm(character_ids).layers[0], torch.cat([vectors, vectors], -1))
+
+    def test_without_residual_connections_the_layers_lack_their_inputs(self, tmp_path):
+        """Oracle: with the same weights, the second layer with residual connections less the first."""
+        with_residual = random_bilm()
+        options_file, weight_file = save(with_residual, tmp_path)
+        options = json.loads(Path(options_file).read_text())
+        options["lstm"]["use_skip_connections"] = False
+        (tmp_path / "other.json").write_text(json.dumps(options))
+        without = Bilm.from_files(tmp_path / "other.json", weight_file)
+        ours, theirs = without(BATCH).layers, with_residual(BATCH).layers
+        torch.testing.assert_close(ours[:2], theirs[:2])
+        torch.testing.assert_close(ours[2], theirs[2] - theirs[1])
+
+
+class TestStatelessBilm:
+    @settings(deadline=None, max_examples=80)
+    @given(
+        sentence=st.lists(words(), max_size=6),
+        mates=batches(),
+        position=st.integers(0, 4),
+        n_padding=st.integers(0, 4),
+        before=batches(),
+    )
+    def test_a_sentence_has_its_vectors_in_any_batch(self, bilm, sentence, mates, position, n_padding, before):
+        """Oracle: the sentence alone in a batch; 1e-6, since a matrix product rounds by its size."""
+        alone = bilm([sentence])
+        bilm(before)
+        batch = [*mates[:position], sentence, *mates[position:]]
+        row = min(position, len(mates))
+        n_words = len(sentence)
+        together = bilm(pad(sentences_to_character_ids(batch), (0, 0, 0, n_padding)))
+        for layer, expected in zip(together.layers, alone.layers, strict=True):
+            torch.testing.assert_close(layer[row, :n_words], expected[0], rtol=0, atol=1e-6)
+            assert not layer[row, n_words:].any()
+        assert together.mask[row].tolist() == [i < n_words for i in range(together.mask.size(1))]
+        # The other way round: the context does matter, this is no comparison of constants.
+        if n_words > 1:
+            assert not torch.allclose(alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6)
+
+    def test_the_same_batch_gives_the_same_bits(self, bilm):
+        """Oracle: the batch itself, before."""
+        assert_same(bilm(BATCH).layers, bilm(BATCH).layers)
+
+    def test_words_and_their_ids_are_the_same_input(self, bilm):
+        """Oracle: the sentences as words."""
+        assert_same(bilm(sentences_to_character_ids(BATCH)).layers, bilm(BATCH).layers)
+
+    def test_the_ids_are_not_changed(self, bilm):
+        """Oracle: the ids before."""
+        character_ids = pad(sentences_to_character_ids(BATCH), (0, 0, 0, 2))
+        before = character_ids.clone()
+        bilm(character_ids)
+        assert torch.equal(character_ids, before)
+
+    def test_both_directions_read_the_boundaries(self, bilm):
+        """Oracle: forward, a word depends on those before it only; backward, on those after it only."""
+        short, right, left = (bilm([s]).layers for s in (["b"], ["b", "c"], ["a", "b"]))
+        dim = SMALL.projection_dim
+        for layer in (1, 2):
+            torch.testing.assert_close(short[layer][0, 0, :dim], right[layer][0, 0, :dim], rtol=0, atol=1e-6)
+            torch.testing.assert_close(short[layer][0, 0, dim:], left[layer][0, 1, dim:], rtol=0, atol=1e-6)
+            assert not torch.allclose(short[layer][0, 0, dim:], right[layer][0, 0, dim:], atol=1e-4)
+            assert not torch.allclose(short[layer][0, 0, :dim], left[layer][0, 1, :dim], atol=1e-4)
+
+
+class TestStatefulBilm:
+    @settings(deadline=None, max_examples=25)
+    @given(st.lists(batches(5), min_size=2, max_size=5))
+    def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
+        """Oracle: AllenNLP's `_ElmoBiLm` over the same batches, growing and shrinking, from its zero state."""
+        ours, theirs = both
+        ours.reset_states()
+        theirs._elmo_lstm.reset_states()
+        for sentences in sequence:
+            character_ids = sentences_to_character_ids(sentences)
+            assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
+
+    def test_it_equals_allennlp_where_rows_rest_and_return(self, both):
+        """Oracle: AllenNLP's `_ElmoBiLm`; rows 1 to 3 rest for two batches, one of them of empty sentences."""
+        ours, theirs = both
+        ours.reset_states()
+        theirs._elmo_lstm.reset_states()
+        for n_rows in (2, 4, 1, 1, 3, 4, 5):
+            character_ids = sentences_to_character_ids([BATCH[i % 4][:n_rows] for i in range(n_rows)])
+            assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
+            character_ids = torch.zeros(n_rows, 0, 50, dtype=torch.int64)
+            ours(character_ids), theirs(character_ids)
+
+    def test_it_remembers_until_it_is_reset(self):
+        """Oracle: the stateless biLM with the same weights."""
+        stateless, stateful = random_bilm(), random_bilm(stateful=True)
+        expected = stateless(BATCH).layers
+        assert_same(stateful(BATCH).layers, expected)
+        assert furthest(stateful(BATCH).layers, expected) > 1e-3
+        stateful.reset_states()
+        assert_same(stateful(BATCH).layers, expected)
+
+    def test_no_sentences_leave_no_trace(self):
+        """Oracle: the same batches without the empty one between them."""
+        one, other = random_bilm(stateful=True), random_bilm(stateful=True)
+        one(BATCH), other(BATCH)
+        one([])
+        assert_same(one(BATCH).layers, other(BATCH).layers)
+
+    def test_states_follow_the_biLM_to_another_dtype(self):
+        """Oracle: the stateful biLM that stays in float32."""
+        one, other = random_bilm(stateful=True), random_bilm(stateful=True)
+        one(BATCH), other(BATCH)
+        layers = one.double()(BATCH).layers
+        assert layers[2].dtype == torch.float64
+        torch.testing.assert_close([layer.float() for layer in layers], list(other(BATCH).layers))
+
+    def test_gradients_stop_at_the_batch_before(self):
+        """Oracle: torch, which refuses to go through the first batch's graph twice."""
+        bilm = random_bilm(stateful=True).requires_grad_()
+        for _ in range(2):
+            bilm(BATCH).layers[-1].sum().backward()
+
+    def test_states_are_no_weights(self):
+        """Oracle: the names of a biLM that has seen nothing."""
+        bilm = random_bilm(stateful=True)
+        names = set(bilm.state_dict())
+        bilm(BATCH)
+        assert set(bilm.state_dict()) == names
+
+
+class TestDegenerateInput:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @pytest.mark.parametrize(
+        ("inputs", "shape"),
+        [
+            ([], (0, 0)),
+            ([[], []], (2, 0)),
+            (torch.zeros(0, 5, 50, dtype=torch.int64), (0, 5)),
+            (torch.zeros(3, 0, 50, dtype=torch.int64), (3, 0)),
+            (torch.zeros(2, 4, 50, dtype=torch.int64), (2, 4)),
+        ],
+    )
+    def test_nothing_has_its_shape_and_dtype(self, inputs, shape, dtype):
+        """Oracle: the shapes, by hand."""
+        output = random_bilm().to(dtype)(inputs)
+        assert output.mask.shape == shape
+        assert output.mask.dtype == torch.bool
+        assert not output.mask.any()
+        assert len(output.layers) == 3
+        for layer in output.layers:
+            assert layer.shape == (*shape, 12)
+            assert layer.dtype == dtype
+            assert not layer.any()
+
+    def test_an_empty_sentence_among_others_is_zero_and_changes_nothing(self, bilm):
+        """Oracle: the batch without it."""
+        full, less = bilm([["a", "b"], [], ["c"]]), bilm([["a", "b"], ["c"]])
+        assert full.mask.tolist() == [[True, True], [False, False], [True, False]]
+        for layer, expected in zip(full.layers, less.layers, strict=True):
+            assert not layer[1].any()
+            torch.testing.assert_close(layer[[0, 2]], expected, rtol=0, atol=1e-6)
+
+    def test_a_word_of_10_000_characters_is_its_first_48_bytes(self, bilm):
+        """Oracle: the word cut by hand."""
+        assert_same(bilm([["a", "é" * 10_000]]).layers, bilm([["a", "é" * 24]]).layers)
+
+    def test_a_long_sentence_beside_short_ones(self, both):
+        """Oracle: AllenNLP's `_ElmoBiLm`."""
+        ours, theirs = both
+        ours.reset_states()
+        theirs._elmo_lstm.reset_states()
+        character_ids = sentences_to_character_ids([["a"], [f"word{i % 50}" for i in range(300)], [], ["b", "c"]])
+        assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
+
+    @pytest.mark.parametrize("shape", [(2, 3, 49), (2, 3, 51), (2, 50), (50,), (1, 2, 3, 50), (2, 0, 49)])
+    def test_ids_of_another_shape_are_refused(self, bilm, shape):
+        """Oracle: the message, which must hold the right shape and the wrong one."""
+        with pytest.raises(ValueError) as error:
+            bilm(torch.ones(shape, dtype=torch.int64))
+        assert "(batch_size, timesteps, 50)" in str(error.value)
+        assert str(shape) in str(error.value)
+
+    @pytest.mark.parametrize(("character", "dtype"), [(262, torch.int64), (-1, torch.int64), (5, torch.int32)])
+    def test_ids_outside_of_the_scheme_are_refused(self, bilm, character, dtype):
+        """Oracle: the message, which must hold the id that is none, or the type."""
+        character_ids = torch.full((1, 2, 50), character, dtype=dtype)
+        with pytest.raises(ValueError, match=str(character) if dtype == torch.int64 else "torch.int32"):
+            bilm(character_ids)
+
+    def test_words_after_padding_are_refused(self, bilm):
+        """Oracle: the message, which must say which sentence and where its words are."""
+        character_ids = sentences_to_character_ids([["a", "b", "c"]] * 3)
+        character_ids[1, 1] = 0
+        with pytest.raises(ValueError, match=r"sentence 1 has words at positions \[0, 2\]: pad on the right"):
+            bilm(character_ids)
+        character_ids[1, 1], character_ids[2, 0] = 1, 0
+        with pytest.raises(ValueError, match=r"sentence 2 has words at positions \[1, 2\]"):
+            bilm(character_ids)
+
+    def test_a_sentence_that_is_a_string_is_refused(self, bilm):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="sentence 1 is the string 'The cat'"):
+            bilm([["The", "cat"], "The cat"])
+
+    def test_float64_is_float32_with_more_digits(self):
+        """Oracle: the biLM in float32."""
+        bilm = random_bilm()
+        expected = bilm(BATCH).layers
+        layers = bilm.double()(BATCH).layers
+        assert all(layer.dtype == torch.float64 for layer in layers)
+        assert 0 < furthest(layers, expected) < 1e-5

@@ -1,0 +1,152 @@
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.bilm import BilmOptions
+from elmo_tasks.bilm.character_encoder import CharacterEncoder
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from tests.bilm.conftest import SMALL, bilm_options, random_bilm, words
+
+
+def random_encoder(options: BilmOptions, seed: int = 0) -> CharacterEncoder:
+    return random_bilm(options, seed=seed, std=0.5).character_encoder.double().requires_grad_()
+
+
+def by_the_formula(encoder: CharacterEncoder, options: BilmOptions, character_ids: torch.Tensor) -> torch.Tensor:
+    """Every word by itself, over all of its 50 columns, from the arrays alone."""
+    parameters = dict(encoder.named_parameters())
+    activation = {"relu": lambda x: x.clamp(min=0), "tanh": torch.tanh}[options.activation]
+    # Shape: (n_words, 50, character_dim)
+    characters = parameters["embedding.weight"][character_ids]
+    hidden = []
+    for i, (width, _) in enumerate(options.filters):
+        # Shape: (n_words, 50 - width + 1, character_dim, width)
+        windows = characters.unfold(1, width, 1)
+        convolved = torch.einsum("npcw,fcw->npf", windows, parameters[f"convolutions.{i}.weight"])
+        hidden.append(activation(convolved + parameters[f"convolutions.{i}.bias"]).max(1).values)
+    x = torch.cat(hidden, -1)
+    for i in range(options.n_highway):
+        transform, carry = (
+            x @ parameters[f"highways.{i}.{gate}.weight"].T + parameters[f"highways.{i}.{gate}.bias"]
+            for gate in ("transform", "carry")
+        )
+        g = 1 / (1 + torch.exp(-carry))
+        x = g * transform.clamp(min=0) + (1 - g) * x
+    return x @ parameters["projection.weight"].T + parameters["projection.bias"]
+
+
+class TestCharacterEncoder:
+    @settings(deadline=None, max_examples=60)
+    @given(bilm_options(), st.lists(words(), min_size=1, max_size=6), st.integers(0, 1000))
+    def test_it_equals_the_plain_computation(self, options, sentence, seed):
+        """Oracle: each word over all 50 columns (`by_the_formula`), values and gradients, in float64."""
+        encoder = random_encoder(options, seed)
+        character_ids = sentences_to_character_ids([sentence])[0]
+        ours, plain = encoder(character_ids), by_the_formula(encoder, options, character_ids)
+        torch.testing.assert_close(ours, plain, rtol=0, atol=1e-10)
+        parameters = list(encoder.parameters())
+        # Squares, so that equal words that were computed once still count as often as they occur.
+        gradients = (
+            torch.autograd.grad((vectors**2).sum(), parameters, allow_unused=True, materialize_grads=True)
+            for vectors in (ours, plain)
+        )
+        torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize("n_bytes", [0, 1, 2, 39, 40, 41, 42, 46, 47, 48, 49, 60])
+    @pytest.mark.parametrize("width", [1, 2, 7, 49, 50])
+    def test_a_filter_may_be_wider_than_the_word_and_the_word_longer_than_its_columns(self, n_bytes, width):
+        """Oracle: `by_the_formula`, around the lengths where padding ends and where a word is cut."""
+        options = dataclasses.replace(SMALL, filters=((width, 12),))
+        encoder = random_encoder(options, seed=n_bytes)
+        character_ids = sentences_to_character_ids([["x" * n_bytes]])[0]
+        torch.testing.assert_close(
+            encoder(character_ids), by_the_formula(encoder, options, character_ids), rtol=0, atol=1e-10
+        )
+
+    @settings(deadline=None, max_examples=30)
+    @given(st.lists(st.lists(st.sampled_from([1, 98, 259, 260, 261]), max_size=50), min_size=1, max_size=3))
+    def test_ids_need_not_be_those_of_a_word(self, rows):
+        """Oracle: `by_the_formula`; the padding id may stand anywhere, as with AllenNLP's `tokens_to_add`."""
+        encoder = random_encoder(SMALL)
+        character_ids = torch.tensor([row + [261] * (50 - len(row)) for row in rows])
+        torch.testing.assert_close(
+            encoder(character_ids), by_the_formula(encoder, SMALL, character_ids), rtol=0, atol=1e-10
+        )
+
+    def test_the_window_of_padding_alone_counts_in_the_maximum(self):
+        """Oracle: a filter that answers to padding only, by hand: its maximum is that of a window without a letter."""
+        options = dataclasses.replace(SMALL, character_dim=1, filters=((3, 1),), n_highway=0, projection_dim=1)
+        encoder = random_encoder(options)
+        with torch.no_grad():
+            encoder.embedding.weight.fill_(-1.0)
+            encoder.embedding.weight[261] = 1.0
+            for convolution in encoder.convolutions:
+                convolution.weight.fill_(1.0)
+                convolution.bias.zero_()
+            encoder.projection.weight.fill_(1.0)
+            encoder.projection.bias.zero_()
+        # 44 bytes and two markers leave four columns of padding, 46 leave two, 48 none.
+        sentence = ["a", "b" * 44, "c" * 45, "d" * 46, "e" * 47, "f" * 48]
+        for words_together in ([word] for word in sentence):
+            character_ids = sentences_to_character_ids([words_together])
+            n_padding = int((character_ids == 261).sum())
+            expected = max(0, 2 * min(n_padding, 3) - 3)
+            assert encoder(character_ids).item() == expected
+        together = encoder(sentences_to_character_ids([sentence])).flatten().tolist()
+        assert together == [3.0, 3.0, 3.0, 1.0, 0.0, 0.0]
+
+    def test_equal_words_are_computed_once(self):
+        """Oracle: the number of rows that reach the projection: distinct words, the row without a word among them."""
+        encoder = random_encoder(SMALL)
+        rows = []
+        encoder.projection.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
+        encoder(sentences_to_character_ids([["the", "cat", "the", "dog"], ["the", "cat"]]))
+        assert rows == [4]
+        encoder(sentences_to_character_ids([["the"] * 100] * 7))
+        assert rows == [4, 1]
+
+    def test_short_words_do_not_pay_for_50_columns(self):
+        """Oracle: the columns that reach the widest filter: three ids of the word and seven of padding."""
+        encoder = random_encoder(SMALL)
+        columns = []
+        encoder.convolutions[-1].register_forward_hook(
+            lambda module, inputs, output: columns.append(inputs[0].size(-1))
+        )
+        encoder(sentences_to_character_ids([["a", "b"], ["a"]]))
+        encoder(sentences_to_character_ids([["a", "b" * 48]]))
+        assert columns == [10, 50]
+
+    @pytest.mark.parametrize("shape", [(50,), (6, 50), (2, 3, 50), (3, 1, 2, 50)])
+    def test_words_may_lie_in_any_shape(self, shape):
+        """Oracle: the same words in a row."""
+        encoder = random_encoder(SMALL)
+        character_ids = sentences_to_character_ids([["a", "bc", "a", "", "é", "a" * 60]])[0]
+        character_ids = character_ids[: torch.Size(shape[:-1]).numel()]
+        vectors = encoder(character_ids.reshape(shape))
+        assert vectors.shape == (*shape[:-1], SMALL.projection_dim)
+        assert torch.equal(vectors.flatten(), encoder(character_ids).flatten())
+
+    @pytest.mark.parametrize("shape", [(0, 50), (2, 0, 50)])
+    def test_no_words_have_no_vectors(self, shape):
+        """Oracle: the shape."""
+        vectors = random_encoder(SMALL)(torch.zeros(shape, dtype=torch.int64))
+        assert vectors.shape == (*shape[:-1], SMALL.projection_dim)
+
+    @pytest.mark.parametrize("shape", [(2, 3, 49), (2, 3, 51), (5,)])
+    def test_another_number_of_columns_is_refused(self, shape):
+        """Oracle: the message, which must hold the shape."""
+        with pytest.raises(ValueError, match=rf"50 ids a word.*\({shape[0]}"):
+            random_encoder(SMALL)(torch.ones(shape, dtype=torch.int64))
+
+    def test_a_new_encoder_starts_as_bilm_tf_says(self):
+        """Oracle: bilm-tf's initialisers: no word is zero, carry biases are -2, all other biases 0."""
+        encoder = CharacterEncoder(SMALL)
+        assert not encoder.embedding.weight[0].any()
+        assert encoder.embedding.weight[1:].abs().max() <= 1.0
+        biases = {name: value for name, value in encoder.named_parameters() if name.endswith("bias")}
+        assert len(biases) == 3 + 2 * 2 + 1
+        for name, bias in biases.items():
+            assert torch.equal(bias, torch.full_like(bias, -2.0 if "carry" in name else 0.0)), name

@@ -1,0 +1,122 @@
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.bilm.characters import (
+    BEGIN_OF_SENTENCE,
+    END_OF_SENTENCE,
+    MAX_CHARACTERS_PER_TOKEN,
+    N_CHARACTER_IDS,
+    sentence_boundary_ids,
+    sentences_to_character_ids,
+    word_to_character_ids,
+)
+from tests.bilm.conftest import batches, words
+
+
+def row(*ids: int) -> list[int]:
+    return [*ids, *[261] * (50 - len(ids))]
+
+
+class TestWordToCharacterIds:
+    @pytest.mark.parametrize(
+        ("word", "expected"),
+        [
+            ("The", row(259, 85, 105, 102, 260)),
+            ("", row(259, 260)),
+            ("\x00\x7f", row(259, 1, 128, 260)),
+            ("é", row(259, 0xC3 + 1, 0xA9 + 1, 260)),
+            ("😀", row(259, 0xF0 + 1, 0x9F + 1, 0x98 + 1, 0x80 + 1, 260)),
+            ("<S>", row(259, 257, 260)),
+            ("</S>", row(259, 258, 260)),
+            ("<s>", row(259, 61, 116, 63, 260)),
+            ("a\ud83db", row(259, 98, 99, 260)),
+            ("a" * 47, row(259, *[98] * 47, 260)),
+            ("a" * 48, row(259, *[98] * 48, 260)),
+            ("a" * 49, row(259, *[98] * 48, 260)),
+            # 48 bytes end in the middle of the é.
+            ("a" * 47 + "é", row(259, *[98] * 47, 0xC3 + 1, 260)),
+        ],
+    )
+    def test_it_gives_rows_written_by_hand(self, word, expected):
+        """Oracle: the UTF-8 bytes of the word plus one, between the markers, written by hand."""
+        assert word_to_character_ids(word).tolist() == expected
+
+    @settings(deadline=None, max_examples=300)
+    @given(words() | st.text(st.characters(), max_size=80))
+    @example("\ud800")
+    @example("<S>\ud800")
+    @example("😀" * 13)
+    @example("a" * 10_000)
+    def test_it_equals_allennlp(self, word):
+        """Oracle: AllenNLP's `ELMoCharacterMapper`, on any string of code points."""
+        from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
+
+        ids = word_to_character_ids(word)
+        assert ids.tolist() == ELMoCharacterMapper().convert_word_to_char_ids(word)
+        assert ids.shape == (MAX_CHARACTERS_PER_TOKEN,)
+        assert ids.min() >= 1
+        assert ids.max() < N_CHARACTER_IDS
+
+    def test_what_a_caller_gets_cannot_be_changed_for_the_next(self):
+        """Oracle: NumPy's refusal to write, and the same ids after it."""
+        before = word_to_character_ids("word").tolist()
+        with pytest.raises(ValueError, match="read-only"):
+            word_to_character_ids("word")[1] = 7
+        assert word_to_character_ids("word").tolist() == before
+
+
+class TestSentenceBoundaryIds:
+    def test_they_are_the_ids_of_the_boundary_words(self):
+        """Oracle: AllenNLP's rows for `<S>` and `</S>`, and the ids of the words so written."""
+        from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
+
+        begin, end = sentence_boundary_ids()
+        assert (begin - 1).tolist() == ELMoCharacterMapper.beginning_of_sentence_characters
+        assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
+        assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()
+        assert end.tolist() == word_to_character_ids(END_OF_SENTENCE).tolist()
+
+
+class TestSentencesToCharacterIds:
+    @settings(deadline=None, max_examples=30)
+    @given(batches())
+    def test_it_equals_allennlp(self, sentences):
+        """Oracle: AllenNLP's `batch_to_ids`; it has no shape of its own where all sentences are empty."""
+        from allennlp.modules.elmo import batch_to_ids
+
+        ids = sentences_to_character_ids(sentences)
+        assert ids.shape == (len(sentences), max(map(len, sentences)), 50)
+        assert ids.dtype == torch.int64
+        if ids.numel():
+            assert torch.equal(ids, batch_to_ids(sentences))
+
+    def test_padding_is_zero_and_words_are_not(self):
+        """Oracle: the words' own ids, row by row."""
+        ids = sentences_to_character_ids([["a"], [], ["b", "c"]])
+        assert ids[0, 0].tolist() == word_to_character_ids("a").tolist()
+        assert ids[2, 1].tolist() == word_to_character_ids("c").tolist()
+        assert (ids > 0).any(-1).tolist() == [[True, False], [False, False], [True, True]]
+
+    @pytest.mark.parametrize(("sentences", "shape"), [([], (0, 0, 50)), ([[], []], (2, 0, 50)), ([()], (1, 0, 50))])
+    def test_nothing_has_a_shape_too(self, sentences, shape):
+        """Oracle: the shapes, by hand."""
+        assert sentences_to_character_ids(sentences).shape == shape
+
+    def test_sentences_may_be_tuples(self):
+        """Oracle: the same as lists."""
+        assert torch.equal(sentences_to_character_ids((("a", "b"),)), sentences_to_character_ids([["a", "b"]]))
+
+    def test_a_sentence_that_is_a_string_is_refused(self):
+        """Oracle: the message, which must say which sentence and show it."""
+        with pytest.raises(ValueError, match=r"sentence 1 is the string 'The cat'.*split it"):
+            sentences_to_character_ids([["The", "cat"], "The cat"])
+        with pytest.raises(ValueError, match="sentence 0 is the string 'T'"):
+            sentences_to_character_ids("The cat")
+
+    def test_the_batch_may_be_changed_without_harm_to_the_next(self):
+        """Oracle: the ids before the change."""
+        before = sentences_to_character_ids([["word"]])
+        sentences_to_character_ids([["word"]]).zero_()
+        assert torch.equal(sentences_to_character_ids([["word"]]), before)

@@ -1,0 +1,39 @@
+"""Fixtures for all tests."""
+
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder `shared` beside the checkout, with corpora and reference outputs; a test without it is skipped."""
+    folder = CHECKOUT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"needs the reference data beside the checkout, in {folder.name}/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fixtures_root() -> Path:
+    """The small data that ships."""
+    return CHECKOUT / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def training_configs() -> Path:
+    """The published configs."""
+    return CHECKOUT / "training_configs"
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.MonkeyPatch:
+    """AllenNLP with our plugin, and configs with the small data and the tiny biLM, whatever the shell has set."""
+    import elmo_tasks.plugin  # noqa: F401
+
+    for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
+    return monkeypatch
