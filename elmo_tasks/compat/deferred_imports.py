@@ -1,0 +1,113 @@
+"""
+Heavy modules that AllenNLP imports on every start for functions that most runs never call.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import temporary_modules
+
+__all__ = ["DEFERRED_IMPORTS", "defer"]
+
+_BERT = "transformers.models.bert.modeling_bert"
+
+# The module that asks -> what it gets later. What is taken from the right-hand side is only called, indexed, asked
+# for an attribute or used in an annotation by the module on the left.
+DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
+    # The model classes of transformers bring torch._dynamo and torch.distributed.tensor, and those sympy.
+    "allennlp.modules.transformer.activation_layer": (_BERT,),
+    "allennlp_models.generation.models.bart": ("transformers.models.bart.modeling_bart",),
+    "allennlp_models.lm.modules.language_model_heads.bert": (_BERT,),
+    "allennlp_models.lm.modules.language_model_heads.gpt2": ("transformers.models.gpt2.modeling_gpt2",),
+    "allennlp_models.structured_prediction.models.srl_bert": (_BERT,),
+    "transformers.model_debugging_utils": ("torch.distributed.tensor",),
+    "allennlp.common.cached_transformers": ("transformers",),
+    # scipy.stats and sklearn, for metrics.
+    "allennlp.fairness.bias_direction": ("sklearn",),
+    "allennlp.fairness.bias_mitigators": ("sklearn",),
+    "allennlp.fairness.fairness_metrics": ("scipy.stats",),
+    "allennlp.training.metrics.auc": ("sklearn",),
+    "allennlp.training.metrics.spearman_correlation": ("scipy.stats",),
+    "allennlp_models.coref.metrics.conll_coref_scores": ("scipy.optimize",),
+    "allennlp_models.rc.tools.drop": ("scipy.optimize",),
+    "transformers.data.metrics": ("scipy.stats", "sklearn.metrics"),
+    # nltk, for its class of trees.
+    "allennlp.training.metrics.evalb_bracketing_scorer": ("nltk",),
+    "allennlp_models.classification.dataset_readers.stanford_sentiment_tree_bank": ("nltk.tree",),
+    "allennlp_models.common.ontonotes": ("nltk",),
+    "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (
+        "nltk.corpus.reader.bracket_parse",
+        "nltk.tree",
+    ),
+    "allennlp_models.structured_prediction.models.constituency_parser": ("nltk",),
+    "allennlp_models.structured_prediction.predictors.constituency_parser": ("nltk",),
+}
+
+
+def defer(*names: str) -> Callable[[], AbstractContextManager[None]]:
+    """
+    Surroundings for the import of a module (see `around_import`) in which the modules `names` are not imported:
+    what is taken from them imports its module when it is first used.
+
+    Symptom: `allennlp --help` takes several seconds, a third of them for SciPy, scikit-learn, nltk and torch's
+    compiler.
+
+    Cause: AllenNLP imports all of itself on every start. Measured with AllenNLP 2.10.1, transformers 4.57 and
+    torch 2.13.
+    """
+    return partial(_deferred, names)
+
+
+@contextmanager
+def _deferred(names: tuple[str, ...]) -> Iterator[None]:
+    with temporary_modules({name: _DeferredModule(name) for name in names}):
+        yield
+
+
+class _DeferredModule(ModuleType):
+    """
+    Every attribute of a module that has not been imported.
+    """
+
+    def __getattr__(self, name: str) -> "_Deferred":
+        if name.startswith("__"):  # The import system asks for these, and means us.
+            raise AttributeError(name)
+        return _Deferred(self.__name__, name)
+
+
+class _Deferred:
+    """
+    One attribute of a module that has not been imported; the first use imports it.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._path = (module, name)
+
+    def _resolve(self) -> Any:
+        module, name = self._path
+        try:
+            return getattr(importlib.import_module(module), name)
+        except AttributeError:
+            return importlib.import_module(f"{module}.{name}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._resolve(), name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._resolve()(*args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._resolve()[key]
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self._resolve())
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        # A class derived from a deferred one needs it now.
+        return (self._resolve(),)

@@ -1,0 +1,102 @@
+"""
+What happens between `allennlp` and the first line of a command: plugins, and the time it takes to find them.
+"""
+
+import functools
+import gc
+import importlib
+import importlib.util
+import logging
+import os
+import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from elmo_tasks.compat.import_hooks import Module
+
+__all__ = ["add_our_plugin", "import_submodules_quickly", "pause_garbage_collection"]
+
+_OUR_PLUGIN = "elmo_tasks.plugin"
+
+# Scripts of allennlp_models that register nothing. They import all of nltk, SciPy and py-rouge.
+_SCRIPTS = frozenset(
+    {
+        "allennlp_models.rc.tools.narrativeqa",
+        "allennlp_models.rc.tools.orb",
+        "allennlp_models.rc.tools.orb_utils",
+    }
+)
+
+
+def add_our_plugin(plugins: Module) -> None:
+    """
+    Symptom: AllenNLP knows our names only in a folder with a file `.allennlp_plugins`; and a plugin that cannot be
+    imported is one line in the log, after which half of the names are missing. Every command, and `--help`, begins
+    with log lines about plugins.
+
+    Cause: `allennlp.common.plugins`, AllenNLP 2.10.1. `elmo_tasks.plugin` becomes a default plugin, and an error
+    while it or allennlp_models is imported is raised.
+    """
+    plugins.DEFAULT_PLUGINS = (*plugins.DEFAULT_PLUGINS, _OUR_PLUGIN)
+    if not {"ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL"} & os.environ.keys():
+        plugins.logger.setLevel(logging.WARNING)
+    original = plugins.import_plugins
+
+    @functools.wraps(original)
+    def import_plugins() -> None:
+        with pause_garbage_collection():
+            original()
+            # AllenNLP has logged what went wrong, if anything did. What is imported by now is not imported again.
+            if importlib.util.find_spec("allennlp_models") is not None:
+                plugins.import_module_and_submodules("allennlp_models")
+            importlib.import_module(_OUR_PLUGIN)
+
+    plugins.import_plugins = import_plugins
+
+
+def import_submodules_quickly(util: Module) -> None:
+    """
+    Symptom: half a second of every start goes into looking for plugins, and with a folder `data` or `models` in
+    the current directory that folder may be imported.
+
+    Cause: `allennlp.common.util.import_module_and_submodules` forgets all that Python knows about its path, and
+    looks for the package checklist, before each of 500 modules; and it walks through packages by their last name.
+    AllenNLP 2.10.1.
+    """
+
+    def import_module_and_submodules(package_name: str, exclude: set[str] | None = None) -> None:
+        excluded = _SCRIPTS | (exclude or set())
+        if importlib.util.find_spec("checklist") is None:
+            excluded |= {"allennlp.confidence_checks.task_checklists"}
+        importlib.invalidate_caches()
+        with util.push_python_path("."):
+            _import_module_and_submodules(package_name, excluded)
+
+    util.import_module_and_submodules = import_module_and_submodules
+
+
+def _import_module_and_submodules(name: str, excluded: frozenset[str]) -> None:
+    if name in excluded:
+        return
+    module = importlib.import_module(name)
+    for _, child, _ in pkgutil.iter_modules(list(getattr(module, "__path__", []))[:1]):
+        # AllenNLP's rule: private modules and tests are nobody's plugin.
+        if not child.startswith(("_", "test")):
+            _import_module_and_submodules(f"{name}.{child}", excluded)
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """
+    Symptom: about a tenth of the time of a start is the garbage collector.
+
+    Cause: importing makes some million objects, nearly all of which stay; the collector looks through all of them
+    again and again. Measured with Python 3.11.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,200 @@
+"""
+AllenNLP 2.10.1 was written for torch < 1.13: the places where a torch of today does something else.
+"""
+
+import io
+import logging
+from collections.abc import Iterable
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import Module
+
+__all__ = [
+    "accept_verbose_reduce_on_plateau",
+    "clip_norm_of_sparse_gradients",
+    "load_pickled_training_state",
+    "load_tensor_cache",
+    "name_cuda_devices",
+    "use_current_amp",
+]
+
+logger = logging.getLogger(__name__)
+
+
+def name_cuda_devices(util: Module) -> None:
+    """
+    Symptom: `cuda_device: 0` on a machine without a GPU raises `RuntimeError: Cannot access accelerator device` in
+    place of AllenNLP's `ConfigurationError` that says what to do.
+
+    Cause: `torch.device(0)` has come to mean "device 0 of the accelerator of this machine". Seen with torch 2.13.
+    """
+    import torch
+
+    def int_to_device(device: "int | torch.device") -> "torch.device":
+        if isinstance(device, torch.device):
+            return device
+        return torch.device("cpu") if device < 0 else torch.device("cuda", device)
+
+    util.int_to_device = int_to_device
+
+
+def load_pickled_training_state(checkpointer: Module) -> None:
+    """
+    Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
+
+    Cause: the state of the training holds NumPy numbers and whatever callbacks put there; `torch.load` loads
+    nothing but tensors by default since torch 2.6. The file is one that this user's own run has written, so it is
+    unpickled; the weights, which people exchange, are still loaded as tensors only.
+    """
+    import torch
+
+    def load_checkpoint(self: Any) -> Any:
+        latest = self.find_latest_checkpoint()
+        if latest is None:
+            return None
+        model_path, training_state_path = latest
+        # On the CPU: `load_state_dict` copies to the GPU, and two copies may not fit there.
+        return checkpointer.TrainerCheckpoint(
+            torch.load(model_path, map_location="cpu", weights_only=True),
+            torch.load(training_state_path, map_location="cpu", weights_only=False),
+        )
+
+    original = checkpointer.Checkpointer.load_checkpoint
+    checkpointer.Checkpointer.load_checkpoint = wraps(original)(load_checkpoint)
+
+
+def load_tensor_cache(file_utils: Module) -> None:
+    """
+    Symptom: reading from a `TensorCache` raises `UnpicklingError: Weights only load failed`, and writing to it
+    warns that `TypedStorage is deprecated`.
+
+    Cause: the tensors are written with pickle's highest protocol, which `torch.load` refuses unless it is told
+    that the file can be trusted (torch >= 2.6). Tensors are now written with torch's own protocol; caches from
+    before are read.
+    """
+    import torch
+
+    def __getitem__(self: Any, key: str) -> "torch.Tensor":
+        # The cache in memory holds weak references: the tensor has to be ours before we look again.
+        tensor = self.cache_cache.get(key)
+        if tensor is None:
+            with self.lmdb_env.begin(write=False) as transaction:
+                buffer = transaction.get(key.encode())
+            if buffer is None:
+                raise KeyError(key)
+            tensor = torch.load(io.BytesIO(buffer), map_location="cpu", weights_only=False)
+            self.cache_cache[key] = tensor
+        return tensor
+
+    def __setitem__(self: Any, key: str, tensor: "torch.Tensor") -> None:
+        if self.read_only:
+            raise ValueError("cannot write to a read-only cache")
+        tensor = tensor.cpu()
+        if tensor.untyped_storage().nbytes() != tensor.nbytes:
+            tensor = tensor.clone()  # `torch.save` writes the whole storage behind a slice.
+        buffer = io.BytesIO()
+        torch.save(tensor.detach(), buffer)
+        with self.lmdb_env.begin(write=True) as transaction:
+            transaction.put(key.encode(), buffer.getbuffer())
+        self.cache_cache[key] = tensor
+
+    file_utils.TensorCache.__getitem__ = __getitem__
+    file_utils.TensorCache.__setitem__ = __setitem__
+
+
+def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
+    """
+    Symptom: the scheduler `reduce_on_plateau` raises `__init__() got an unexpected keyword argument 'verbose'`.
+
+    Cause: torch has removed the argument (seen with torch 2.13). Configs may still give it; it then does nothing
+    but say so.
+    """
+    import torch
+
+    scheduler = pytorch_lr_schedulers.ReduceOnPlateauLearningRateScheduler
+    base = pytorch_lr_schedulers._PyTorchLearningRateSchedulerWithMetricsWrapper
+
+    # `FromParams` reads the names and types of the arguments from here, so they are AllenNLP's.
+    def __init__(
+        self: Any,
+        optimizer: pytorch_lr_schedulers.Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        threshold_mode: str = "rel",
+        threshold: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if verbose:
+            logger.warning(
+                "'verbose' of 'reduce_on_plateau' does nothing: torch %s has no such option.", torch.__version__
+            )
+        base.__init__(
+            self,
+            torch.optim.lr_scheduler.ReduceLROnPlateau(
+                optimizer=optimizer,
+                mode=mode,  # type: ignore[arg-type]
+                factor=factor,
+                patience=patience,
+                threshold_mode=threshold_mode,  # type: ignore[arg-type]
+                threshold=threshold,
+                cooldown=cooldown,
+                min_lr=min_lr,
+                eps=eps,
+            ),
+        )
+
+    scheduler.__init__ = __init__
+
+
+def clip_norm_of_sparse_gradients(module: Module) -> None:
+    """
+    Symptom: `grad_norm` together with an embedding with `sparse: true` raises `NotImplementedError: Could not run
+    'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend`.
+
+    Cause: `torch.nn.utils.clip_grad_norm_` computes its norms in a way that sparse tensors do not have. Seen with
+    torch 2.13. `module` is each module of AllenNLP that has imported the function by name.
+    """
+    import torch
+
+    def clip_grad_norm_(parameters: "Iterable[torch.nn.Parameter]", max_norm: float) -> "torch.Tensor":
+        values = []
+        for parameter in parameters:
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                # The same row may stand in a sparse gradient several times; the norm is that of the sum.
+                parameter.grad = parameter.grad.coalesce()
+                values.append(parameter.grad._values())
+            elif parameter.grad is not None:
+                values.append(parameter.grad)
+        norm = torch.nn.utils.get_total_norm(values)
+        # Shape: (). The constant is torch's.
+        factor = torch.clamp(float(max_norm) / (norm + 1e-6), max=1.0)
+        for value in values:
+            value.mul_(factor.to(value.device))
+        return norm
+
+    module.clip_grad_norm_ = clip_grad_norm_
+
+
+def use_current_amp(module: Module) -> None:
+    """
+    Symptom: `FutureWarning: torch.cuda.amp.autocast(args...) is deprecated` on every epoch, with or without
+    `use_amp`.
+
+    Cause: `torch.cuda.amp` has become `torch.amp`, which wants the type of the device. Seen with torch 2.13.
+    `module` is each module of AllenNLP that has imported `amp` by name.
+    """
+    import torch
+
+    def autocast(enabled: bool = True) -> "torch.amp.autocast":
+        return torch.amp.autocast("cuda", enabled=enabled)
+
+    def grad_scaler() -> "torch.amp.GradScaler":
+        return torch.amp.GradScaler("cuda")
+
+    module.amp = SimpleNamespace(autocast=autocast, GradScaler=grad_scaler)

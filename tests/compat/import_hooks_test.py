@@ -1,0 +1,89 @@
+"""Tests of elmo_tasks.compat.import_hooks."""
+
+import importlib
+import inspect
+import sys
+from contextlib import contextmanager
+from types import ModuleType
+
+import pytest
+
+from elmo_tasks.compat.import_hooks import after_import, around_import, temporary_modules
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch, request):
+    """The name of a module that nobody has imported; the module keeps what `sys.marks` held while it was executed."""
+    name = f"module_of_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text("import sys\nseen = list(sys.marks)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "marks", [], raising=False)
+    yield name
+    sys.modules.pop(name, None)
+
+
+@contextmanager
+def marked():
+    sys.marks.append("around")
+    try:
+        yield
+    finally:
+        sys.marks.remove("around")
+
+
+class TestAroundImport:
+    def test_the_module_is_executed_inside_the_surroundings(self, module):
+        """Oracle: a list that holds a mark only inside."""
+        around_import(module, marked)
+        assert importlib.import_module(module).seen == ["around"]
+        assert sys.marks == []
+
+    def test_the_module_does_not_notice(self, module):
+        """Oracle: `inspect`, which asks the loader for the source."""
+        around_import(module, marked)
+        imported = importlib.import_module(module)
+        assert "sys.marks" in inspect.getsource(imported)
+        assert imported.__loader__ is imported.__spec__.loader is not None
+
+    def test_an_error_comes_back_at_every_attempt(self, module):
+        """Oracle: an import that fails twice; a hook of wrapt is forgotten after the first failure."""
+
+        @contextmanager
+        def refuse():
+            yield
+            raise ImportError("refused")
+
+        around_import(module, refuse)
+        for _ in range(2):
+            with pytest.raises(ImportError, match="refused"):
+                importlib.import_module(module)
+
+    def test_it_works_together_with_a_hook_after_the_import(self, module):
+        """Oracle: the fix sees a module that was executed inside."""
+        fixed = []
+        after_import(module, lambda imported: fixed.append((imported.seen, list(sys.marks))))
+        around_import(module, marked)
+        importlib.import_module(module)
+        assert [seen for seen, _ in fixed] == [["around"]]
+
+    def test_a_module_has_one_surrounding_only(self, module):
+        """Oracle: the error; otherwise the second would silently replace the first."""
+        around_import(module, marked)
+        around_import(module, marked)
+        with pytest.raises(ValueError, match=module):
+            around_import(module, temporary_modules)
+
+
+class TestTemporaryModules:
+    def test_what_was_there_before_comes_back_and_what_came_meanwhile_stays(self, monkeypatch):
+        """Oracle: `sys.modules`."""
+        before, inside = ModuleType("a"), ModuleType("a")
+        monkeypatch.setitem(sys.modules, "a_module", before)
+        monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+        with temporary_modules({"a_module": inside, "another_module": inside}):
+            import colorsys  # noqa: F401
+
+            assert sys.modules["a_module"] is sys.modules["another_module"] is inside
+        assert sys.modules["a_module"] is before
+        assert "another_module" not in sys.modules
+        assert "colorsys" in sys.modules

@@ -1,0 +1,247 @@
+"""Tests of AllenNLP's commands: a small tagger, from the first start to a prediction."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from allennlp.commands import main
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.plugins import import_plugins
+
+from tests.integration import kill_callback
+
+pytestmark = pytest.mark.slow
+
+CONFIG = Path(__file__).parent / "tagger.jsonnet"
+ROOT = Path(__file__).resolve().parents[2]
+ALLENNLP = Path(sys.executable).parent / "allennlp"
+
+
+def conll_2003(people: list[str], places: list[str]) -> str:
+    """A sentence for each person and place, one token with four columns a line."""
+    lines = []
+    for person, place in zip(people, places, strict=True):
+        words = [(person, "NNP", "I-NP", "I-PER"), ("lives", "VBZ", "I-VP", "O"), ("in", "IN", "I-PP", "O")]
+        words += [(place, "NNP", "I-NP", "I-LOC"), (".", ".", "O", "O")]
+        lines += [" ".join(word) for word in words] + [""]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file of twelve sentences, where the config looks for it; and all names that the config uses."""
+    path = tmp_path_factory.mktemp("data") / "train.txt"
+    people = ["Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Klara", "Leo"]
+    places = ["Oslo", "Rome", "Paris", "Vienna", "Lima", "Quito", "Cairo", "Tokyo", "Delhi", "Seoul", "Lagos", "Accra"]
+    path.write_text(conll_2003(people, places))
+    import_plugins()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAGGER_DATA", str(path))
+        yield path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other are all that more of them would bring to a model of this size."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """AllenNLP's commands take over the log and the hook for exceptions."""
+    root = logging.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    yield
+    root.handlers[:], sys.excepthook = handlers, hook
+    root.setLevel(level)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs `allennlp` in this process."""
+
+    def run(*arguments: Any) -> None:
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main(prog="allennlp")
+
+    return run
+
+
+def run_process(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Runs `allennlp` as a user does, in an empty folder."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*map(str, arguments)], capture_output=True, text=True, cwd=folder, env=environment, timeout=300
+    )
+
+
+def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> None:
+    params = Params.from_file(str(CONFIG), json.dumps(overrides or {}))
+    train_model(params, str(serialization_dir), recover=recover, return_model=False)
+
+
+def within(section: str, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Overrides that leave the rest of a section as it is, as AllenNLP wants them written."""
+    return {f"{section}.{key}": value for key, value in overrides.items()}
+
+
+def weights(serialization_dir: Path) -> dict[str, torch.Tensor]:
+    return torch.load(serialization_dir / "best.th", weights_only=True)
+
+
+def metrics(serialization_dir: Path) -> dict[str, Any]:
+    return json.loads((serialization_dir / "metrics.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a training."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    train(folder)
+    return folder
+
+
+class TestHelp:
+    @pytest.mark.parametrize("start", [(ALLENNLP,), (sys.executable, "-m", "allennlp")], ids=["allennlp", "-m"])
+    def test_it_prints_help_and_nothing_else(self, start, tmp_path):
+        """Oracle: argparse's first and last words, and an empty stderr."""
+        process = run_process(tmp_path, *start, "--help")
+        assert process.returncode == 0, process.stderr
+        assert process.stdout.startswith("usage: allennlp")
+        assert "Train a model." in process.stdout
+        assert process.stderr == ""
+
+
+class TestTrain:
+    def test_it_leaves_an_archive(self, trained):
+        """Oracle: the files in it; three epochs of training."""
+        with tarfile.open(trained / "model.tar.gz") as archive:
+            assert {"config.json", "weights.th"} <= set(archive.getnames())
+        assert metrics(trained)["epoch"] == 2
+
+    def test_training_again_gives_the_same_weights(self, trained, tmp_path):
+        """Oracle: the first training; seeds are AllenNLP's own."""
+        train(tmp_path / "run")
+        torch.testing.assert_close(weights(tmp_path / "run"), weights(trained), rtol=0, atol=0)
+
+    def test_a_training_that_was_killed_is_recovered(self, tmp_path):
+        """Oracle: the weights of the same training without the kill."""
+        killed, whole = tmp_path / "killed", tmp_path / "whole"
+        (tmp_path / "present").touch()
+        callback = {"type": "kill_once", "epoch": 2, "marker": str(tmp_path / "marker")}
+        # Without shuffling: AllenNLP does not keep the state of the generator of random numbers.
+        overrides = {"trainer.callbacks": [callback], "trainer.num_epochs": 4, "data_loader.shuffle": False}
+        process = run_process(
+            *(tmp_path, ALLENNLP, "train", CONFIG, "-s", killed, "-o", json.dumps(overrides)),
+            *("--include-package", kill_callback.__name__),
+        )
+        assert process.returncode == -9, process.stderr
+        assert "Warning" not in process.stderr
+        assert not (killed / "model.tar.gz").exists()
+        train(killed, overrides, recover=True)
+        assert metrics(killed)["epoch"] == 3
+        callback["marker"] = str(tmp_path / "present")
+        train(whole, overrides)
+        torch.testing.assert_close(weights(killed), weights(whole), rtol=0, atol=0)
+
+    def test_sparse_gradients_are_clipped(self, trained, tmp_path):
+        """Oracle: the training with dense gradients of the embeddings; the norm is far above what is allowed."""
+        results = []
+        for sparse in (True, False):
+            folder = tmp_path / f"sparse={sparse}"
+            embedding = "model.text_field_embedder.token_embedders.tokens.sparse"
+            train(folder, {"trainer.num_epochs": 1, "trainer.grad_norm": 0.1, embedding: sparse})
+            results.append(weights(folder))
+        torch.testing.assert_close(*results)
+
+
+class TestWorkers:
+    # With max_instances_in_memory, workers make batches; without, they make instances.
+    @pytest.mark.parametrize("max_instances", [None, 4])
+    def test_forked_workers_read_what_the_process_itself_reads(self, max_instances, trained, tmp_path):
+        """Oracle: the training without workers, which sees as many tokens of every kind."""
+        loader = {"num_workers": 1, "start_method": "fork", "max_instances_in_memory": max_instances}
+        train(tmp_path / "run", {**within("data_loader", loader), "trainer.num_epochs": 1})
+        for file in ("tokens.txt", "labels.txt"):
+            vocabularies = [(folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)]
+            assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
+
+    def test_spawned_workers_read_too(self, tmp_path):
+        """Oracle: the exit status; an archive; no word about a lock or a missing class."""
+        overrides = within("data_loader", {"num_workers": 1, "start_method": "spawn"})
+        overrides |= {"trainer.num_epochs": 1, "validation_data_path": None, "trainer.learning_rate_scheduler": None}
+        process = run_process(tmp_path, ALLENNLP, "train", CONFIG, "-s", tmp_path / "run", "-o", json.dumps(overrides))
+        assert process.returncode == 0, process.stderr
+        assert "Traceback" not in process.stderr
+        assert (tmp_path / "run" / "model.tar.gz").exists()
+
+    def test_two_processes_train_together(self, tmp_path):
+        """Oracle: both logs; an archive; the exit status, which is that of the worst worker."""
+        # Without the score of spans, which AllenNLP does not add up over processes.
+        overrides = within("trainer", {"num_epochs": 2, "validation_metric": "+accuracy"})
+        overrides |= {"model.calculate_span_f1": False, "distributed": {"cuda_devices": [-1, -1]}}
+        process = run_process(
+            tmp_path,
+            sys.executable,
+            "-m",
+            "allennlp",
+            "train",
+            CONFIG,
+            "-s",
+            tmp_path / "run",
+            "-o",
+            json.dumps(overrides),
+        )
+        assert process.returncode == 0, process.stderr
+        assert "Traceback" not in process.stderr and "Warning" not in process.stderr
+        for worker in ("out_worker0.log", "out_worker1.log"):
+            assert (tmp_path / "run" / worker).stat().st_size > 0
+        assert (tmp_path / "run" / "model.tar.gz").exists()
+        assert metrics(tmp_path / "run")["epoch"] == 1
+
+
+class TestCommandsWithAnArchive:
+    def test_predict(self, trained, tmp_path, command):
+        """Oracle: the tokens by hand, and one tag of the vocabulary for each; no spaCy model is needed."""
+        (tmp_path / "input.jsonl").write_text('{"sentence": "Anna lives in Rome."}\n')
+        command(
+            *("predict", trained / "model.tar.gz", tmp_path / "input.jsonl", "--predictor", "sentence_tagger"),
+            *("--output-file", tmp_path / "output.jsonl", "--silent"),
+        )
+        prediction = json.loads((tmp_path / "output.jsonl").read_text())
+        assert prediction["words"] == ["Anna", "lives", "in", "Rome", "."]
+        labels = (trained / "vocabulary" / "labels.txt").read_text().split()
+        assert len(prediction["tags"]) == 5 and set(prediction["tags"]) <= set(labels)
+
+    def test_evaluate(self, trained, tmp_path, command, data):
+        """Oracle: the training's own score on the same file with the best weights."""
+        command("evaluate", trained / "model.tar.gz", data, "--output-file", tmp_path / "metrics.json")
+        evaluated = json.loads((tmp_path / "metrics.json").read_text())
+        for name in ("accuracy", "f1-measure-overall", "loss"):
+            assert evaluated[name] == pytest.approx(metrics(trained)[f"best_validation_{name}"], rel=1e-5)
+
+
+class TestCommandsWithAConfig:
+    def test_build_vocab(self, trained, tmp_path, command):
+        """Oracle: the vocabulary of the training."""
+        command("build-vocab", CONFIG, tmp_path / "vocabulary.tar.gz")
+        with tarfile.open(tmp_path / "vocabulary.tar.gz") as archive:
+            built = archive.extractfile("labels.txt").read().decode()
+        assert built == (trained / "vocabulary" / "labels.txt").read_text()
+
+    def test_find_lr(self, tmp_path, command):
+        """Oracle: the picture that it is for."""
+        command("find-lr", CONFIG, "-s", tmp_path / "run", "--num-batches", 20)
+        assert (tmp_path / "run" / "lr-losses.png").read_bytes().startswith(b"\x89PNG")
