@@ -37,3 +37,15 @@ def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
     return monkeypatch
+
+
+@pytest.fixture(scope="session")
+def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
+    """A root of data with the first sentences of each NER file and the same word vectors."""
+    root = tmp_path_factory.mktemp("data")
+    (root / "glove").symlink_to(fixtures_root / "glove")
+    (root / "ner").mkdir()
+    for file in (fixtures_root / "ner").iterdir():
+        sentences = file.read_text(encoding="utf-8").split("\n\n")
+        (root / "ner" / file.name).write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
+    return root

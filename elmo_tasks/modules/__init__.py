@@ -1,0 +1,7 @@
+"""What a model plugs in."""
+
+from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
+from elmo_tasks.modules.layer_mix import LayerMix
+from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
+
+__all__ = ["ElmoTokenEmbedder", "LayerMix", "PretrainedBilm"]

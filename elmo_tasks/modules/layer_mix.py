@@ -1,0 +1,120 @@
+"""Eq. (1) of the paper: one vector a word from all layers of the biLM."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import nn
+
+__all__ = ["LayerMix"]
+
+
+class LayerMix(nn.Module):
+    """
+    The scalar mix of the paper, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. At the start `w` is 0 and
+    `gamma` is 1: the plain average of the layers.
+
+    L2 on `w` (section 3.3 of the paper: `lambda * sum_j w_j^2`, which for a large `lambda` keeps the mix near the
+    average) is a regularizer of the model, with the expression `layer_weights$`.
+
+    # Parameters
+
+    n_layers : `int`
+        Layers that come in, the context-insensitive one among them.
+    layers : `Union[Literal["all", "top"], int]`, optional (default = `"all"`)
+        `"all"` mixes all layers; `"top"` takes the highest only, and a number that layer (0 is the context-insensitive
+        one). A single layer is still scaled by `gamma`.
+    layer_norm : `Literal["token", "batch"]`, optional (default = `None`)
+        How each layer is normalised before the mix (section 3.2 of the paper). `None`: not at all. `"token"`: each
+        word's vector has mean 0 and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as
+        bilm-tf and AllenNLP do; the vector of a word then depends on the sentences beside it.
+
+    # Raises
+
+    `ValueError`
+        If a value is not one of these, or the layer does not exist.
+    """
+
+    # Differs from the paper: its code (bilm-tf) normalises over the batch; ours over each word's vector by default.
+
+    def __init__(
+        self,
+        n_layers: int,
+        *,
+        layers: Literal["all", "top"] | int = "all",
+        layer_norm: Literal["token", "batch"] | None = None,
+    ) -> None:
+        super().__init__()
+        if layer_norm not in (None, "token", "batch"):
+            raise ValueError(f"layer_norm must be 'token', 'batch' or null, but is {layer_norm!r}")
+        self.n_layers = n_layers
+        self.layer_norm = layer_norm
+        self.indices = _indices(layers, n_layers)
+        self.gamma = nn.Parameter(torch.ones(()))
+        if len(self.indices) > 1:
+            self.layer_weights: nn.Parameter | None = nn.Parameter(torch.zeros(len(self.indices)))
+        else:
+            self.register_parameter("layer_weights", None)
+
+    def normalized_weights(self) -> torch.Tensor:
+        """The softmax of the weights: shape `(n_layers,)`, zero for the layers that are not mixed in."""
+        weights = torch.zeros(self.n_layers, device=self.gamma.device)
+        mixed = torch.ones(1) if self.layer_weights is None else self.layer_weights.detach().softmax(0)
+        weights[self.indices] = mixed.to(weights)
+        return weights
+
+    def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        layers : `Sequence[torch.Tensor]`
+            `n_layers` tensors of shape `(batch_size, timesteps, dim)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch_size, timesteps)`: where there is a word.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch_size, timesteps, dim)`, zero where there is no word.
+
+        # Raises
+
+        `ValueError`
+            If the number of layers is another.
+        """
+        if len(layers) != self.n_layers:
+            raise ValueError(f"the mix was made for {self.n_layers} layers, but got {len(layers)}")
+        chosen = [self._normalized(layers[index], mask) for index in self.indices]
+        if self.layer_weights is None:
+            return self.gamma * chosen[0]
+        # Shape: (n_layers,)
+        weights = self.gamma * self.layer_weights.softmax(0)
+        # Shape: (batch_size, timesteps, dim)
+        mixed = weights[0] * chosen[0]
+        for weight, layer in zip(weights[1:], chosen[1:], strict=True):
+            mixed = torch.addcmul(mixed, weight, layer)
+        return mixed
+
+    def _normalized(self, layer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.layer_norm is None:
+            return layer
+        if self.layer_norm == "token":
+            normalized = nn.functional.layer_norm(layer, layer.shape[-1:])
+        else:
+            # Shape: (n_words, dim)
+            variance, mean = torch.var_mean(layer[mask], correction=0)
+            normalized = (layer - mean) / torch.sqrt(variance + torch.finfo(layer.dtype).tiny)
+        # Not a product: in a batch without words the mean is NaN.
+        return normalized.masked_fill(~mask.unsqueeze(-1), 0.0)
+
+
+def _indices(layers: Literal["all", "top"] | int, n_layers: int) -> list[int]:
+    if layers == "all":
+        return list(range(n_layers))
+    if layers == "top":
+        return [n_layers - 1]
+    if isinstance(layers, int) and not isinstance(layers, bool) and 0 <= layers < n_layers:
+        return [layers]
+    raise ValueError(
+        f"layers must be 'all', 'top' or a number from 0 (context-insensitive) to {n_layers - 1}, but is {layers!r}"
+    )

@@ -1,0 +1,121 @@
+"""A biLM as a part of an AllenNLP model: from a config, frozen, one pass for all who ask."""
+
+from typing import Any, Optional
+
+import torch
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput
+
+__all__ = ["PretrainedBilm"]
+
+
+class PretrainedBilm(torch.nn.Module, FromParams):
+    """
+    The biLM that the embedders of a model share. A frozen one computes the layers of a batch once, however many
+    embedders ask for them, and without gradients.
+
+    The key `pretrained_file` is one that AllenNLP leaves out when it loads an archive: there the weights come from the
+    archive itself. The options are a part of the config for the same reason, so that an archive needs no other file; in
+    Jsonnet, `import 'options.json'` puts them there.
+
+    # Parameters
+
+    options : `Dict[str, Any]`
+        The content of the biLM's `options.json`.
+    pretrained_file : `str`, optional (default = `None`)
+        Path or URL of the weights, an HDF5 file in the public format. `None` only where the weights come from elsewhere
+        before the first batch (an archive, a checkpoint), or are to be trained from random ones.
+    requires_grad : `bool`, optional (default = `False`)
+        Whether the biLM is trained with the model. The paper freezes it (section 3.3).
+    stateful : `bool`, optional (default = `False`)
+        See `elmo_tasks.bilm.Bilm`: as in AllenNLP, a batch then starts where the one before ended. For comparison only.
+
+    # Raises
+
+    `ConfigurationError`
+        If options or weights are not those of a biLM, or do not fit each other.
+    """
+
+    def __init__(
+        self,
+        options: dict[str, Any],
+        pretrained_file: Optional[str] = None,
+        requires_grad: bool = False,
+        stateful: bool = False,
+    ) -> None:
+        super().__init__()
+        if isinstance(options, str):
+            raise ConfigurationError(
+                f"'options' must be the content of an options.json, not its path, but is {options!r}: in Jsonnet write "
+                f"`options: import '{options}'`, so that the archive of your model does not need the file"
+            )
+        try:
+            self.bilm = Bilm(BilmOptions.from_dict(options), stateful=stateful)
+            if pretrained_file is not None:
+                self.bilm.load_weights(cached_path(pretrained_file))
+        except (ValueError, OSError) as error:
+            raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
+        self.bilm.requires_grad_(requires_grad)
+        self._has_weights = pretrained_file is not None or requires_grad
+        self.register_load_state_dict_post_hook(_note_weights)
+        self._passes: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+    def get_output_dim(self) -> int:
+        """Units of each layer."""
+        return self.bilm.get_output_dim()
+
+    @property
+    def num_layers(self) -> int:
+        """Layers that come out, the context-insensitive one among them."""
+        return self.bilm.num_layers
+
+    def forward(self, character_ids: torch.Tensor) -> BilmOutput:
+        """
+        # Parameters
+
+        character_ids : `torch.Tensor`
+            Shape `(batch_size, timesteps, 50)`, as the token indexers `elmo` and `elmo_characters` give it.
+
+        # Returns
+
+        `BilmOutput`
+            All layers and the mask.
+
+        # Raises
+
+        `ConfigurationError`
+            If the weights are still the random ones of a new biLM that nobody trains.
+        """
+        if not self._has_weights:
+            raise ConfigurationError(
+                "this biLM is frozen and its weights were never loaded: set 'pretrained_file' to an HDF5 file in the "
+                "public ELMo format, or 'requires_grad' to true to train it from random weights"
+            )
+        if any(parameter.requires_grad for parameter in self.bilm.parameters()):
+            output: BilmOutput = self.bilm(character_ids)
+            return output
+        # The tensor of a batch is the key: when the batch goes, so do its layers.
+        fingerprint = self._fingerprint(character_ids)
+        known, output = self._passes.get(character_ids, (None, None))
+        if known != fingerprint:
+            with torch.no_grad():
+                output = self.bilm(character_ids)
+            self._passes[character_ids] = (fingerprint, output)
+        return output
+
+    def _fingerprint(self, character_ids: torch.Tensor) -> tuple[int, torch.dtype, torch.device]:
+        """Another one when a batch or the weights were changed in place, newly loaded for example, or moved."""
+        tensors = [*self.bilm.parameters(), character_ids]
+        # Tensors that are made in inference mode do not count their changes.
+        changes = sum(tensor._version for tensor in tensors if not tensor.is_inference())
+        return changes, tensors[0].dtype, tensors[0].device
+
+
+def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
+    assert isinstance(module, PretrainedBilm)
+    if not any(key.rpartition("bilm.")[1] for key in incompatible_keys.missing_keys):
+        module._has_weights = True

@@ -1,0 +1,83 @@
+"""Checkpoints that do not repeat what never changes."""
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from allennlp.training.checkpointer import Checkpointer
+from allennlp.training.trainer import Trainer, TrainerCheckpoint
+
+__all__ = ["FrozenOnceCheckpointer"]
+
+FROZEN_WEIGHTS = "frozen_weights.th"
+
+
+@Checkpointer.register("elmo_frozen_once")
+class FrozenOnceCheckpointer(Checkpointer):
+    """
+    Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once a run, to `frozen_weights.th`, and
+    leaves them out of the checkpoint of every epoch. `best.th` and the archive stay whole.
+
+    Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`.
+    """
+
+    # Names of the parameters in the file, with their version: one that was changed since stays in the checkpoint.
+    _stored: dict[str, int] | None = None
+
+    @property
+    def _frozen_path(self) -> str:
+        return os.path.join(self._serialization_dir, FROZEN_WEIGHTS)
+
+    def maybe_save_checkpoint(
+        self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
+    ) -> bool:
+        """
+        Saves a checkpoint if it is time to. Always returns `False`, by which the trainer knows that it must not take
+        the checkpoint for the whole model and copy it to `best.th`, but write that itself.
+        """
+        super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
+        return False
+
+    def save_checkpoint(self, trainer: Trainer) -> None:
+        checkpoint = trainer.get_checkpoint_state()
+        if checkpoint is not None and self._serialization_dir is not None:
+            frozen = {
+                name: parameter
+                for name, parameter in trainer.model.named_parameters(remove_duplicate=False)
+                if not parameter.requires_grad
+            }
+            if self._stored is None:
+                self._stored = self._store(frozen)
+            unchanged = {name for name, version in self._stored.items() if _has_version(frozen.get(name), version)}
+            changing = {name: value for name, value in checkpoint.model_state.items() if name not in unchanged}
+            checkpoint = TrainerCheckpoint(changing, checkpoint.trainer_state)
+        super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
+
+    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, int]:
+        """Writes the file, or finds out which parameters a file from before the run was broken off holds."""
+        if not frozen:
+            return {}
+        if os.path.exists(self._frozen_path):
+            on_disk = self._load_frozen()
+            same = [n for n, p in frozen.items() if n in on_disk and torch.equal(on_disk[n], p.detach().cpu())]
+        else:
+            # A run that is killed while it writes leaves no half file under the name.
+            torch.save({name: parameter.detach() for name, parameter in frozen.items()}, self._frozen_path + ".part")
+            os.replace(self._frozen_path + ".part", self._frozen_path)
+            same = list(frozen)
+        return {name: frozen[name]._version for name in same}
+
+    def load_checkpoint(self) -> TrainerCheckpoint | None:
+        checkpoint = super().load_checkpoint()
+        if checkpoint is None or not os.path.exists(self._frozen_path):
+            return checkpoint
+        return TrainerCheckpoint({**self._load_frozen(), **checkpoint.model_state}, checkpoint.trainer_state)
+
+    def _load_frozen(self) -> dict[str, Any]:
+        weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
+        return weights
+
+
+def _has_version(parameter: torch.nn.Parameter | None, version: int) -> bool:
+    return parameter is not None and parameter._version == version

@@ -1,0 +1,67 @@
+"""
+What CoNLL's `conlleval.pl` counts: its two functions `startOfChunk` and `endOfChunk`, and the loop over the lines that
+calls them, written down line by line. It knows the prefixes `B`, `I` and `O`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+STARTS = {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
+ENDS = {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}
+
+
+def start_of_chunk(previous: str, tag: str, previous_type: str, type_: str) -> bool:
+    return (previous, tag) in STARTS or (tag != "O" and previous_type != type_)
+
+
+def end_of_chunk(previous: str, tag: str, previous_type: str, type_: str) -> bool:
+    return (previous, tag) in ENDS or (previous != "O" and previous_type != type_)
+
+
+def split(tag: str) -> tuple[str, str]:
+    prefix, _, type_ = tag.partition("-")
+    return prefix, type_
+
+
+def chunks(tags: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    """Type, first and last word of each chunk, from where it starts to where it ends."""
+    previous, previous_type, start = "O", "", None
+    for index, (tag, type_) in enumerate([*map(split, tags), ("O", "")]):
+        if end_of_chunk(previous, tag, previous_type, type_):
+            assert start is not None
+            yield previous_type, start, index - 1
+            start = None
+        if start_of_chunk(previous, tag, previous_type, type_):
+            assert start is None
+            start = index
+        previous, previous_type = tag, type_
+
+
+def counts(sentences: Iterable[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """
+    Correct, found (predicted) and gold chunks of each type, in pairs of gold and predicted tags. A chunk is correct if
+    the two sides start together, have the same type all along, and end together.
+    """
+    correct, found, gold = Counter[str](), Counter[str](), Counter[str]()
+    in_correct = False
+    last_gold, last_guess = ("O", ""), ("O", "")
+    for gold_tags, guessed_tags in sentences:
+        # An empty line after each sentence counts as outside.
+        lines = zip([*map(split, gold_tags), ("O", "")], [*map(split, guessed_tags), ("O", "")], strict=True)
+        for (tag, type_), (guess, guessed_type) in lines:
+            gold_ends = end_of_chunk(last_gold[0], tag, last_gold[1], type_)
+            guess_ends = end_of_chunk(last_guess[0], guess, last_guess[1], guessed_type)
+            gold_starts = start_of_chunk(last_gold[0], tag, last_gold[1], type_)
+            guess_starts = start_of_chunk(last_guess[0], guess, last_guess[1], guessed_type)
+            if in_correct:
+                if gold_ends and guess_ends and last_gold[1] == last_guess[1]:
+                    in_correct = False
+                    correct[last_gold[1]] += 1
+                elif gold_ends != guess_ends or guessed_type != type_:
+                    in_correct = False
+            if gold_starts and guess_starts and guessed_type == type_:
+                in_correct = True
+            gold[type_] += gold_starts
+            found[guessed_type] += guess_starts
+            last_gold, last_guess = (tag, type_), (guess, guessed_type)
+    return correct, found, gold

@@ -1,0 +1,50 @@
+"""The tiny biLM that ships, and batches for it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.modules import PretrainedBilm
+
+
+@pytest.fixture(scope="session")
+def tiny_options(fixtures_root: Path) -> dict[str, Any]:
+    return json.loads((fixtures_root / "bilm_tiny" / "options.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def tiny_weights(fixtures_root: Path) -> str:
+    return str(fixtures_root / "bilm_tiny" / "weights.hdf5")
+
+
+@pytest.fixture
+def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[..., PretrainedBilm]:
+    """Makes the tiny biLM anew."""
+
+    def make(**kwargs: Any) -> PretrainedBilm:
+        return PretrainedBilm(**{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs})
+
+    return make
+
+
+@pytest.fixture
+def batch() -> torch.Tensor:
+    """Character ids of three sentences of different lengths."""
+    return sentences_to_character_ids([["The", "cat", "sat", "."], ["Hello"], ["Encyclopædia", "😀", "cat"]])
+
+
+@pytest.fixture
+def count_passes() -> Callable[[PretrainedBilm], list[torch.Tensor]]:
+    """A list into which a biLM puts what it is run on."""
+
+    def count(pretrained: PretrainedBilm) -> list[torch.Tensor]:
+        seen: list[torch.Tensor] = []
+        pretrained.bilm.register_forward_pre_hook(lambda module, args: seen.append(args[0].clone()))
+        return seen
+
+    return count

@@ -1,0 +1,249 @@
+import copy
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders import TokenEmbedder
+from allennlp.nn import RegularizerApplicator
+
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.modules import ElmoTokenEmbedder, LayerMix
+
+CONTEXT_INSENSITIVE = 0
+
+
+def parameters_with_gradient(module: torch.nn.Module) -> set[str]:
+    return {name for name, p in module.named_parameters() if p.grad is not None and bool(p.grad.abs().max() > 0)}
+
+
+class TestElmoTokenEmbedder:
+    @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]])
+    def test_it_equals_allennlp_on_a_first_batch(self, pretrained, batch, fixtures_root, weights):
+        """Oracle: AllenNLP's `Elmo` from the same files, with the same mix; later batches start from its state."""
+        from allennlp.modules.elmo import Elmo
+
+        folder = fixtures_root / "bilm_tiny"
+        theirs = Elmo(
+            str(folder / "options.json"),
+            str(folder / "weights.hdf5"),
+            num_output_representations=1,
+            dropout=0,
+            scalar_mix_parameters=weights,
+        )
+        ours = ElmoTokenEmbedder(pretrained())
+        ours.mix.layer_weights.data.copy_(torch.tensor(weights))
+        expected = theirs(batch)["elmo_representations"][0]
+        assert ours.get_output_dim() == expected.size(-1)
+        torch.testing.assert_close(ours(batch), expected, rtol=0, atol=1e-5)
+
+    @pytest.mark.parametrize(("layers", "number"), [("top", -1), (0, 0), (1, 1)])
+    def test_a_single_layer_can_be_chosen(self, pretrained, batch, layers, number):
+        """Oracle: the layer of the biLM."""
+        embedded = ElmoTokenEmbedder(pretrained(), layers=layers)(batch)
+        assert torch.equal(embedded, pretrained()(batch).layers[number])
+
+    def test_layer_norm_is_that_of_the_mix(self, pretrained, batch):
+        """Oracle: `LayerMix`, which has tests of its own, over the layers of the biLM."""
+        output = pretrained()(batch)
+        for layer_norm in ("token", "batch"):
+            embedded = ElmoTokenEmbedder(pretrained(), layer_norm=layer_norm)(batch)
+            mix = LayerMix(len(output.layers), layer_norm=layer_norm)
+            assert torch.equal(embedded, mix(output.layers, output.mask))
+
+    def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
+        """Oracle: the definition of dropout: a unit is 0 or 1 / (1 - p) times what it is without, with rate p."""
+        torch.manual_seed(0)
+        ids = sentences_to_character_ids([["word"] * 50])
+        embedder = ElmoTokenEmbedder(pretrained(), dropout=0.25)
+        plain = ElmoTokenEmbedder(pretrained())(ids)
+        assert torch.equal(embedder.eval()(ids), plain)
+        dropped = embedder.train()(ids)
+        kept = dropped != 0
+        torch.testing.assert_close(dropped[kept], plain[kept] / 0.75)
+        # 800 units: the rate has a standard deviation of 0.015.
+        assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
+
+    def test_two_places_that_share_a_bilm_drop_different_units(self, pretrained, batch):
+        """Oracle: by hand: the pass is shared, what comes after it is not."""
+        torch.manual_seed(0)
+        bilm = pretrained()
+        first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
+        assert not torch.equal(first != 0, second != 0)
+
+    def test_gradients_reach_the_mix_and_not_a_frozen_bilm(self, pretrained, batch):
+        """Oracle: the names of the parameters that train."""
+        embedder = ElmoTokenEmbedder(pretrained())
+        embedder(batch).square().sum().backward()
+        assert parameters_with_gradient(embedder) == {"mix.layer_weights", "mix.gamma"}
+
+    def test_gradients_reach_a_bilm_that_is_trained(self, pretrained, batch):
+        """Oracle: all names of parameters."""
+        embedder = ElmoTokenEmbedder(pretrained(requires_grad=True))
+        embedder(batch).square().sum().backward()
+        assert parameters_with_gradient(embedder) == {name for name, _ in embedder.named_parameters()}
+
+    def test_embedders_that_share_a_bilm_run_it_once_a_batch(self, pretrained, batch, count_passes):
+        """Oracle: the runs of the biLM; the vectors of embedders that have a biLM each."""
+        bilm = pretrained()
+        passes = count_passes(bilm)
+        first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm, layers="top")
+        for _ in range(2):
+            assert torch.equal(first(batch), ElmoTokenEmbedder(pretrained())(batch))
+            assert torch.equal(second(batch), ElmoTokenEmbedder(pretrained(), layers="top")(batch))
+        assert len(passes) == 1
+        # Another batch.
+        other = batch[1:]
+        first(other), second(other)
+        assert len(passes) == 2
+        # Other weights.
+        with torch.no_grad():
+            next(bilm.parameters()).mul_(2.0)
+        first(batch), second(batch)
+        assert len(passes) == 3
+
+    def test_embedders_that_share_a_bilm_have_mixes_of_their_own(self, pretrained, batch):
+        """Oracle: by hand: a change of one does not show in the other."""
+        bilm = pretrained()
+        first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)
+        before = second(batch)
+        first.mix.layer_weights.data[CONTEXT_INSENSITIVE] = 3.0
+        assert torch.equal(second(batch), before)
+        assert not torch.equal(first(batch), before)
+
+    def test_a_copy_of_two_places_still_shares_its_bilm(self, pretrained, batch, count_passes):
+        """Oracle: the runs of the biLM of the copy."""
+        bilm = pretrained()
+        places = torch.nn.ModuleList([ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)])
+        places[0](batch)
+        copied = copy.deepcopy(places)
+        assert copied[0].bilm is copied[1].bilm is not bilm
+        passes = count_passes(copied[0].bilm)
+        again = batch.clone()
+        assert torch.equal(copied[0](again), places[0](batch))
+        copied[1](again)
+        assert len(passes) == 1
+
+    def test_the_state_makes_an_equal_embedder(self, pretrained, batch):
+        """Oracle: the embedder whose state it is, loaded strictly into one without weights."""
+        embedder = ElmoTokenEmbedder(pretrained())
+        embedder.mix.layer_weights.data[1] = 2.0
+        loaded = ElmoTokenEmbedder(pretrained(pretrained_file=None))
+        with pytest.raises(ConfigurationError, match="never loaded"):
+            loaded(batch)
+        loaded.load_state_dict(embedder.state_dict())
+        assert torch.equal(loaded(batch), embedder(batch))
+
+    def test_padding_does_not_show(self, pretrained, batch):
+        """Oracle: each sentence alone."""
+        embedder = ElmoTokenEmbedder(pretrained())
+        together = embedder(batch)
+        for row, ids in zip(together, batch, strict=True):
+            n_words = int((ids > 0).any(-1).sum())
+            torch.testing.assert_close(row[:n_words], embedder(ids[None, :n_words])[0], rtol=0, atol=1e-6)
+            assert not row[n_words:].any()
+
+    @pytest.mark.parametrize("dropout", [-0.1, 1.0, 1.5])
+    def test_a_dropout_out_of_range_is_an_error(self, pretrained, dropout):
+        """Oracle: the message says range and value."""
+        with pytest.raises(ConfigurationError, match=f"at least 0 and below 1, but is {dropout}"):
+            ElmoTokenEmbedder(pretrained(), dropout=dropout)
+
+    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layer_norm": "words"}])
+    def test_what_the_mix_refuses_is_an_error_of_the_config(self, pretrained, arguments):
+        """Oracle: the type of the error, and the value in its message."""
+        with pytest.raises(ConfigurationError, match=f"ELMo: .*but is {next(iter(arguments.values()))!r}"):
+            ElmoTokenEmbedder(pretrained(), **arguments)
+
+
+class TestFromParams:
+    @pytest.fixture
+    def config(self, environment, tiny_options, tiny_weights):
+        return {"type": "elmo", "bilm": {"options": tiny_options, "pretrained_file": tiny_weights}}
+
+    @pytest.mark.parametrize("layers", ["all", "top", 1])
+    @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
+    def test_all_arguments_are_read(self, config, pretrained, batch, layers, layer_norm):
+        """Oracle: the embedder made in Python."""
+        values = {"layers": layers, "layer_norm": layer_norm, "dropout": 0.5}
+        embedder = TokenEmbedder.from_params(Params({**config, **values})).eval()
+        expected = ElmoTokenEmbedder(pretrained(), layers=layers, layer_norm=layer_norm).eval()
+        assert torch.equal(embedder(batch), expected(batch))
+        assert (embedder.train()(batch) == 0).sum() > (expected(batch) == 0).sum()
+
+    @pytest.mark.parametrize("indexer", ["elmo", "elmo_characters"])
+    def test_a_plain_crf_tagger_is_trained_with_it(self, config, fixtures_root, indexer):
+        """Oracle: AllenNLP's tagger and reader; a step changes the mix, lowers the loss, and leaves the biLM alone."""
+        import allennlp_models.tagging  # noqa: F401
+        from allennlp.data import Batch, DatasetReader, Vocabulary
+        from allennlp.models import Model
+
+        torch.manual_seed(0)
+        reader = DatasetReader.from_params(
+            Params(
+                {
+                    "type": "conll2003",
+                    "convert_to_coding_scheme": "BIOUL",
+                    "token_indexers": {"elmo": {"type": indexer}},
+                }
+            )
+        )
+        instances = list(reader.read(str(fixtures_root / "ner" / "dev.txt")))[:8]
+        model = Model.from_params(
+            vocab=Vocabulary.from_instances(instances),
+            params=Params(
+                {
+                    "type": "crf_tagger",
+                    "text_field_embedder": {"token_embedders": {"elmo": config}},
+                    "encoder": {"type": "lstm", "input_size": 16, "hidden_size": 8, "bidirectional": True},
+                }
+            ),
+        )
+        data = Batch(instances)
+        data.index_instances(model.vocab)
+        tensors = data.as_tensor_dict()
+        elmo = model.text_field_embedder.token_embedder_elmo
+        bilm_before = {name: value.clone() for name, value in elmo.bilm.state_dict().items()}
+        optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.01)
+        loss = model(**tensors)["loss"]
+        loss.backward()
+        optimizer.step()
+        assert elmo.mix.layer_weights.abs().min() > 0
+        assert elmo.mix.gamma != 1
+        assert all(torch.equal(value, bilm_before[name]) for name, value in elmo.bilm.state_dict().items())
+        assert model(**tensors)["loss"] < loss
+
+
+class TestRegularization:
+    def test_l2_of_the_configs_is_on_the_weights_of_the_mixes_alone(
+        self, environment, training_configs, pretrained, tmp_path
+    ):
+        """Oracle: section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
+        snippet = tmp_path / "config.jsonnet"
+        library = training_configs / "lib" / "ner.libsonnet"
+        snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo_l2=0.25)")
+        params = Params.from_file(snippet)["model"]["regularizer"]
+        # One biLM that is trained: that a frozen one is left out would not show a regex that hits it.
+        bilm = pretrained(requires_grad=True)
+        model = torch.nn.ModuleDict({"input": ElmoTokenEmbedder(bilm), "output": ElmoTokenEmbedder(bilm)})
+        model["input"].mix.layer_weights.data.copy_(torch.tensor([1.0, 2.0, -3.0]))
+        model["output"].mix.layer_weights.data.copy_(torch.tensor([0.5, 0.0, 0.0]))
+        model["output"].mix.gamma.data.fill_(10.0)
+        penalty = RegularizerApplicator.from_params(params)(model)
+        assert penalty.item() == pytest.approx(0.25 * (1 + 4 + 9 + 0.25))
+
+    def test_a_large_lambda_pulls_the_mix_to_the_average(self, pretrained, batch):
+        """Oracle: section 3.3 of the paper: descent on the penalty alone ends at equal weights, whatever they were."""
+        embedder = ElmoTokenEmbedder(pretrained())
+        embedder.mix.layer_weights.data.copy_(torch.tensor([3.0, -1.0, 0.5]))
+        regularizer = RegularizerApplicator.from_params(
+            Params({"regexes": [["layer_weights$", {"type": "l2", "alpha": 1.0}]]})
+        )
+        optimizer = torch.optim.SGD([embedder.mix.layer_weights], lr=0.25)
+        for _ in range(50):
+            optimizer.zero_grad()
+            regularizer(embedder).backward()
+            optimizer.step()
+        torch.testing.assert_close(embedder.mix.normalized_weights(), torch.full((3,), 1 / 3))
+        expected = torch.stack(pretrained()(batch).layers).mean(0)
+        torch.testing.assert_close(embedder(batch), expected, rtol=0, atol=1e-5)

@@ -1,0 +1,216 @@
+import copy
+import gc
+import json
+import weakref
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.modules import PretrainedBilm
+
+
+class TestPretrainedBilm:
+    def test_it_computes_what_the_bilm_of_the_files_computes(self, pretrained, batch, fixtures_root):
+        """Oracle: `Bilm.from_files`."""
+        folder = fixtures_root / "bilm_tiny"
+        expected = Bilm.from_files(folder / "options.json", folder / "weights.hdf5")(batch)
+        output = pretrained()(batch)
+        assert torch.equal(output.mask, expected.mask)
+        assert all(torch.equal(*pair) for pair in zip(output.layers, expected.layers, strict=True))
+        assert pretrained().num_layers == len(expected.layers)
+        assert pretrained().get_output_dim() == expected.layers[0].size(-1)
+
+    def test_it_is_made_from_a_config(self, tiny_options, tiny_weights, batch, pretrained):
+        """Oracle: the one made in Python."""
+        made = PretrainedBilm.from_params(Params({"options": tiny_options, "pretrained_file": tiny_weights}))
+        assert torch.equal(made(batch).layers[-1], pretrained()(batch).layers[-1])
+
+    def test_a_frozen_one_has_no_gradients(self, pretrained, batch):
+        """Oracle: no parameter requires one, no output has one."""
+        frozen = pretrained()
+        assert not any(parameter.requires_grad for parameter in frozen.parameters())
+        assert not any(layer.requires_grad for layer in frozen(batch).layers)
+
+    def test_one_that_is_not_frozen_is_trained(self, pretrained, batch):
+        """Oracle: all parameters have a gradient that is not zero, after each of two passes over a batch."""
+        trained = pretrained(requires_grad=True)
+        for _ in range(2):
+            trained.zero_grad()
+            sum(layer.square().sum() for layer in trained(batch).layers).backward()
+            for name, parameter in trained.named_parameters():
+                assert parameter.grad.abs().max() > 0, name
+
+    def test_one_that_is_unfrozen_later_is_trained(self, pretrained, batch):
+        """Oracle: a gradient, where a pass from before is at hand that has none."""
+        bilm = pretrained()
+        bilm(batch)
+        bilm.requires_grad_(True)
+        assert bilm(batch).layers[-1].requires_grad
+
+    def test_a_batch_is_run_once(self, pretrained, batch, count_passes):
+        """Oracle: the number of runs of the biLM, and the same tensors."""
+        bilm = pretrained()
+        passes = count_passes(bilm)
+        first, second = bilm(batch), bilm(batch)
+        assert len(passes) == 1
+        assert all(ours is theirs for ours, theirs in zip(first.layers, second.layers, strict=True))
+
+    def test_another_batch_is_run_though_it_is_equal(self, pretrained, batch, count_passes):
+        """Oracle: the number of runs: to compare the ids could cost more than it saves."""
+        bilm = pretrained()
+        passes = count_passes(bilm)
+        copied = batch.clone()
+        assert torch.equal(bilm(batch).layers[-1], bilm(copied).layers[-1])
+        assert len(passes) == 2
+
+    def test_two_batches_alive_at_once_do_not_mix(self, pretrained, batch):
+        """Oracle: a biLM that sees only one of them."""
+        other = sentences_to_character_ids([["Other"], ["words", "here"], []])
+        bilm = pretrained()
+        for ids in (batch, other, batch, other):
+            assert torch.equal(bilm(ids).layers[-1], pretrained()(ids).layers[-1])
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda bilm: bilm.bilm.forward_layers[0].kernel.mul_(0.5),
+            lambda bilm: bilm.load_state_dict({k: v * 0.5 for k, v in bilm.state_dict().items()}),
+        ],
+        ids=["in place", "load_state_dict"],
+    )
+    def test_new_weights_are_seen(self, pretrained, batch, count_passes, change):
+        """Oracle: the number of runs, and the layers of a biLM that had the new weights from the start."""
+        bilm = pretrained()
+        passes = count_passes(bilm)
+        before = bilm(batch).layers[-1]
+        with torch.no_grad():
+            change(bilm)
+        after = bilm(batch).layers[-1]
+        assert len(passes) == 2
+        assert not torch.equal(before, after)
+        fresh = pretrained()
+        fresh.load_state_dict(bilm.state_dict())
+        assert torch.equal(after, fresh(batch).layers[-1])
+
+    def test_a_batch_changed_in_place_is_run_again(self, pretrained, batch):
+        """Oracle: the layers of a new biLM."""
+        bilm = pretrained()
+        bilm(batch)
+        batch[0] = batch[0].flip(0)
+        assert torch.equal(bilm(batch).layers[-1], pretrained()(batch).layers[-1])
+
+    def test_a_bilm_moved_to_another_type_is_run_again(self, pretrained, batch):
+        """Oracle: the type of what comes out."""
+        bilm = pretrained()
+        bilm(batch)
+        assert bilm.double()(batch).layers[-1].dtype == torch.float64
+
+    def test_the_layers_go_when_the_batch_goes(self, pretrained, batch):
+        """Oracle: a weak reference to a layer."""
+        bilm = pretrained()
+        ids = batch.clone()
+        layer = weakref.ref(bilm(ids).layers[-1])
+        gc.collect()
+        assert layer() is not None
+        del ids
+        gc.collect()
+        assert layer() is None
+
+    def test_it_runs_in_inference_mode(self, pretrained, batch):
+        """Oracle: the layers outside of it; tensors made there do not count their changes."""
+        expected = pretrained()(batch).layers[-1]
+        bilm = pretrained()
+        with torch.inference_mode():
+            ids = batch.clone()
+            assert torch.equal(bilm(ids).layers[-1], expected)
+            assert torch.equal(bilm(ids).layers[-1], expected)
+
+    def test_a_copy_stands_by_itself(self, pretrained, batch):
+        """Oracle: the same output at first; then a change of the copy does not show in the original."""
+        bilm = pretrained()
+        before = bilm(batch).layers[-1].clone()
+        copied = copy.deepcopy(bilm)
+        assert torch.equal(copied(batch).layers[-1], before)
+        with torch.no_grad():
+            copied.bilm.forward_layers[0].kernel.mul_(0.5)
+        assert not torch.equal(copied(batch).layers[-1], before)
+        assert torch.equal(bilm(batch).layers[-1], before)
+
+    def test_the_state_is_the_weights_alone(self, pretrained, batch):
+        """Oracle: the names of the parameters, before and after a pass."""
+        bilm = pretrained()
+        names = [name for name, _ in bilm.named_parameters()]
+        assert list(bilm.state_dict()) == names
+        bilm(batch)
+        assert list(bilm.state_dict()) == names
+
+    def test_a_stateful_one_goes_on_where_it_ended(self, pretrained, batch):
+        """Oracle: the stateless one for the first batch; for the second anything else."""
+        bilm, stateless = pretrained(stateful=True), pretrained()
+        again = batch.clone()
+        assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
+        assert not torch.equal(bilm(again).layers[-1], stateless(again).layers[-1])
+
+    def test_a_frozen_one_without_weights_is_an_error(self, pretrained, batch):
+        """Oracle: the message names the two remedies."""
+        bilm = pretrained(pretrained_file=None)
+        with pytest.raises(ConfigurationError, match=r"never loaded.*'pretrained_file'.*'requires_grad'"):
+            bilm(batch)
+
+    def test_weights_may_come_from_a_state(self, pretrained, batch):
+        """Oracle: the biLM whose state it is."""
+        bilm = pretrained(pretrained_file=None)
+        bilm.load_state_dict(pretrained().state_dict())
+        assert torch.equal(bilm(batch).layers[-1], pretrained()(batch).layers[-1])
+
+    def test_weights_may_come_from_the_state_of_a_larger_module(self, pretrained, batch):
+        """Oracle: the biLM whose state it is, as a model's archive has it."""
+        larger = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained(pretrained_file=None)})})
+        larger.load_state_dict(torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained()})}).state_dict())
+        assert torch.equal(larger["a"]["bilm"](batch).layers[-1], pretrained()(batch).layers[-1])
+
+    def test_a_state_without_the_weights_is_none(self, pretrained, batch):
+        """Oracle: the error of a biLM whose weights were never loaded, or only in part."""
+        state = pretrained().state_dict()
+        for loaded in ({}, dict(list(state.items())[1:])):
+            larger = torch.nn.ModuleDict({"bilm": pretrained(pretrained_file=None)})
+            larger.load_state_dict({f"bilm.{name}": value for name, value in loaded.items()}, strict=False)
+            with pytest.raises(ConfigurationError, match="never loaded"):
+                larger["bilm"](batch)
+
+    def test_random_weights_may_be_trained(self, pretrained, batch):
+        """Oracle: no error."""
+        assert pretrained(pretrained_file=None, requires_grad=True)(batch).layers[-1].requires_grad
+
+    def test_options_that_are_a_path_are_an_error(self, pretrained, fixtures_root):
+        """Oracle: the message says how to import them."""
+        path = str(fixtures_root / "bilm_tiny" / "options.json")
+        with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
+            pretrained(options=path)
+        with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
+            PretrainedBilm.from_params(Params({"options": path}))
+
+    def test_options_without_a_key_are_an_error(self, pretrained, tiny_options):
+        """Oracle: the message names the key."""
+        options = copy.deepcopy(tiny_options)
+        del options["lstm"]["dim"]
+        with pytest.raises(ConfigurationError, match=r"lstm\.dim"):
+            pretrained(options=options)
+
+    def test_weights_of_another_bilm_are_an_error(self, pretrained, tiny_options, tiny_weights):
+        """Oracle: the message names the file and the key."""
+        options = json.loads(json.dumps(tiny_options))
+        options["lstm"]["dim"] += 1
+        with pytest.raises(ConfigurationError) as error:
+            pretrained(options=options)
+        assert tiny_weights in str(error.value)
+        assert "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0" in str(error.value)
+
+    def test_a_file_that_is_not_there_is_an_error(self, pretrained, tmp_path):
+        """Oracle: the message names the file."""
+        with pytest.raises(ConfigurationError, match=str(tmp_path / "nothing.hdf5")):
+            pretrained(pretrained_file=str(tmp_path / "nothing.hdf5"))

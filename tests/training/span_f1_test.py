@@ -1,0 +1,180 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.data import Vocabulary
+from allennlp.training.metrics import Metric, SpanBasedF1Measure
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.tags import spans_to_bioul
+from elmo_tasks.training import SpanF1
+from tests import conlleval
+
+LABELS = ("LOC", "ORG", "PER")
+
+
+def scores_of(correct: int, found: int, gold: int) -> tuple[float, float, float]:
+    """The three formulas of `conlleval.pl`."""
+    precision = correct / found if found else 0.0
+    recall = correct / gold if gold else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return precision, recall, f1
+
+
+def scores_in(metrics: dict[str, float], name: str) -> tuple[float, float, float]:
+    return metrics[f"precision-{name}"], metrics[f"recall-{name}"], metrics[f"f1-measure-{name}"]
+
+
+@st.composite
+def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list[str], list[str]]]:
+    """Sentences with any tags."""
+    tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
+    lengths = draw(st.lists(st.integers(0, 6), max_size=4))
+    return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
+
+
+@st.composite
+def bioul_pairs(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
+    """Sentences of one length with well-formed tags."""
+
+    def tags() -> list[str]:
+        spans, end = [], 0
+        while end < 7 and draw(st.booleans()):
+            start = min(end + draw(st.integers(0, 1)), 6)
+            end = min(start + draw(st.integers(1, 3)), 7)
+            spans.append((draw(st.sampled_from(LABELS)), start, end - 1))
+        return spans_to_bioul(spans, 7)
+
+    return [(tags(), tags()) for _ in range(draw(st.integers(1, 4)))]
+
+
+def count_in_a_worker(rank: int, folder: str) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank)
+    metric = SpanF1(LABELS)
+    # Worker 0 has one right of two; worker 1 one right of one, and misses one.
+    batches = [
+        ([["U-PER", "U-ORG"]], [["U-PER", "O"]]),
+        ([["U-LOC", "O"]], [["U-LOC", "U-PER"]]),
+    ]
+    metric(*batches[rank])
+    # A second call shows that a worker does not take over the sum of the others.
+    metric([["O"]], [["O"]])
+    Path(folder, f"{rank}.json").write_text(json.dumps(metric.get_metric()))
+    # A thread of gloo may abort the process when it comes to its end by itself.
+    os._exit(0)
+
+
+class TestSpanF1:
+    @pytest.mark.parametrize(
+        ("gold", "predicted", "counts"),
+        [
+            pytest.param("B-PER I-PER O B-ORG", "B-PER I-PER O B-ORG", (2, 2, 2), id="exact match"),
+            pytest.param("B-PER I-PER O", "B-PER O O", (0, 1, 1), id="wrong boundary"),
+            pytest.param("O B-PER I-PER", "O B-ORG I-ORG", (0, 1, 1), id="wrong type"),
+            pytest.param("B-PER B-PER O", "B-PER I-PER O", (0, 1, 2), id="adjacent entities run together"),
+            pytest.param("B-PER B-PER B-ORG", "B-PER B-PER B-ORG", (3, 3, 3), id="adjacent entities"),
+            pytest.param("B-PER O B-ORG", "O O O", (0, 0, 2), id="nothing predicted"),
+            pytest.param("O O O", "B-PER O I-ORG", (0, 2, 0), id="nothing there"),
+            pytest.param("O O", "O O", (0, 0, 0), id="nothing at all"),
+            pytest.param("B-PER I-PER B-ORG", "I-PER I-PER I-ORG", (2, 2, 2), id="malformed: begins inside"),
+            pytest.param("B-PER I-PER I-PER", "B-PER I-ORG I-PER", (0, 3, 1), id="malformed: the type changes"),
+        ],
+    )
+    def test_the_counts_are_those_of_conlleval(self, gold, predicted, counts):
+        """Oracle: correct, found and gold phrases as `conlleval` prints them for these lines, and its formulas."""
+        gold, predicted = gold.split(), predicted.split()
+        assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
+        metric = SpanF1(LABELS)
+        metric([predicted], [gold])
+        assert scores_in(metric.get_metric(), "overall") == pytest.approx(scores_of(*counts))
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(gold_and_predicted(), max_size=3))
+    def test_any_tags_score_as_in_conlleval(self, batches):
+        """Oracle: the loop of `conlleval.pl` over all sentences, overall and for each type."""
+        metric = SpanF1(LABELS)
+        for batch in batches:
+            metric([predicted for _, predicted in batch], [gold for gold, _ in batch])
+        metrics = metric.get_metric()
+        by_type = conlleval.counts(pair for batch in batches for pair in batch)
+        overall = scores_of(*(sum(counter.values()) for counter in by_type))
+        assert scores_in(metrics, "overall") == pytest.approx(overall)
+        for label in LABELS:
+            assert scores_in(metrics, label) == pytest.approx(scores_of(*(counter[label] for counter in by_type)))
+
+    @settings(deadline=None, max_examples=100)
+    @given(bioul_pairs())
+    def test_well_formed_bioul_scores_as_in_allennlp(self, pairs):
+        """Oracle: AllenNLP's `SpanBasedF1Measure`, with the same keys for the same values."""
+        vocab = Vocabulary(non_padded_namespaces=["labels"])
+        for tag in ("O", *(f"{prefix}-{label}" for prefix in "BILU" for label in LABELS)):
+            vocab.add_token_to_namespace(tag, "labels")
+        gold, predicted = (
+            torch.tensor([[vocab.get_token_index(tag, "labels") for tag in pair[side]] for pair in pairs])
+            for side in (0, 1)
+        )
+        theirs = SpanBasedF1Measure(vocab, "labels", label_encoding="BIOUL")
+        theirs(torch.nn.functional.one_hot(predicted, vocab.get_vocab_size("labels")).float(), gold)
+        ours = SpanF1(LABELS)
+        ours([pair[1] for pair in pairs], [pair[0] for pair in pairs])
+        expected, metrics = theirs.get_metric(), ours.get_metric()
+        # Theirs leaves out a type that never occurred.
+        assert set(expected) <= set(metrics)
+        for name in metrics:
+            assert metrics[name] == pytest.approx(expected.get(name, 0.0), abs=1e-9)
+
+    def test_every_type_has_its_keys_though_it_never_occurs(self):
+        """Oracle: by hand; types given twice and in any order count once."""
+        metrics = SpanF1(["PER", "LOC", "PER"]).get_metric()
+        expected = {f"{m}-{n}" for m in ("precision", "recall", "f1-measure") for n in ("overall", "PER", "LOC")}
+        assert set(metrics) == expected
+        assert set(metrics.values()) == {0.0}
+
+    def test_the_types_are_counted_apart(self):
+        """Oracle: by hand: one of two persons is right, no place."""
+        metric = SpanF1(LABELS)
+        metric([["B-PER", "B-LOC", "O"]], [["B-PER", "B-PER", "O"]])
+        metrics = metric.get_metric()
+        assert scores_in(metrics, "PER") == pytest.approx((1.0, 0.5, 2 / 3))
+        assert scores_in(metrics, "LOC") == (0.0, 0.0, 0.0)
+        assert scores_in(metrics, "overall") == (0.5, 0.5, 0.5)
+
+    def test_reset_forgets(self):
+        """Oracle: a new metric."""
+        metric = SpanF1(LABELS)
+        metric([["U-PER"]], [["U-PER"]])
+        assert metric.get_metric()["f1-measure-overall"] == 1.0
+        assert metric.get_metric(reset=True)["f1-measure-overall"] == 1.0
+        assert metric.get_metric() == SpanF1(LABELS).get_metric()
+        metric([["U-PER"]], [["U-PER"]])
+        metric.reset()
+        assert metric.get_metric() == SpanF1(LABELS).get_metric()
+
+    def test_other_lengths_are_errors(self):
+        """Oracle: the message says both lengths; a missing sentence is an error, too; nothing was counted."""
+        metric = SpanF1(LABELS)
+        with pytest.raises(ValueError, match="has 2 and 3"):
+            metric([["U-PER"], ["O", "O"]], [["U-PER"], ["O", "O", "O"]])
+        with pytest.raises(ValueError):
+            metric([["U-PER"], ["O"]], [["U-PER"]])
+        assert metric.get_metric() == SpanF1(LABELS).get_metric()
+
+    def test_it_is_made_from_a_config(self, environment):
+        """Oracle: the name in AllenNLP's registry."""
+        from allennlp.common import Params
+
+        metric = Metric.from_params(Params({"type": "elmo_span_f1", "labels": ["PER"]}))
+        assert isinstance(metric, SpanF1)
+
+    @pytest.mark.slow
+    def test_all_workers_report_the_sum(self, tmp_path):
+        """Oracle: the counts of both workers added up by hand: 2 right, 3 found, 3 gold."""
+        torch.multiprocessing.spawn(count_in_a_worker, args=(str(tmp_path),), nprocs=2)
+        first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+        assert first == second
+        assert scores_in(first, "overall") == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+        assert scores_in(first, "PER") == pytest.approx((1.0, 0.5, 2 / 3))
+        assert scores_in(first, "ORG") == (0.0, 0.0, 0.0)
