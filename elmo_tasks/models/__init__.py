@@ -1,0 +1,5 @@
+"""One file a task."""
+
+from elmo_tasks.models.ner import NerTagger
+
+__all__ = ["NerTagger"]

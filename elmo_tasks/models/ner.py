@@ -1,0 +1,212 @@
+"""The model of named entities."""
+
+from typing import Any, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import ConditionalRandomField, InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+
+from elmo_tasks.modules import PretrainedBilm
+from elmo_tasks.tags import Span, tags_to_spans
+from elmo_tasks.training import SpanF1
+
+__all__ = ["NerTagger"]
+
+_SCHEME = "BIOUL"
+# A logit that leaves no probability worth naming, and can be added up without overflow.
+_NEVER = -10_000.0
+
+
+@Model.register("elmo_ner")
+class NerTagger(Model):
+    """
+    Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words, each with
+    variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo comes in with the words, beside the
+    output of the highest biLSTM, or both; the two places mix the layers of one biLM, run once a batch.
+
+    Registered as a `Model` with name "elmo_ner".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        With the tags in the namespace `labels`.
+    text_field_embedder : `Lazy[TextFieldEmbedder]`
+        The input of the lowest encoder. Its `elmo` embedders take the biLM from below.
+    encoders : `List[Seq2SeqEncoder]`
+        From the lowest to the highest; the paper has two.
+    bilm : `PretrainedBilm`, optional (default = `None`)
+        The biLM, needed if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
+        What is set beside the output of the highest encoder.
+    dropout : `float`, optional (default = `0.5`)
+        Of the input of each encoder: the same units at all words of a sentence.
+    verbose_metrics : `bool`, optional (default = `False`)
+        Whether the scores of each type of entity are among the metrics.
+    initializer : `InitializerApplicator`, optional
+        See `Model`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the width of a part is not that of the next.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: Lazy[TextFieldEmbedder],
+        encoders: list[Seq2SeqEncoder],
+        bilm: Optional[PretrainedBilm] = None,
+        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
+        dropout: float = 0.5,
+        verbose_metrics: bool = False,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        shared = {} if bilm is None else {"bilm": bilm}
+        self.text_field_embedder = text_field_embedder.construct(**shared)
+        self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
+        self.encoders = torch.nn.ModuleList(encoders)
+        self.dropout = InputVariationalDropout(dropout)
+
+        width = self.text_field_embedder.get_output_dim()
+        for number, encoder in enumerate(encoders):
+            if encoder.get_input_dim() != width:
+                raise ConfigurationError(
+                    f"encoder {number} of the NER model must have the input_size {width}, which is what it gets, "
+                    f"but has {encoder.get_input_dim()}"
+                )
+            width = encoder.get_output_dim()
+        if self.output_embedder is not None:
+            width += self.output_embedder.get_output_dim()
+
+        self._tags = vocab.get_index_to_token_vocabulary("labels")
+        self.tag_projection = torch.nn.Linear(width, len(self._tags))
+        self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, self._tags))
+        self._verbose_metrics = verbose_metrics
+        self._span_f1 = SpanF1(tag[2:] for tag in self._tags.values() if tag != "O")
+        if initializer is not None:
+            initializer(self)
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        # Parameters
+
+        tokens : `TextFieldTensors`
+            The sentences.
+        tags : `torch.LongTensor`, optional (default = `None`)
+            Shape `(batch_size, timesteps)`.
+        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+            With the `words` of each sentence.
+
+        # Returns
+
+        `Dict[str, Any]`
+            `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each sentence;
+            the `words`, if there is metadata; and the `loss` a sentence, if there are tags.
+        """
+        # Shape: (batch_size, timesteps)
+        mask = get_text_field_mask(tokens)
+        # Shape: (batch_size, timesteps, n_tags)
+        logits = self._logits(tokens, mask)
+        output: dict[str, Any] = {"logits": logits, "mask": mask}
+        output["tag_ids"] = [path for path, _ in self.crf.viterbi_tags(logits, mask)]
+        if metadata is not None:
+            output["words"] = [sentence["words"] for sentence in metadata]
+        if tags is not None:
+            # A sentence without words has the probability 1, which AllenNLP's CRF cannot compute. Shape: (batch_size,)
+            has_words = mask.any(-1)
+            if has_words.any():
+                likelihood = self.crf(logits[has_words], tags[has_words], mask[has_words])
+            else:
+                likelihood = 0.0 * logits.sum()
+            output["loss"] = -likelihood / len(logits)
+            gold = [row[words].tolist() for row, words in zip(tags, mask, strict=True)]
+            self._span_f1(self._tag_names(output["tag_ids"]), self._tag_names(gold))
+        return output
+
+    def _logits(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:
+        """Shape `(batch_size, timesteps, n_tags)`."""
+        if not mask.any():
+            # Not all embedders and encoders take a batch without words.
+            nothing = self.tag_projection.weight.new_zeros(*mask.shape, self.tag_projection.in_features)
+            return self.tag_projection(nothing)
+        # Shape: (batch_size, timesteps, dim)
+        hidden = self.text_field_embedder(tokens)
+        for encoder in self.encoders:
+            hidden = encoder(self.dropout(hidden), mask)
+        if self.output_embedder is not None:
+            hidden = torch.cat([hidden, self.output_embedder(tokens)], -1)
+        return self.tag_projection(hidden)
+
+    def _tag_names(self, sentences: list[list[int]]) -> list[list[str]]:
+        return [[self._tags[index] for index in sentence] for sentence in sentences]
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first and
+            the last word), `text`, and `score`: the probability that the CRF gives it.
+        """
+        readable: dict[str, Any] = {"words": output_dict["words"], "tags": [], "spans": []}
+        sentences = zip(
+            output_dict["words"],
+            self._tag_names(output_dict["tag_ids"]),
+            output_dict["logits"],
+            output_dict["mask"],
+            strict=True,
+        )
+        for words, tags, logits, mask in sentences:
+            spans = tags_to_spans(tags)
+            scores = self._probabilities(logits[mask], tags, spans)
+            readable["tags"].append(tags)
+            readable["spans"].append([_span(words, span, score) for span, score in zip(spans, scores, strict=True)])
+        return readable
+
+    @torch.no_grad()
+    def _probabilities(self, logits: torch.Tensor, tags: list[str], spans: list[Span]) -> list[float]:
+        """
+        The probability of each span's tags, summed over all that the other words may be: the share that is left of the
+        CRF's partition function when the span's words can have no other tag.
+
+        `logits`: shape `(timesteps, n_tags)`, of one sentence.
+        """
+        if not spans:
+            return []
+        index = {tag: number for number, tag in self._tags.items()}
+        # The first row is free, each other one holds a span fast. Shape: (1 + n_spans, timesteps, n_tags)
+        held = logits.repeat(1 + len(spans), 1, 1)
+        for row, (_, start, end) in enumerate(spans, start=1):
+            for word in range(start, end + 1):
+                others = torch.arange(held.size(-1), device=held.device) != index[tags[word]]
+                held[row, word, others] = _NEVER
+        mask = torch.ones(held.shape[:2], dtype=torch.bool, device=held.device)
+        # Shape: (1 + n_spans,)
+        partition = self.crf._input_likelihood(held, self.crf.transitions, mask)
+        return (partition[1:] - partition[0]).exp().tolist()
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        """`precision`, `recall` and `f1-measure` of entities, each `-overall`: see `SpanF1`."""
+        metrics = self._span_f1.get_metric(reset)
+        return {name: value for name, value in metrics.items() if self._verbose_metrics or name.endswith("-overall")}
+
+    default_predictor = "elmo_ner"
+
+
+def _span(words: list[str], span: Span, score: float) -> dict[str, Any]:
+    label, start, end = span
+    return {"label": label, "start": start, "end": end, "text": " ".join(words[start : end + 1]), "score": score}

@@ -1,0 +1,84 @@
+import pytest
+import torch
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenIndexer
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.data import ElmoTokenIndexer
+
+WORDS = st.one_of(
+    st.text("abé.", min_size=1, max_size=5),
+    # Lone surrogates are no text: AllenNLP drops them, too.
+    st.text(max_size=20),
+    st.text("é😀a", min_size=20, max_size=60),
+    st.sampled_from(["<S>", "</S>"]),
+)
+
+
+def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
+    """What a model gets of a batch: through fields, padding and all."""
+    instances = [Instance({"text": TextField([Token(w) for w in words], {"x": indexer})}) for words in sentences]
+    batch = Batch(instances)
+    batch.index_instances(Vocabulary())
+    return batch.as_tensor_dict()["text"]["x"][key]
+
+
+class TestElmoTokenIndexer:
+    @settings(deadline=None, max_examples=100)
+    @given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=4), st.integers(0, 7))
+    @example([[]], 0)
+    @example([["a", "b"], []], 0)
+    @example([["a"]], 3)
+    def test_a_batch_has_the_ids_of_allennlp(self, sentences, min_padding):
+        """Oracle: AllenNLP's `ELMoTokenCharactersIndexer`, in value, shape and type."""
+        ours = ids_of(sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids")
+        theirs = ids_of(sentences, ELMoTokenCharactersIndexer(token_min_padding_length=min_padding), "elmo_tokens")
+        if not theirs.numel():
+            # It makes no third dimension of a batch without words, which the biLM needs.
+            assert ours.shape == (len(sentences), 0, 50)
+        else:
+            assert torch.equal(ours, theirs)
+            assert ours.dtype == theirs.dtype
+
+    def test_a_tensor_may_be_written_to(self):
+        """Oracle: a second batch of the same word: what is kept of it has not changed."""
+        indexer = ElmoTokenIndexer()
+        before = ids_of([["word"]], indexer, "character_ids")
+        expected = before.clone()
+        before.zero_()
+        assert torch.equal(ids_of([["word"]], indexer, "character_ids"), expected)
+
+    def test_the_ids_of_a_word_are_one_array(self):
+        """Oracle: identity in memory, which is what is saved."""
+        first, second = ElmoTokenIndexer().tokens_to_indices([Token("word"), Token("word")], Vocabulary())[
+            "character_ids"
+        ]
+        assert first is second
+
+    def test_a_longer_text_than_the_padding_is_cut(self):
+        """Oracle: by hand: the padding lengths are what the tensor has."""
+        indexer = ElmoTokenIndexer()
+        indexed = indexer.tokens_to_indices([Token("a"), Token("b")], Vocabulary())
+        padded = indexer.as_padded_tensor_dict(indexed, {"character_ids": 1})["character_ids"]
+        assert torch.equal(padded, torch.tensor(indexed["character_ids"][0])[None])
+
+    def test_nothing_goes_into_the_vocabulary(self):
+        """Oracle: the counter."""
+        counter: dict = {}
+        ElmoTokenIndexer().count_vocab_items(Token("word"), counter)
+        assert counter == {}
+
+    def test_it_is_made_from_a_config(self, environment):
+        """Oracle: the name in AllenNLP's registry."""
+        from allennlp.common import Params
+
+        indexer = TokenIndexer.from_params(Params({"type": "elmo", "token_min_padding_length": 3}))
+        assert isinstance(indexer, ElmoTokenIndexer)
+        assert ids_of([["a"]], indexer, "character_ids").shape == (1, 3, 50)
+
+    def test_a_token_without_text_is_an_error(self):
+        """Oracle: AllenNLP's `ensure_text`."""
+        with pytest.raises(ValueError):
+            ElmoTokenIndexer().tokens_to_indices([Token(text_id=3)], Vocabulary())

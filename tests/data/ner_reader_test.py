@@ -1,0 +1,167 @@
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance, Token, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data import ElmoTokenIndexer, NerReader
+
+WORDS = ["New", "York", "and", "Paris", "Ann"]
+BIOUL = ["B-LOC", "L-LOC", "O", "U-LOC", "U-PER"]
+SCHEMES = {
+    "IOB1": ["I-LOC", "I-LOC", "O", "I-LOC", "I-PER"],
+    "BIO": ["B-LOC", "I-LOC", "O", "B-LOC", "B-PER"],
+    "BIOES": ["B-LOC", "E-LOC", "O", "S-LOC", "S-PER"],
+    "BIOUL": BIOUL,
+}
+
+
+def read(path: Path, content: str | bytes) -> list[tuple[list[str], list[str] | None]]:
+    """Words and tags of the instances, by the fields that a model gets."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [content_of(instance) for instance in NerReader().read(str(path))]
+
+
+def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
+    words = [token.text for token in instance["tokens"].tokens]
+    assert instance["metadata"].metadata == {"words": words}
+    return words, list(instance["tags"].labels) if "tags" in instance.fields else None
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.txt"
+
+
+class TestNerReader:
+    @pytest.mark.parametrize("scheme", SCHEMES)
+    @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])
+    def test_every_scheme_and_number_of_columns_comes_out_as_bioul(self, path, scheme, middle):
+        """Oracle: the tags written by hand."""
+        lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
+        assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
+
+    @pytest.mark.parametrize(("scheme", "second"), [("IOB1", "B-LOC"), ("BIO", "B-LOC")])
+    def test_adjacent_entities_of_a_type_stay_two(self, path, scheme, second):
+        """Oracle: by hand: `B-` after an entity of the same type begins another in both schemes."""
+        first = {"IOB1": "I-LOC", "BIO": "B-LOC"}[scheme]
+        assert read(path, f"Paris {first}\nRome {second}\n") == [(["Paris", "Rome"], ["U-LOC", "U-LOC"])]
+
+    def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
+        """Oracle: AllenNLP's `conll2003` on the data that ships."""
+        import allennlp_models.tagging  # noqa: F401
+
+        file = str(fixtures_root / "ner" / "dev.txt")
+        theirs = DatasetReader.from_params(Params({"type": "conll2003", "convert_to_coding_scheme": "BIOUL"}))
+        expected = [
+            ([t.text for t in instance["tokens"].tokens], list(instance["tags"].labels))
+            for instance in theirs.read(file)
+        ]
+        assert len(expected) > 20
+        assert [content_of(instance) for instance in NerReader().read(file)] == expected
+
+    def test_a_file_of_words_has_no_tags(self, path):
+        """Oracle: by hand."""
+        assert read(path, "New\nYork\n\nParis\n") == [(["New", "York"], None), (["Paris"], None)]
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "a\tO\nb\tB-PER\n\nc\tO\n",
+            "a O\r\nb B-PER\r\n\r\nc O\r\n",
+            "a O\nb B-PER\n\nc O",
+            "\n\na  O \nb B-PER\n \n\n\t\nc O\n\n\n",
+            "-DOCSTART- O\n\na O\nb B-PER\n\n-DOCSTART- O\nc O\n",
+            "-DOCSTART- O\na O\nb B-PER\n-DOCSTART- O\n\nc O\n",
+        ],
+        ids=["tabs", "CRLF", "no final newline", "spare empty lines", "documents", "documents without empty lines"],
+    )
+    def test_sentences_are_found_however_the_file_is_laid_out(self, path, content):
+        """Oracle: the same two sentences, by hand."""
+        assert read(path, content) == [(["a", "b"], ["O", "U-PER"]), (["c"], ["O"])]
+
+    @pytest.mark.parametrize("content", ["", "\n\n", "-DOCSTART- -X- -X- O\n\n"])
+    def test_a_file_without_sentences_has_no_instances(self, path, content):
+        """Oracle: the empty list."""
+        assert read(path, content) == []
+
+    def test_unicode_is_kept(self, path):
+        """Oracle: by hand."""
+        assert read(path, "Encyclopædia O\n😀 O\n") == [(["Encyclopædia", "😀"], ["O", "O"])]
+
+    @pytest.mark.parametrize(
+        ("content", "line", "rest"),
+        [
+            (b"a X O\nb X O\n\nc O\n", 4, "must have 3 columns, as the first has, but this one has 2: 'c O'"),
+            (b"a\nb O\n", 2, "must have 1 columns.*has 2"),
+            (b"a O\nb PER\n", 2, "must be a tag like O, B-PER or I-PER, but is 'PER'"),
+            (b"a O\nb B-\n", 2, "but is 'B-'"),
+            (b"a O\nb X-PER\n", 2, "but is 'X-PER'"),
+            (b"a O\n\n\nb o\n", 4, "but is 'o'"),
+            (b"a O\ncaf\xe9 O\n", 2, "must be UTF-8, but byte 4 of this line is 0xe9"),
+        ],
+    )
+    def test_a_broken_line_is_named(self, path, content, line, rest):
+        """Oracle: the message says file, line, rule and value."""
+        with pytest.raises(ValueError, match=rf"{path}, line {line}: .*{rest}"):
+            read(path, content)
+
+    def test_a_file_that_is_not_there_is_an_error(self, path):
+        """Oracle: the system's own error, which names the file."""
+        with pytest.raises(FileNotFoundError, match=str(path)):
+            list(NerReader().read(str(path)))
+
+    def test_text_to_instance_takes_words_and_tokens(self):
+        """Oracle: by hand; tags are turned into BIOUL here too."""
+        for words in (["New", "York"], [Token("New"), Token("York")]):
+            assert content_of(NerReader().text_to_instance(words)) == (["New", "York"], None)
+            instance = NerReader().text_to_instance(words, ["B-LOC", "I-LOC"])
+            assert content_of(instance) == (["New", "York"], ["B-LOC", "L-LOC"])
+
+    def test_indexers_are_applied_late(self, path):
+        """Oracle: AllenNLP's contract for readers that workers run: indexers are not sent with every instance."""
+        path.write_text("a O\n")
+        reader = NerReader({"x": ElmoTokenIndexer()})
+        (instance,) = reader._read(str(path))
+        assert instance["tokens"]._token_indexers is None
+        reader.apply_token_indexers(instance)
+        assert list(instance["tokens"].token_indexers) == ["x"]
+        assert isinstance(NerReader()._token_indexers["tokens"], SingleIdTokenIndexer)
+
+    def test_it_is_made_from_a_config(self, environment, path):
+        """Oracle: the name in AllenNLP's registry; `max_instances` is one of AllenNLP's own parameters."""
+        path.write_text("a O\n\nb O\n\nc O\n")
+        params = Params({"type": "elmo_ner", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 2})
+        reader = DatasetReader.from_params(params)
+        instances = list(reader.read(str(path)))
+        assert isinstance(reader, NerReader)
+        assert [content_of(instance)[0] for instance in instances] == [["a"], ["b"]]
+        assert list(instances[0]["tokens"].token_indexers) == ["x"]
+
+    @pytest.mark.parametrize("n_workers", [1, 2, 3])
+    def test_workers_share_a_file_out(self, path, n_workers):
+        """Oracle: every sentence once, in the parts that AllenNLP's `WorkerInfo` asks for."""
+        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
+
+        path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
+        parts = []
+        for worker in range(n_workers):
+            reader = NerReader()
+            reader._set_worker_info(WorkerInfo(n_workers, worker))
+            parts.append([content_of(instance)[0][0] for instance in reader.read(str(path))])
+        assert sorted(word for part in parts for word in part) == [f"word{number}" for number in range(7)]
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
+    def test_a_data_loader_with_workers_gives_every_sentence_once(self, environment, path, start_method):
+        """Oracle: the sentences of the file."""
+        path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
+        loader = MultiProcessDataLoader(
+            NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method=start_method
+        )
+        loader.index_with(Vocabulary.from_instances(NerReader().read(str(path))))
+        words = [sentence["words"][0] for batch in loader for sentence in batch["metadata"]]
+        assert sorted(words) == [f"word{number}" for number in range(7)]

@@ -1,0 +1,67 @@
+import pytest
+import spacy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import SpacyTokenizer, Tokenizer
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.data import SpacyBlankTokenizer
+
+TEXTS = [
+    "Jordan beat Chelsea .",
+    "Mr. O'Neill doesn't live in the U.K., he said (twice).",
+    "  two  spaces, a\ttab\nand a new line  ",
+    "e.g. 3.5km, $5bn; don't!",
+    "",
+    "   ",
+]
+
+TEXT = st.text(st.sampled_from(" \t\n.,'-()abcZ19é😀$") | st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> SpacyBlankTokenizer:
+    return SpacyBlankTokenizer()
+
+
+class TestSpacyBlankTokenizer:
+    @pytest.mark.parametrize("text", TEXTS)
+    @pytest.mark.parametrize("language", ["en", "de"])
+    def test_the_tokens_are_those_of_allennlp(self, text, language, monkeypatch):
+        """Oracle: AllenNLP's `SpacyTokenizer` over a pipeline of the same language without components."""
+        from allennlp.data.tokenizers import spacy_tokenizer
+
+        monkeypatch.setattr(spacy_tokenizer, "get_spacy_model", lambda *args: spacy.blank(language))
+        theirs = SpacyTokenizer(f"{language}_of_the_test").tokenize(text)
+        ours = SpacyBlankTokenizer(language).tokenize(text)
+        # Theirs keeps white space between words as a token.
+        expected = [(token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()]
+        assert [(token.text, token.idx, token.idx_end) for token in ours] == expected
+
+    @settings(deadline=None, max_examples=200)
+    @given(TEXT)
+    @example("a  b")
+    def test_the_places_are_those_of_the_tokens(self, tokenizer, text):
+        """Oracle: the text itself: a token is what stands at its place, and all but white space is in a token."""
+        tokens = tokenizer.tokenize(text)
+        for token in tokens:
+            assert text[token.idx : token.idx_end] == token.text
+            assert not token.text.isspace()
+        between = text
+        for token in reversed(tokens):
+            between = between[: token.idx] + between[token.idx_end :]
+        assert between.strip() == "".join(between.split()) == ""
+
+    def test_it_is_made_from_a_config(self, environment):
+        """Oracle: the name in AllenNLP's registry, and German rules: `z.B.` is one word in German only."""
+        from allennlp.common import Params
+
+        german = Tokenizer.from_params(Params({"type": "spacy_blank", "language": "de"}))
+        assert isinstance(german, SpacyBlankTokenizer)
+        assert [token.text for token in german.tokenize("z.B. hier")] == ["z.B.", "hier"]
+        assert [token.text for token in SpacyBlankTokenizer().tokenize("z.B. hier")] != ["z.B.", "hier"]
+
+    def test_an_unknown_language_is_an_error(self):
+        """Oracle: the message names it."""
+        with pytest.raises(ConfigurationError, match=r"a code that spaCy knows.*'klingon'"):
+            SpacyBlankTokenizer("klingon")

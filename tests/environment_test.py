@@ -1,0 +1,157 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.environment import config_variables, evaluate_file
+
+NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM")
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(environment: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in NAMES:
+        environment.delenv(name, raising=False)
+    return environment
+
+
+@pytest.fixture
+def library(training_configs: Path) -> Path:
+    return training_configs / "lib" / "environment.libsonnet"
+
+
+def evaluated(path: Path, content: str, **ext_vars: str) -> dict:
+    path.write_text(content)
+    return json.loads(evaluate_file(str(path), ext_vars))
+
+
+class TestConfigVariables:
+    def test_what_is_not_set_is_what_ships(self, fixtures_root):
+        """Oracle: the three paths by hand; the files are there."""
+        variables = config_variables()
+        assert variables == {
+            "ELMO_TASKS_DATA": str(fixtures_root),
+            "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",
+            "ELMO_TASKS_BILM": str(fixtures_root / "bilm"),
+        }
+        assert (fixtures_root / "glove" / variables["ELMO_TASKS_GLOVE"]).is_file()
+        assert (fixtures_root / "bilm" / "weights.hdf5").is_file()
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_the_environment_wins(self, nothing_set, name):
+        """Oracle: the value that is set, and the defaults of the others; an empty one counts as not set."""
+        defaults = config_variables()
+        nothing_set.setenv(name, "")
+        assert config_variables() == defaults
+        nothing_set.setenv(name, "/some/where")
+        assert config_variables() == {**defaults, name: "/some/where"}
+
+
+class TestEvaluateFile:
+    def test_a_config_has_the_data_of_the_environment(self, nothing_set, library, tmp_path):
+        """Oracle: the path by hand."""
+        nothing_set.setenv("ELMO_TASKS_DATA", "/data")
+        config = evaluated(tmp_path / "config.jsonnet", f"{{ path: (import '{library}').data('ner/train.txt') }}")
+        assert config == {"path": "/data/ner/train.txt"}
+
+    def test_an_argument_goes_before_the_environment(self, nothing_set, library, tmp_path):
+        """Oracle: the value of the argument."""
+        nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
+        content = f"{{ path: (import '{library}').data('x'), other: std.extVar('other') }}"
+        config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_DATA="/argument", other="value")
+        assert config == {"path": "/argument/x", "other": "value"}
+
+    def test_the_options_of_the_bilm_are_a_part_of_the_config(self, nothing_set, library, tmp_path, fixtures_root):
+        """Oracle: the content of `options.json`, of the biLM that ships and of another."""
+        content = f"(import '{library}').bilm"
+        for folder in ("bilm", "bilm_tiny"):
+            nothing_set.setenv("ELMO_TASKS_BILM", str(fixtures_root / folder))
+            options = json.loads((fixtures_root / folder / "options.json").read_text())
+            weights = str(fixtures_root / folder / "weights.hdf5")
+            config = evaluated(tmp_path / "config.jsonnet", content)
+            assert config == {"options": options, "pretrained_file": weights}
+
+    def test_the_bilm_may_be_given_as_an_argument(self, library, tmp_path, fixtures_root):
+        """Oracle: the content of its `options.json`."""
+        folder = fixtures_root / "bilm_tiny"
+        content = f"(import '{library}').bilm.options"
+        config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_BILM=str(folder))
+        assert config == json.loads((folder / "options.json").read_text())
+
+    def test_a_relative_path_is_one_from_the_working_folder(self, nothing_set, library, tmp_path, fixtures_root):
+        """Oracle: the options in a folder beside a config that lies deeper."""
+        nothing_set.chdir(fixtures_root)
+        nothing_set.setenv("ELMO_TASKS_BILM", "bilm_tiny")
+        config = evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
+        assert config["options"]["lstm"]["projection_dim"] == 8
+        assert config["pretrained_file"] == "bilm_tiny/weights.hdf5"
+
+    @pytest.mark.parametrize("content", [None, "this is no JSON"], ids=["missing", "broken"])
+    def test_a_bilm_without_options_is_an_error(self, nothing_set, library, tmp_path, content):
+        """Oracle: the message names the variable, its value and the file."""
+        nothing_set.setenv("ELMO_TASKS_BILM", str(tmp_path))
+        error: type[Exception] = ConfigurationError
+        match = rf"ELMO_TASKS_BILM must be a folder with options\.json.*{tmp_path}/options\.json"
+        if content is not None:
+            # Jsonnet's own error, which names the file.
+            (tmp_path / "options.json").write_text(content)
+            error, match = RuntimeError, rf"{tmp_path}/options\.json"
+        with pytest.raises(error, match=match):
+            evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
+
+    def test_a_baseline_needs_no_bilm(self, nothing_set, training_configs, tmp_path):
+        """Oracle: no error, where a config with ELMo has one."""
+        nothing_set.setenv("ELMO_TASKS_BILM", str(tmp_path))
+        evaluate_file(str(training_configs / "ner.jsonnet"), {})
+        with pytest.raises(ConfigurationError):
+            evaluate_file(str(training_configs / "ner_elmo.jsonnet"), {})
+
+    @pytest.mark.parametrize(
+        ("name", "width"),
+        [("glove.6B.100d.txt", 100), ("glove.840B.300d.txt.gz", 300), ("50d.txt", 50), ("vectors.d.25d.zip", 25)],
+    )
+    def test_the_width_of_glove_is_in_its_name(self, nothing_set, library, tmp_path, name, width):
+        """Oracle: the number by hand."""
+        nothing_set.setenv("ELMO_TASKS_GLOVE", name)
+        nothing_set.setenv("ELMO_TASKS_DATA", "/data")
+        config = evaluated(tmp_path / "config.jsonnet", f"(import '{library}').glove")
+        assert config == {"file": f"/data/glove/{name}", "width": width}
+
+    @pytest.mark.parametrize("name", ["vectors.txt", "glove.d.txt", "glove.6Bd.txt", "glove.50d.100d.txt"])
+    def test_a_name_without_one_width_is_an_error(self, nothing_set, library, tmp_path, name):
+        """Oracle: the message names the variable, the rule and the value."""
+        nothing_set.setenv("ELMO_TASKS_GLOVE", name)
+        with pytest.raises(RuntimeError, match=rf"ELMO_TASKS_GLOVE must say the width.*but is {re.escape(name)}"):
+            evaluated(tmp_path / "config.jsonnet", f"(import '{library}').glove.width")
+
+    def test_other_imports_are_jsonnet_s_own(self, tmp_path):
+        """Oracle: by hand: relative to the file, deeper and back, JSON and Jsonnet; a missing one is named."""
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "one.libsonnet").write_text("import '../two.json'")
+        (tmp_path / "two.json").write_text('{"two": 2}')
+        assert evaluated(tmp_path / "config.jsonnet", "import 'a/one.libsonnet'") == {"two": 2}
+        with pytest.raises(RuntimeError, match=r"three\.json"):
+            evaluated(tmp_path / "config.jsonnet", "import 'three.json'")
+
+
+class TestParamsFromFile:
+    def test_allennlp_evaluates_configs_with_our_variables(self, nothing_set, training_configs, fixtures_root):
+        """Oracle: AllenNLP's `Params.from_file`: no variable and no import is left, and the files are there."""
+        nothing_set.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
+        config = Params.from_file(training_configs / "ner_elmo.jsonnet").as_dict(quiet=True)
+        text = json.dumps(config)
+        assert "ELMO_TASKS" not in text
+        paths = [path for path in re.findall(r'"([^"]*/[^"]*)"', text) if "/" in path]
+        assert len(paths) >= 5
+        assert [path for path in paths if not Path(path).is_file()] == []
+
+    def test_the_ext_vars_of_allennlp_go_before_the_environment(self, nothing_set, training_configs, tmp_path):
+        """Oracle: the value in `ext_vars`, over the one in `os.environ`, which AllenNLP hands on, too."""
+        nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
+        params = Params.from_file(training_configs / "ner.jsonnet", ext_vars={"ELMO_TASKS_DATA": "/argument"})
+        assert params["train_data_path"] == "/argument/ner/train.txt"
+        params = Params.from_file(training_configs / "ner.jsonnet")
+        assert params["train_data_path"] == "/environment/ner/train.txt"

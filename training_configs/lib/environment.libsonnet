@@ -1,0 +1,24 @@
+// What a config finds outside of itself, see elmo_tasks/environment.py.
+local glove = std.extVar('ELMO_TASKS_GLOVE');
+
+{
+  data(path):: std.extVar('ELMO_TASKS_DATA') + '/' + path,
+
+  bilm: {
+    options: import 'ELMO_TASKS_BILM/options.json',
+    pretrained_file: std.extVar('ELMO_TASKS_BILM') + '/weights.hdf5',
+  },
+
+  // The names of GloVe's files say the width of their vectors: glove.6B.100d.txt.
+  local widths = [
+    std.parseInt(std.substr(part, 0, std.length(part) - 1))
+    for part in std.split(glove, '.')
+    if std.length(part) > 1 && part[std.length(part) - 1] == 'd'
+    && std.all([std.member('0123456789', c) for c in std.stringChars(std.substr(part, 0, std.length(part) - 1))])
+  ],
+  glove: {
+    file: $.data('glove/' + glove),
+    width: if std.length(widths) == 1 then widths[0]
+    else error 'ELMO_TASKS_GLOVE must say the width of its vectors in its name, as glove.6B.100d.txt does, but is ' + glove,
+  },
+}

@@ -1,0 +1,58 @@
+// Named entities: section A.7 of the paper.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+// Units of each direction of the two biLSTMs.
+local hidden = [200, 100];
+
+function(
+  elmo_at=[],
+  bilm=environment.bilm,
+  elmo_layers='all',
+  elmo_layer_norm=null,
+  // So large that the weights stay nearly equal.
+  elmo_l2=0.1,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    elmo_layers=elmo_layers,
+    elmo_layer_norm=elmo_layer_norm,
+    elmo_l2=elmo_l2,
+    // Differs from the paper: GloVe in place of Senna's vectors.
+    tune_glove=true,
+    characters={ dim: 16, filters: 128, width: 3 },
+  );
+  local widths = [text.input_width] + [2 * units for units in hidden];
+
+  {
+    dataset_reader: { type: 'elmo_ner', token_indexers: text.token_indexers },
+    train_data_path: environment.data('ner/train.txt'),
+    validation_data_path: environment.data('ner/dev.txt'),
+    test_data_path: environment.data('ner/test.txt'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_ner',
+      encoders: [
+        {
+          type: 'lstm',
+          input_size: widths[layer],
+          hidden_size: hidden[layer],
+          bidirectional: true,
+        }
+        for layer in std.range(0, std.length(hidden) - 1)
+      ],
+      dropout: 0.5,
+    } + text.model,
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 64 },
+    },
+    trainer: {
+      optimizer: { type: 'adam', lr: 0.001 },
+      validation_metric: '+f1-measure-overall',
+      num_epochs: 75,
+      patience: 25,
+      grad_norm: 5.0,
+    } + text.trainer,
+  }
+)

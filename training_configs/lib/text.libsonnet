@@ -1,0 +1,104 @@
+// The words of a text as a model gets them: GloVe, characters and ELMo beside each other, and how wide that is.
+local environment = import 'environment.libsonnet';
+
+// Places at which a model may have ELMo.
+local places = ['input', 'output'];
+
+function(
+  // Where ELMo is: [], ['input'], ['output'] or both.
+  elmo_at,
+  // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
+  bilm=environment.bilm,
+  // 'all', 'top', or the number of a layer.
+  elmo_layers='all',
+  // 'token', 'batch', or null for none.
+  elmo_layer_norm=null,
+  // Of the mixed vectors, at each place.
+  elmo_dropout={ input: 0, output: 0.5 },
+  // Lambda of the paper: L2 on the weights of the mix.
+  elmo_l2=0,
+  // Whether GloVe is tuned.
+  tune_glove=false,
+  // { dim, filters, width } of a character CNN, or null for none.
+  characters=null,
+) {
+  local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
+  assert unknown == [] : 'elmo_at must name some of %s, but names %s' % [places, unknown],
+
+  local glove = environment.glove,
+  local with_elmo = elmo_at != [],
+  local lstm = bilm.options.lstm,
+
+  local elmo_width = 2 * lstm.projection_dim,
+  local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
+
+  // Widths of what a model gets.
+  input_width: glove.width
+               + (if characters == null then 0 else characters.filters)
+               + width_of_elmo('input'),
+  output_width: width_of_elmo('output'),
+
+  token_indexers: {
+    tokens: { type: 'single_id', lowercase_tokens: true },
+    [if characters != null then 'token_characters']: {
+      type: 'characters',
+      min_padding_length: characters.width,
+    },
+    [if with_elmo then 'elmo']: { type: 'elmo' },
+  },
+
+  // Words that only the file of vectors has are kept too: they occur in test files.
+  vocabulary: {
+    pretrained_files: { tokens: glove.file },
+    min_pretrained_embeddings: { tokens: -1 },
+  },
+
+  local elmo(place) = if std.member(elmo_at, place) then {
+    type: 'elmo',
+    dropout: elmo_dropout[place],
+    layers: elmo_layers,
+    layer_norm: elmo_layer_norm,
+  } else { type: 'empty' },
+
+  // What goes into the model of a task.
+  model: {
+    text_field_embedder: {
+      token_embedders: {
+        tokens: {
+          type: 'embedding',
+          embedding_dim: glove.width,
+          pretrained_file: glove.file,
+          trainable: tune_glove,
+        },
+        [if characters != null then 'token_characters']: {
+          type: 'character_encoding',
+          embedding: { embedding_dim: characters.dim },
+          encoder: {
+            type: 'cnn',
+            embedding_dim: characters.dim,
+            num_filters: characters.filters,
+            ngram_filter_sizes: [characters.width],
+            conv_layer_activation: 'relu',
+          },
+        },
+        [if with_elmo then 'elmo']: elmo('input'),
+      },
+    },
+    [if with_elmo then 'bilm']: bilm,
+    [if std.member(elmo_at, 'output') then 'output_embedder']: {
+      token_embedders: {
+        tokens: { type: 'empty' },
+        [if characters != null then 'token_characters']: { type: 'empty' },
+        elmo: elmo('output'),
+      },
+    },
+    [if with_elmo && elmo_l2 > 0 then 'regularizer']: {
+      regexes: [['layer_weights$', { type: 'l2', alpha: elmo_l2 }]],
+    },
+  },
+
+  // What goes into the trainer: the frozen biLM is not written again with each epoch.
+  trainer: {
+    [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
+  },
+}
