@@ -5,6 +5,8 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
+# Python compiles the modules that it imports; compiling all others too would take a third of the time.
+PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
 INSTALLED := $(VENV)/.installed
 
 # Small batches and few epochs, for the small data that ships.
@@ -23,9 +25,9 @@ $(INSTALLED): setup.cfg pyproject.toml allennlp.txt
 	  echo "elmo_tasks needs Python 3.11 or later, but '$(PYTHON)' is not: say make PYTHON=python3.12, for example"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' \
-	  || $(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --no-deps -r allennlp.txt
-	$(BIN)/python -m pip install --quiet --editable '.[allennlp,dev]'
+	  || $(PIP) $(TORCH)
+	$(PIP) --editable '.[allennlp,dev]'
+	$(PIP) --no-deps -r allennlp.txt
 	@touch $@
 
 demo: install  ## train NER without and with ELMo on the data that ships, predict, and show the scores

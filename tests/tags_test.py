@@ -71,6 +71,8 @@ class TestTagsToSpans:
             (["B-PER", "E-PER", "I-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["B-PER", "L-PER", "L-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["U-PER", "I-PER", "S-PER", "L-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
+            # What begins a span begins it, whatever goes before.
+            (["B-PER", "U-PER", "B-PER", "S-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
             # Another type is another span.
             (["B-PER", "L-ORG"], [("PER", 0, 0), ("ORG", 1, 1)]),
             # A type may have a hyphen.

@@ -65,7 +65,7 @@ class TestPublishedConfigs:
 
     @pytest.mark.parametrize("name", PUBLISHED)
     def test_it_repeats_nothing(self, name):
-        """Oracle: no number, address, device or seed stands in a variant, but in comments: they would be typed twice."""
+        """Oracle: no number, address, device or seed stands in a variant, but in comments."""
         content = (CONFIGS / name).read_text(encoding="utf-8")
         assert not re.search(r"\w+://", content)
         code = re.sub(r"//.*|/\*(?s:.*?)\*/", "", content)

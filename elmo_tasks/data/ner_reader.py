@@ -13,6 +13,9 @@ from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
 
+# Nothing else parts columns: a word may have a no-break space in it.
+_SPACES = " \t\r\n"
+_SPACE = re.compile(f"[{_SPACES}]+")
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 
 
@@ -80,7 +83,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     n_columns = 0
     sentence: list[list[str]] = []
     for number, line in enumerate(_decoded_lines(path), start=1):
-        columns = line.split()
+        columns = _SPACE.split(line.strip(_SPACES)) if line.strip(_SPACES) else []
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
                 yield _words_and_tags(sentence)
@@ -105,7 +108,8 @@ def _decoded_lines(path: str) -> Iterator[str]:
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield line.decode("utf-8")
+                # A file from Windows may begin with a byte order mark, which is no part of its first word.
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: the file must be UTF-8, but byte {error.start + 1} of this line is "

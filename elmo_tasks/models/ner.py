@@ -189,7 +189,8 @@ class NerTagger(Model):
             return []
         index = {tag: number for number, tag in self._tags.items()}
         # The first row is free, each other one holds a span fast. Shape: (1 + n_spans, timesteps, n_tags)
-        held = logits.repeat(1 + len(spans), 1, 1)
+        # In float64: the score is what is left of two large numbers.
+        held = logits.double().repeat(1 + len(spans), 1, 1)
         for row, (_, start, end) in enumerate(spans, start=1):
             for word in range(start, end + 1):
                 others = torch.arange(held.size(-1), device=held.device) != index[tags[word]]

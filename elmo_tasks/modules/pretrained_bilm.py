@@ -117,5 +117,5 @@ class PretrainedBilm(torch.nn.Module, FromParams):
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
     assert isinstance(module, PretrainedBilm)
-    if not any(key.rpartition("bilm.")[1] for key in incompatible_keys.missing_keys):
+    if not any("bilm." in key for key in incompatible_keys.missing_keys):
         module._has_weights = True

@@ -5,12 +5,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
 __all__ = ["FrozenOnceCheckpointer"]
 
 FROZEN_WEIGHTS = "frozen_weights.th"
+# Where the state of the trainer says which parameters its checkpoint is without.
+_LEFT_OUT = "elmo_left_out"
 
 
 @Checkpointer.register("elmo_frozen_once")
@@ -51,7 +54,7 @@ class FrozenOnceCheckpointer(Checkpointer):
                 self._stored = self._store(frozen)
             unchanged = {name for name, version in self._stored.items() if _has_version(frozen.get(name), version)}
             changing = {name: value for name, value in checkpoint.model_state.items() if name not in unchanged}
-            checkpoint = TrainerCheckpoint(changing, checkpoint.trainer_state)
+            checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(unchanged)})
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
 
     def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, int]:
@@ -69,10 +72,24 @@ class FrozenOnceCheckpointer(Checkpointer):
         return {name: frozen[name]._version for name in same}
 
     def load_checkpoint(self) -> TrainerCheckpoint | None:
+        """
+        # Raises
+
+        `ConfigurationError`
+            If the file with the frozen weights is gone.
+        """
         checkpoint = super().load_checkpoint()
-        if checkpoint is None or not os.path.exists(self._frozen_path):
+        left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
+        if checkpoint is None or not left_out:
             return checkpoint
-        return TrainerCheckpoint({**self._load_frozen(), **checkpoint.model_state}, checkpoint.trainer_state)
+        if not os.path.exists(self._frozen_path):
+            raise ConfigurationError(
+                f"the run cannot be recovered: {self._frozen_path} must be there, since the checkpoints do not "
+                "hold the frozen weights, but it is not; bring it back, or train anew with --force"
+            )
+        frozen = self._load_frozen()
+        weights = {**checkpoint.model_state, **{name: frozen[name] for name in left_out}}
+        return TrainerCheckpoint(weights, checkpoint.trainer_state)
 
     def _load_frozen(self) -> dict[str, Any]:
         weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)

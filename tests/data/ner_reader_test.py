@@ -91,6 +91,10 @@ class TestNerReader:
         """Oracle: by hand."""
         assert read(path, "Encyclopædia O\n😀 O\n") == [(["Encyclopædia", "😀"], ["O", "O"])]
 
+    def test_a_no_break_space_is_a_part_of_its_word_and_a_byte_order_mark_is_not(self, path):
+        """Oracle: by hand."""
+        assert read(path, "\ufeff-DOCSTART- O\n\n10\u00a0000 O\n") == [(["10\u00a0000"], ["O"])]
+
     @pytest.mark.parametrize(
         ("content", "line", "rest"),
         [

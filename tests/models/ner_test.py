@@ -6,7 +6,6 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
-from allennlp.nn.util import move_to_device
 
 from elmo_tasks.modules import ElmoTokenEmbedder
 from elmo_tasks.tags import tags_to_spans
@@ -254,15 +253,3 @@ class TestTrainingOfNer(ModelTestCase):
         overrides = "{ data_loader: { batch_size: 8 }, trainer+: { num_epochs: 1 } }"
         path: Path = self.snippet(PLACES[place], overrides)
         self.ensure_model_can_train_save_and_load(path, seed=1)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-class TestNerTaggerOnAGpu:
-    def test_it_predicts_what_it_predicts_on_the_cpu(self, make_tagger):
-        """Oracle: the same tagger on the CPU."""
-        tagger = make_tagger(BOTH)
-        tensors = tagger.tensors(tagger.instances)
-        expected = tagger.model(**tensors)
-        output = tagger.model.cuda()(**move_to_device(tensors, torch.device("cuda")))
-        torch.testing.assert_close(output["logits"].cpu(), expected["logits"], rtol=0, atol=1e-3)
-        assert len(tagger.model.make_output_human_readable(output)["tags"]) == len(tagger.instances)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.data.fields import TensorField
@@ -144,6 +145,13 @@ class TestFrozenOnceCheckpointer:
         recovered = train(tmp_path / "broken", SmallModel(seed=other_seed), 2)
         assert_equal_weights(recovered, straight)
         assert names_in(tmp_path / "broken" / "model_state_e2_b0.th") == TRAINED
+
+    def test_a_run_whose_frozen_weights_are_gone_cannot_go_on(self, tmp_path):
+        """Oracle: the message names the file."""
+        train(tmp_path, SmallModel(), 1)
+        (tmp_path / "frozen_weights.th").unlink()
+        with pytest.raises(ConfigurationError, match=r"frozen_weights\.th must be there"):
+            train(tmp_path, SmallModel(), 2)
 
     def test_the_state_to_go_on_from_is_whole(self, tmp_path):
         """Oracle: the state of the model; and of the trainer, as AllenNLP's own `Checkpointer` reads it."""
