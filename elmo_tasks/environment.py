@@ -18,16 +18,21 @@ __all__ = ["config_variables", "evaluate_file"]
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _BILM = "ELMO_TASKS_BILM"
+_GLOVE = "glove.open.100d.txt.gz"
 
 
 def config_variables() -> dict[str, str]:
-    """The variables with the values they have in the environment, or else by default."""
-    defaults = {
-        "ELMO_TASKS_DATA": str(_FIXTURES),
-        "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",
-        _BILM: str(_FIXTURES / "bilm"),
+    """
+    The variables with the values they have in the environment, or else by default: what ships with the project; and for
+    `ELMO_TASKS_GLOVE` the only file in the folder `glove` of the data, if there is just one.
+    """
+    data = os.environ.get("ELMO_TASKS_DATA") or str(_FIXTURES)
+    files = [path.name for path in Path(data, "glove").glob("*d.txt*")]
+    return {
+        "ELMO_TASKS_DATA": data,
+        "ELMO_TASKS_GLOVE": os.environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
+        _BILM: os.environ.get(_BILM) or str(_FIXTURES / "bilm"),
     }
-    return {name: os.environ.get(name) or default for name, default in defaults.items()}
 
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:

@@ -29,6 +29,22 @@ def evaluated(path: Path, content: str, **ext_vars: str) -> dict:
 
 
 class TestConfigVariables:
+    @pytest.mark.parametrize(
+        ("names", "expected"),
+        [
+            (["glove.6B.50d.txt"], "glove.6B.50d.txt"),
+            (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
+            (["README.md"], "glove.open.100d.txt.gz"),
+        ],
+    )
+    def test_the_only_file_of_vectors_is_taken(self, nothing_set, tmp_path, names, expected):
+        """Oracle: by hand: one file, several, none."""
+        (tmp_path / "glove").mkdir()
+        for name in names:
+            (tmp_path / "glove" / name).touch()
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        assert config_variables()["ELMO_TASKS_GLOVE"] == expected
+
     def test_what_is_not_set_is_what_ships(self, fixtures_root):
         """Oracle: the three paths by hand; the files are there."""
         variables = config_variables()

@@ -57,6 +57,8 @@ class Bilm(nn.Module):
         vector then depends on all that was embedded before it; this is for comparison only. `reset_states` forgets.
     """
 
+    # Differs from the paper: its code (bilm-tf) goes on from the state of the batch before, in training and in use.
+
     def __init__(self, options: BilmOptions, *, stateful: bool = False) -> None:
         super().__init__()
         self.options = options

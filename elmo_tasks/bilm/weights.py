@@ -5,6 +5,7 @@ The format is bilm-tf's HDF5 dump. Each row of the table says where a parameter 
 there differs from ours; nothing else in the project knows the names of the file.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -128,6 +129,14 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
         ) from None
 
 
+# What an option says the number of, and the keys that show it.
+_COUNTS = {
+    "lstm.n_layers": re.compile(r"RNN_0/RNN/MultiRNNCell/Cell\d+/"),
+    "char_cnn.n_highway": re.compile(r"CNN_high_\d+/"),
+    "the length of char_cnn.filters": re.compile(r"CNN/W_cnn_\d+"),
+}
+
+
 def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[WeightName]) -> None:
     found: set[str] = set()
     file.visititems(lambda key, node: found.add(key) if isinstance(node, h5py.Dataset) else None)
@@ -135,14 +144,23 @@ def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[W
     if missing := sorted(expected - found):
         raise ValueError(
             f"{weight_file}: {len(missing)} of the {len(expected)} keys that the options ask for are missing, "
-            f"the first is '{missing[0]}': the options are another biLM's, or the file is incomplete"
+            f"the first is '{missing[0]}': {_difference(expected, found)}"
         )
     # A softmax may lie beside the biLM; more layers of the biLM itself mean that the options are another's.
     if surplus := sorted(key for key in found - expected if key.startswith(("CNN", "RNN_"))):
         raise ValueError(
-            f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: check "
-            "lstm.n_layers, char_cnn.filters and char_cnn.n_highway"
+            f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: "
+            f"{_difference(expected, found)}"
         )
+
+
+def _difference(expected: set[str], found: set[str]) -> str:
+    """Which of the options is another in the file, as far as the keys tell."""
+    for option, pattern in _COUNTS.items():
+        by_options, in_file = (len({m[0] for key in keys if (m := pattern.match(key))}) for keys in (expected, found))
+        if by_options != in_file and in_file:
+            return f"{option} is {by_options} in the options, but {in_file} in the file"
+    return "the options are another biLM's, or the file is incomplete"
 
 
 def _read(file: h5py.File, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:

@@ -30,7 +30,10 @@ __all__ = ["install"]
 
 # Module -> what replaces some of its functions once it has been imported.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
-    "allennlp.commands.train": (processes.end_distributed_workers_cleanly,),
+    "allennlp.commands.train": (
+        processes.end_distributed_workers_cleanly,
+        processes.refuse_evaluation_after_distributed_training,
+    ),
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
     "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
     "allennlp.common.plugins": (startup.add_our_plugin,),

@@ -11,7 +11,11 @@ from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["end_distributed_workers_cleanly", "lock_in_context_of_workers"]
+__all__ = [
+    "end_distributed_workers_cleanly",
+    "lock_in_context_of_workers",
+    "refuse_evaluation_after_distributed_training",
+]
 
 
 def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
@@ -71,3 +75,27 @@ def end_distributed_workers_cleanly(train: Module) -> None:
         return result
 
     train._train_worker = _train_worker
+
+
+def refuse_evaluation_after_distributed_training(train: Module) -> None:
+    """
+    Symptom: distributed training with `evaluate_on_test` ends with `Connection closed by peer` after the last epoch,
+    without metrics and archive.
+
+    Cause: only the first worker evaluates, but metrics are added up over all of them; AllenNLP 2.10.1. The error comes
+    before the training instead of after it.
+    """
+    original = train.train_model
+
+    @functools.wraps(original)
+    def train_model(params: Any, *args: Any, **kwargs: Any) -> Any:
+        from allennlp.common.checks import ConfigurationError
+
+        if params.get("distributed") is not None and params.get("evaluate_on_test", False):
+            raise ConfigurationError(
+                "evaluate_on_test must be false in distributed training, in which AllenNLP 2.10.1 cannot do it: run "
+                "`allennlp evaluate` with the archive and the test file afterwards"
+            )
+        return original(params, *args, **kwargs)
+
+    train.train_model = train_model

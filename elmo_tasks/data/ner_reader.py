@@ -1,11 +1,11 @@
 """Named entities in columns, as CoNLL-2003 has them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Optional
 
 from allennlp.common.file_utils import cached_path
-from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
@@ -14,8 +14,7 @@ from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 __all__ = ["NerReader"]
 
 # Nothing else parts columns: a word may have a no-break space in it.
-_SPACES = " \t\r\n"
-_SPACE = re.compile(f"[{_SPACES}]+")
+_SPACE = re.compile("[ \t]+")
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 
 
@@ -63,11 +62,36 @@ class NerReader(DatasetReader):
         text = TextField(tokens)
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
         if tags is not None:
-            fields["tags"] = SequenceLabelField(spans_to_bioul(tags_to_spans(tags), len(tags)), text)
+            fields["tags"] = _TagField(spans_to_bioul(tags_to_spans(tags), len(tags)), text)
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["tokens"].token_indexers = self._token_indexers
+
+
+class _TagField(SequenceLabelField):
+    """Tags, of which a type of entity has four or none: one that training data lacks by chance may be in test data."""
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        super().count_vocab_items(counter)
+        counts = counter[self._label_namespace]
+        for label in _types(self.labels):
+            for prefix in "BILU":
+                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
+
+    def index(self, vocab: Vocabulary) -> None:
+        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        if unknown := _types(tag for tag in self.labels if tag not in known):
+            raise ValueError(
+                f"the types of entities must be those of the training ({', '.join(_types(known))}), but the sentence "
+                f"{' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: leave the "
+                "column of tags out if you want predictions only"
+            )
+        super().index(vocab)
+
+
+def _types(tags: Iterable[str]) -> list[str]:
+    return sorted({tag[2:] for tag in tags if tag != "O"})
 
 
 def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
@@ -83,7 +107,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     n_columns = 0
     sentence: list[list[str]] = []
     for number, line in enumerate(_decoded_lines(path), start=1):
-        columns = _SPACE.split(line.strip(_SPACES)) if line.strip(_SPACES) else []
+        columns = [column for column in _SPACE.split(line) if column]
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
                 yield _words_and_tags(sentence)
@@ -93,7 +117,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
         if len(columns) != n_columns:
             raise ValueError(
                 f"{path}, line {number}: every line must have {n_columns} columns, as the first has, "
-                f"but this one has {len(columns)}: {line.strip()!r}"
+                f"but this one has {len(columns)}: {line!r}"
             )
         if n_columns > 1 and not _TAG.fullmatch(columns[-1]):
             raise ValueError(
@@ -102,14 +126,23 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
         sentence.append(columns)
     if sentence:
         yield _words_and_tags(sentence)
+    if not n_columns:
+        raise ValueError(f"{path} must hold at least one sentence, a word a line, but holds none")
 
 
 def _decoded_lines(path: str) -> Iterator[str]:
+    """The lines without their ends."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 # A file from Windows may begin with a byte order mark, which is no part of its first word.
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if "\r" in text:
+                    raise ValueError(
+                        f"{path}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
+                        "convert the file, with `tr '\\r' '\\n'` for example"
+                    )
+                yield text
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}, line {number}: the file must be UTF-8, but byte {error.start + 1} of this line is "

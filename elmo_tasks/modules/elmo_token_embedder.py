@@ -1,6 +1,6 @@
 """ELMo as a token embedder of AllenNLP."""
 
-from typing import Literal, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,20 +12,19 @@ from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
 __all__ = ["ElmoTokenEmbedder"]
 
 
-@TokenEmbedder.register("elmo")
+@TokenEmbedder.register("elmo", constructor="from_config")
 class ElmoTokenEmbedder(TokenEmbedder):
     """
     ELMo (Peters et al. 2018): a frozen biLM, whose layers this embedder mixes with weights of its own (section 3.2,
     Eq. 1) and then drops out (section 3.3).
 
-    Registered as a `TokenEmbedder` with name "elmo". A model that has ELMo at several places makes one embedder for
-    each and gives all of them the same biLM.
+    Registered as a `TokenEmbedder` with name "elmo"; `from_config` says what a config may hold. A model that has ELMo
+    at several places makes one embedder for each and gives all of them the same biLM.
 
     # Parameters
 
     bilm : `PretrainedBilm`
-        The biLM, in a config `{"options": ..., "pretrained_file": ...}`. Left out in the configs of our task models,
-        which have the biLM beside their embedders.
+        The biLM.
     layers : `Union[Literal["all", "top"], int]`, optional (default = `"all"`)
         What is mixed: all layers, the highest, or layer number `j`.
     layer_norm : `Literal["token", "batch"]`, optional (default = `None`)
@@ -55,6 +54,50 @@ class ElmoTokenEmbedder(TokenEmbedder):
         except ValueError as error:
             raise ConfigurationError(f"ELMo: {error}") from error
         self._dropout = torch.nn.Dropout(dropout)
+
+    @classmethod
+    def from_config(
+        cls,
+        options: Optional[dict[str, Any]] = None,
+        pretrained_file: Optional[str] = None,
+        requires_grad: bool = False,
+        stateful: bool = False,
+        layers: Union[Literal["all", "top"], int] = "all",
+        layer_norm: Optional[Literal["token", "batch"]] = None,
+        dropout: float = 0.0,
+        bilm: Optional[PretrainedBilm] = None,
+    ) -> "ElmoTokenEmbedder":
+        """
+        # Parameters
+
+        options, pretrained_file, requires_grad, stateful : optional
+            The biLM of this embedder: see `PretrainedBilm`.
+        layers, layer_norm, dropout : optional
+            See the class.
+        bilm : `PretrainedBilm`, optional (default = `None`)
+            The biLM that a model shares among its embedders, in place of `options` and the rest.
+
+        # Raises
+
+        `ConfigurationError`
+            If there is no biLM, or there are two.
+        """
+        if (options is None) == (bilm is None):
+            raise ConfigurationError(
+                "a token embedder 'elmo' must have one biLM, but has "
+                f"{'none' if bilm is None else 'two, its own and that of its model'}: give it "
+                '`"options": import "options.json", "pretrained_file": "weights.hdf5"`, or, in a model that shares its '
+                "biLM, the model `bilm` with these two"
+            )
+        if bilm is None:
+            assert options is not None
+            bilm = PretrainedBilm(options, pretrained_file, requires_grad=requires_grad, stateful=stateful)
+        elif pretrained_file is not None or requires_grad or stateful:
+            raise ConfigurationError(
+                "'pretrained_file', 'requires_grad' and 'stateful' must stand beside the options of the biLM, in the "
+                "model's 'bilm', but are given to an embedder that shares it"
+            )
+        return cls(bilm, layers=layers, layer_norm=layer_norm, dropout=dropout)
 
     def get_output_dim(self) -> int:
         """Units of a vector: twice the projection of the biLM."""

@@ -107,8 +107,18 @@ class PretrainedBilm(torch.nn.Module, FromParams):
             self._passes[character_ids] = (fingerprint, output)
         return output
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Layers of batches are this object's own; a copy or a pickled biLM begins without any.
+        return {**super().__getstate__(), "_passes": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "_passes": WeakTensorKeyDictionary()})
+
     def _fingerprint(self, character_ids: torch.Tensor) -> tuple[int, torch.dtype, torch.device]:
-        """Another one when a batch or the weights were changed in place, newly loaded for example, or moved."""
+        """
+        Another one when a batch or the weights were changed in place, newly loaded for example, or moved; only changes
+        by way of `.data` are not seen.
+        """
         tensors = [*self.bilm.parameters(), character_ids]
         # Tensors that are made in inference mode do not count their changes.
         changes = sum(tensor._version for tensor in tensors if not tensor.is_inference())

@@ -205,6 +205,19 @@ class TestReadWeights:
         assert f"'{key}'" in message
         assert "options" in message
 
+    @pytest.mark.parametrize(
+        ("other", "words"),
+        [
+            (dict(n_layers=3), "lstm.n_layers is 3 in the options, but 2 in the file"),
+            (dict(n_layers=1), "lstm.n_layers is 1 in the options, but 2 in the file"),
+            (dict(n_highway=3), "char_cnn.n_highway is 3 in the options, but 2 in the file"),
+            (dict(filters=((1, 2), (3, 7))), "the length of char_cnn.filters is 2 in the options, but 3 in the file"),
+        ],
+    )
+    def test_the_option_that_does_not_fit_is_named(self, files, other, words):
+        """Oracle: the message, which must hold the option, and its value on both sides."""
+        assert words in refusal(dataclasses.replace(SMALL, **other), files[1])
+
     @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
     def test_a_file_that_is_cut_off_is_refused(self, bilm, files, share):
         """Oracle: the message, which must say what the file should be."""

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -83,9 +84,32 @@ class TestNerReader:
         assert read(path, content) == [(["a", "b"], ["O", "U-PER"]), (["c"], ["O"])]
 
     @pytest.mark.parametrize("content", ["", "\n\n", "-DOCSTART- -X- -X- O\n\n"])
-    def test_a_file_without_sentences_has_no_instances(self, path, content):
-        """Oracle: the empty list."""
-        assert read(path, content) == []
+    def test_a_file_without_sentences_is_an_error(self, path, content):
+        """Oracle: the message, which must name the file."""
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))} must hold at least one sentence"):
+            read(path, content)
+
+    def test_a_carriage_return_alone_ends_no_line(self, path):
+        """Oracle: the message, which must name file and line."""
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2: .* carriage return"):
+            read(path, "a O\nb O\rc O\r")
+
+    def test_a_type_of_entity_has_all_its_tags_in_the_vocabulary(self, path):
+        """Oracle: the nine tags of two types, by hand, of which the file has two."""
+        path.write_text("a B-PER\n\nb O\nc B-LOC\nd I-LOC\n")
+        vocabulary = Vocabulary.from_instances(NerReader().read(str(path)))
+        tags = {f"{prefix}-{label}" for prefix in "BILU" for label in ("PER", "LOC")} | {"O"}
+        assert set(vocabulary.get_token_to_index_vocabulary("labels")) == tags
+
+    def test_a_type_that_was_not_in_the_training_data_is_named(self, path):
+        """Oracle: the message, which must hold the types of both and the sentence."""
+        path.write_text("a B-PER\n")
+        vocabulary = Vocabulary.from_instances(NerReader().read(str(path)))
+        reader = NerReader()
+        instance = reader.text_to_instance(["b", "c"], ["B-ORG", "O"])
+        reader.apply_token_indexers(instance)
+        with pytest.raises(ValueError, match=r"of the training \(PER\), but the sentence 'b c' has ORG"):
+            instance.index_fields(vocabulary)
 
     def test_unicode_is_kept(self, path):
         """Oracle: by hand."""

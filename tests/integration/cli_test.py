@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import torch
 from allennlp.commands import main
-from allennlp.commands.train import train_model
+from allennlp.commands import train as train_command
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 
 from tests.integration import kill_callback
@@ -46,6 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     import_plugins()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGGER_DATA", str(path))
+        patch.setenv("ELMO_TASKS_BILM", str(ROOT / "fixtures" / "bilm_tiny"))
         yield path
 
 
@@ -89,7 +91,7 @@ def run_process(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[st
 
 def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> None:
     params = Params.from_file(str(CONFIG), json.dumps(overrides or {}))
-    train_model(params, str(serialization_dir), recover=recover, return_model=False)
+    train_command.train_model(params, str(serialization_dir), recover=recover, return_model=False)
 
 
 def within(section: str, overrides: dict[str, Any]) -> dict[str, Any]:
@@ -189,9 +191,7 @@ class TestWorkers:
 
     def test_two_processes_train_together(self, tmp_path):
         """Oracle: both logs; an archive; the exit status, which is that of the worst worker."""
-        # Without the score of spans, which AllenNLP does not add up over processes.
-        overrides = within("trainer", {"num_epochs": 2, "validation_metric": "+accuracy"})
-        overrides |= {"model.calculate_span_f1": False, "distributed": {"cuda_devices": [-1, -1]}}
+        overrides = {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}}
         process = run_process(
             tmp_path,
             sys.executable,
@@ -211,13 +211,18 @@ class TestWorkers:
         assert (tmp_path / "run" / "model.tar.gz").exists()
         assert metrics(tmp_path / "run")["epoch"] == 1
 
+    def test_distributed_training_with_an_evaluation_after_it_is_refused(self, tmp_path):
+        """Oracle: the message and its remedy; AllenNLP would train, and lose the archive in the evaluation."""
+        with pytest.raises(ConfigurationError, match="allennlp evaluate"):
+            train(tmp_path / "run", {"distributed": {"cuda_devices": [-1, -1]}, "evaluate_on_test": True})
+
 
 class TestCommandsWithAnArchive:
     def test_predict(self, trained, tmp_path, command):
-        """Oracle: the tokens by hand, and one tag of the vocabulary for each; no spaCy model is needed."""
+        """Oracle: the tokens by hand, and one tag of the vocabulary for each."""
         (tmp_path / "input.jsonl").write_text('{"sentence": "Anna lives in Rome."}\n')
         command(
-            *("predict", trained / "model.tar.gz", tmp_path / "input.jsonl", "--predictor", "sentence_tagger"),
+            *("predict", trained / "model.tar.gz", tmp_path / "input.jsonl"),
             *("--output-file", tmp_path / "output.jsonl", "--silent"),
         )
         prediction = json.loads((tmp_path / "output.jsonl").read_text())
@@ -229,7 +234,7 @@ class TestCommandsWithAnArchive:
         """Oracle: the training's own score on the same file with the best weights."""
         command("evaluate", trained / "model.tar.gz", data, "--output-file", tmp_path / "metrics.json")
         evaluated = json.loads((tmp_path / "metrics.json").read_text())
-        for name in ("accuracy", "f1-measure-overall", "loss"):
+        for name in ("f1-measure-overall", "loss"):
             assert evaluated[name] == pytest.approx(metrics(trained)[f"best_validation_{name}"], rel=1e-5)
 
 

@@ -159,7 +159,28 @@ class TestElmoTokenEmbedder:
 class TestFromParams:
     @pytest.fixture
     def config(self, environment, tiny_options, tiny_weights):
-        return {"type": "elmo", "bilm": {"options": tiny_options, "pretrained_file": tiny_weights}}
+        return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
+
+    def test_the_biLM_may_have_a_place_of_its_own(self, config, batch):
+        """Oracle: the embedder with the same options beside its other arguments."""
+        nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
+        embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
+        assert torch.equal(embedders[0](batch), embedders[1](batch))
+
+    def test_a_shared_biLM_is_taken_as_it_is(self, config, pretrained):
+        """Oracle: the object itself."""
+        shared = pretrained()
+        embedder = TokenEmbedder.from_params(Params({"type": "elmo", "dropout": 0.5}), bilm=shared)
+        assert embedder.bilm is shared
+
+    def test_no_biLM_and_two_are_errors(self, config, pretrained):
+        """Oracle: the messages, which must show what to write."""
+        with pytest.raises(ConfigurationError, match=r'has none: give it .*import "options.json"'):
+            TokenEmbedder.from_params(Params({"type": "elmo"}))
+        with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
+            TokenEmbedder.from_params(Params(dict(config)), bilm=pretrained())
+        with pytest.raises(ConfigurationError, match="must stand beside the options of the biLM"):
+            TokenEmbedder.from_params(Params({"type": "elmo", "requires_grad": True}), bilm=pretrained())
 
     @pytest.mark.parametrize("layers", ["all", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])

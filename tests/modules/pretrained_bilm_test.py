@@ -1,6 +1,7 @@
 import copy
 import gc
 import json
+import pickle
 import weakref
 
 import pytest
@@ -139,6 +140,12 @@ class TestPretrainedBilm:
             copied.bilm.forward_layers[0].kernel.mul_(0.5)
         assert not torch.equal(copied(batch).layers[-1], before)
         assert torch.equal(bilm(batch).layers[-1], before)
+
+    def test_it_can_be_pickled(self, pretrained, batch):
+        """Oracle: the same output after the round trip."""
+        bilm = pretrained()
+        before = bilm(batch).layers[-1]
+        assert torch.equal(pickle.loads(pickle.dumps(bilm))(batch).layers[-1], before)
 
     def test_the_state_is_the_weights_alone(self, pretrained, batch):
         """Oracle: the names of the parameters, before and after a pass."""

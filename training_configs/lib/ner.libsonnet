@@ -10,6 +10,7 @@ function(
   bilm=environment.bilm,
   elmo_layers='all',
   elmo_layer_norm=null,
+  elmo_dropout={ input: 0, output: 0.5 },
   // So large that the weights stay nearly equal.
   elmo_l2=0.1,
 ) (
@@ -18,6 +19,7 @@ function(
     bilm=bilm,
     elmo_layers=elmo_layers,
     elmo_layer_norm=elmo_layer_norm,
+    elmo_dropout=elmo_dropout,
     elmo_l2=elmo_l2,
     // Differs from the paper: GloVe in place of Senna's vectors.
     tune_glove=true,

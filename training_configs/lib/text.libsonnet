@@ -13,7 +13,7 @@ function(
   elmo_layers='all',
   // 'token', 'batch', or null for none.
   elmo_layer_norm=null,
-  // Of the mixed vectors, at each place.
+  // Of the mixed vectors, at each place: the input is already dropped out by the encoders of our models.
   elmo_dropout={ input: 0, output: 0.5 },
   // Lambda of the paper: L2 on the weights of the mix.
   elmo_l2=0,
@@ -47,10 +47,11 @@ function(
     [if with_elmo then 'elmo']: { type: 'elmo' },
   },
 
-  // Words that only the file of vectors has are kept too: they occur in test files.
+  // Words that only the file of vectors has are kept too: they occur in test files. Where the vectors are tuned, each
+  // costs time and memory in every step, and only the most frequent are kept.
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    min_pretrained_embeddings: { tokens: -1 },
+    min_pretrained_embeddings: { tokens: if tune_glove then 100000 else -1 },
   },
 
   local elmo(place) = if std.member(elmo_at, place) then {
@@ -72,7 +73,7 @@ function(
         },
         [if characters != null then 'token_characters']: {
           type: 'character_encoding',
-          embedding: { embedding_dim: characters.dim },
+          embedding: { embedding_dim: characters.dim, vocab_namespace: 'token_characters' },
           encoder: {
             type: 'cnn',
             embedding_dim: characters.dim,
