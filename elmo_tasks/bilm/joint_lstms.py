@@ -63,8 +63,9 @@ class JointLstms:
         begin = [lstm.zero_state(batch_sizes[0]) for lstm in self.lstms] if states is None else states
         output, memory = (torch.stack(parts) for parts in zip(*begin, strict=True))
         output = output.to(dtype)
+        is_frozen = not any(parameter.requires_grad for parameter in parameters)
         outputs: torch.Tensor
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (inputs, *parameters)):
+        if torch.is_grad_enabled() and (inputs.requires_grad or not is_frozen):
             outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
                 inputs, *self._stacked_parameters(), output, memory, batch_sizes, *clips
             )
@@ -72,7 +73,8 @@ class JointLstms:
             weights = self._weights(
                 parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
             )
-            if inputs.is_cuda and states is None:
+            # Of LSTMs that are trained nothing is kept, and a graph that is replayed once is not worth recording.
+            if inputs.is_cuda and states is None and is_frozen:
                 # What a graph may round is recorded in it.
                 key = dtype, rounds_factors()
                 outputs = self._graphs(parameters, key, lambda: GraphedRecurrence(weights))(inputs, batch_sizes)
