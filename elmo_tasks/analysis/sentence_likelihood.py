@@ -45,8 +45,8 @@ class LanguageModel:
     # Parameters
 
     folder : `str`
-        With `options.json`, `weights.hdf5`, in which is the softmax too, and `vocab.txt`, as `allennlp elmo-export` and
-        bilm-tf write them.
+        With `options.json`, `weights.hdf5`, in which is the softmax too, and `vocab.txt`, as `allennlp elmo-export`
+        writes them.
 
     # Raises
 

@@ -16,7 +16,8 @@ __all__ = ["Export"]
 @Subcommand.register("elmo-export")
 class Export(Subcommand):
     """
-    Writes `options.json`, `weights.hdf5` and `vocab.txt` of a trained biLM, which our biLM, AllenNLP and bilm-tf read.
+    Writes `options.json`, `weights.hdf5` and `vocab.txt` of a trained biLM in bilm-tf's format, which our biLM and
+    AllenNLP read.
 
     Registered as a `Subcommand` with name "elmo-export".
     """

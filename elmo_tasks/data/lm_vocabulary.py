@@ -72,13 +72,12 @@ class LmVocabulary(Vocabulary):
         # Parameters
 
         path : `str`
-            A file with a word a line, whose number is that of its line. `<S>`, `</S>` and `<UNK>` must be among them.
+            A file with a word a line, see `elmo_tasks.bilm.word_list.WordList`.
 
         # Raises
 
         `ConfigurationError`
-            If one of the three is not; if a line is empty, has more than one word, or one that was there before, or is
-            not UTF-8.
+            If the file is no such list: with its name, and the line where there is one.
         """
         try:
             return cls._from_words(WordList.from_file(cached_path(path)).words)
