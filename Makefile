@@ -57,7 +57,7 @@ format: install  ## put the code into the formatter's form
 	$(BIN)/ruff check --fix .
 
 bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cache, an epoch with ELMo, the loader, a start
-	$(BIN)/python benchmarks/bilm.py --repeats 2
+	$(BIN)/python benchmarks/bilm.py --repeats 2 --batch-sizes 1 64
 	$(BIN)/python benchmarks/layer_cache.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/loader.py
