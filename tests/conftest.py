@@ -1,7 +1,10 @@
 """Fixtures for all tests."""
 
-from collections.abc import Iterator
+import logging
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +61,25 @@ def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> 
         sentences = file.read_text(encoding="utf-8").split("\n\n")
         (root / "ner" / file.name).write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
     return root
+
+
+@pytest.fixture
+def logging_as_before() -> Iterator[None]:
+    """AllenNLP's commands take over the log and the hook for exceptions."""
+    root = logging.getLogger()
+    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
+    yield
+    root.handlers[:], sys.excepthook = handlers, hook
+    root.setLevel(level)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, logging_as_before: None) -> Callable[..., None]:
+    """Runs `allennlp` in this process."""
+    from allennlp.commands import main
+
+    def run(*arguments: Any) -> None:
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main(prog="allennlp")
+
+    return run

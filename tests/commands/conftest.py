@@ -1,36 +1,17 @@
 """A language model that was trained and exported."""
 
-import logging
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from allennlp.commands import main
 
 from tests.language_models import train_tiny
 
 
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """AllenNLP's commands take over the log and the hook for exceptions."""
-    root = logging.getLogger()
-    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    yield
-    root.handlers[:], sys.excepthook = handlers, hook
-    root.setLevel(level)
-
-
 @pytest.fixture
-def command(environment: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Runs `allennlp` in this process."""
-
-    def run(*arguments: Any) -> None:
-        environment.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        main(prog="allennlp")
-
-    return run
+def command(environment: pytest.MonkeyPatch, command: Callable[..., None]) -> Callable[..., None]:
+    """Runs `allennlp` in this process, with the variables of our configs at their defaults."""
+    return command
 
 
 @pytest.fixture(scope="package")

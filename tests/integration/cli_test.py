@@ -1,18 +1,16 @@
 """Tests of AllenNLP's commands: a small tagger, from the first start to a prediction."""
 
 import json
-import logging
 import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from allennlp.commands import main
 from allennlp.commands import train as train_command
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -20,7 +18,7 @@ from allennlp.common.plugins import import_plugins
 
 from tests.integration import kill_callback
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]
 
 CONFIG = Path(__file__).parent / "tagger.jsonnet"
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,27 +56,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """AllenNLP's commands take over the log and the hook for exceptions."""
-    root = logging.getLogger()
-    handlers, level, hook = list(root.handlers), root.level, sys.excepthook
-    yield
-    root.handlers[:], sys.excepthook = handlers, hook
-    root.setLevel(level)
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Runs `allennlp` in this process."""
-
-    def run(*arguments: Any) -> None:
-        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        main(prog="allennlp")
-
-    return run
 
 
 def run_process(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
