@@ -9,6 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Vocabula
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from elmo_tasks.data.lines import numbered_lines
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
@@ -106,7 +107,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     """
     n_columns = 0
     sentence: list[list[str]] = []
-    for number, line in enumerate(_decoded_lines(path), start=1):
+    for number, line in numbered_lines(path):
         columns = [column for column in _SPACE.split(line) if column]
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
@@ -128,26 +129,6 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
         yield _words_and_tags(sentence)
     if not n_columns:
         raise ValueError(f"{path} must hold at least one sentence, a word a line, but holds none")
-
-
-def _decoded_lines(path: str) -> Iterator[str]:
-    """The lines without their ends."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                # A file from Windows may begin with a byte order mark, which is no part of its first word.
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                if "\r" in text:
-                    raise ValueError(
-                        f"{path}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
-                        "convert the file, with `tr '\\r' '\\n'` for example"
-                    )
-                yield text
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: the file must be UTF-8, but byte {error.start + 1} of this line is "
-                    f"{line[error.start]:#04x}: convert it, with iconv for example"
-                ) from None
 
 
 def _words_and_tags(sentence: list[list[str]]) -> tuple[list[str], list[str] | None]:

@@ -12,7 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -70,9 +70,8 @@ class NerTagger(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        shared = {} if bilm is None else {"bilm": bilm}
-        self.text_field_embedder = text_field_embedder.construct(**shared)
-        self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
+        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
+        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
         self.encoders = torch.nn.ModuleList(encoders)
         self.dropout = InputVariationalDropout(dropout)
 
@@ -147,9 +146,7 @@ class NerTagger(Model):
         hidden = self.text_field_embedder(tokens)
         for encoder in self.encoders:
             hidden = encoder(self.dropout(hidden), mask)
-        if self.output_embedder is not None:
-            hidden = torch.cat([hidden, self.output_embedder(tokens)], -1)
-        return self.tag_projection(hidden)
+        return self.tag_projection(beside(hidden, self.output_embedder, tokens))
 
     def _tag_names(self, sentences: list[list[int]]) -> list[list[str]]:
         return [[self._tags[index] for index in sentence] for sentence in sentences]

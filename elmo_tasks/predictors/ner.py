@@ -1,7 +1,7 @@
 """Named entities of sentences in JSON lines."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -9,12 +9,13 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 
 __all__ = ["NerPredictor"]
 
 
 @Predictor.register("elmo_ner")
-class NerPredictor(Predictor):
+class NerPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"sentence": "Jordan beat Chelsea ."}`, which it tokenizes with spaCy's rules, or
     `{"words": ["Jordan", "beat", "Chelsea", "."]}`. With `--use-dataset-reader`, `allennlp predict` reads files in
@@ -32,30 +33,15 @@ class NerPredictor(Predictor):
         The language whose tokenization rules are used.
     """
 
+    example: ClassVar[JsonDict] = {"sentence": "Jordan beat Chelsea ."}
+
     def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en") -> None:
         super().__init__(model, dataset_reader)
         self._tokenizer = SpacyBlankTokenizer(language)
-        self._n_lines = 0
 
     def predict(self, sentence: str) -> JsonDict:
         """The entities of a sentence: see `NerTagger.make_output_human_readable`."""
         return self.predict_json({"sentence": sentence})
-
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Raises
-
-        `ValueError`
-            If the line is not JSON.
-        """
-        self._n_lines += 1
-        try:
-            return json.loads(line)
-        except ValueError as error:
-            raise ValueError(
-                f"line {self._n_lines} (empty ones not counted) must be a JSON object like "
-                f'{{"sentence": "..."}}, but is {line.strip()!r:.100} ({error})'
-            ) from None
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         inputs: Any = json_dict
