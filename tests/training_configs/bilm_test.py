@@ -1,0 +1,117 @@
+import inspect
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from elmo_tasks.models import BilmLanguageModel
+from tests.training_configs.configs import CONFIGS, differences, evaluated
+
+# "bilm_original" is too large for a test.
+TRAINED_BILMS = ["bilm", "bilm_finetune"]
+
+
+class TestBilmConfigs:
+    def test_the_original_is_the_papers(self, environment):
+        """Oracle: section 3.4 of the paper, and the options and the loop of bilm-tf's training."""
+        config = evaluated(CONFIGS / "bilm_original.jsonnet")
+        model, trainer = config["model"], config["trainer"]
+        lstm, characters = model["options"]["lstm"], model["options"]["char_cnn"]
+        assert (lstm["n_layers"], lstm["dim"], lstm["projection_dim"]) == (2, 4096, 512)
+        assert (lstm["cell_clip"], lstm["proj_clip"], lstm["use_skip_connections"]) == (3, 3, True)
+        assert (sum(number for _, number in characters["filters"]), characters["n_highway"]) == (2048, 2)
+        assert (characters["activation"], characters["embedding"]["dim"]) == ("relu", 16)
+        assert (model["dropout"], model["softmax"]) == (0.1, "sampled")
+        assert inspect.signature(BilmLanguageModel).parameters["n_samples"].default == 8192
+        assert trainer["num_epochs"] == 10
+        # bilm-tf: 0.2, 1.0 and 10.0, for a gradient that is 20 times ours.
+        optimizer = trainer["optimizer"]
+        assert (optimizer["type"], optimizer["lr"]) == ("adagrad", 0.2)
+        assert optimizer["initial_accumulator_value"] == pytest.approx(1.0 / 20**2)
+        assert trainer["grad_norm"] == pytest.approx(10.0 / 20)
+        assert "learning_rate_scheduler" not in trainer
+        assert config["data_loader"]["max_tokens_per_batch"] == 3 * 128 * 20
+
+    def test_adagrad_takes_the_steps_of_bilm_tf(self, environment):
+        """Oracle: bilm-tf's numbers with gradients that are 20 times as large, clipped, in torch's Adagrad."""
+        trainer = evaluated(CONFIGS / "bilm_original.jsonnet")["trainer"]
+        ours = {key: value for key, value in trainer["optimizer"].items() if key != "type"}
+        theirs = {"lr": 0.2, "initial_accumulator_value": 1.0}
+        gradients = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
+        ends = []
+        for options, scale, norm in ((ours, 1, trainer["grad_norm"]), (theirs, 20, 10.0)):
+            weight = torch.nn.Parameter(torch.zeros(7))
+            optimizer = torch.optim.Adagrad([weight], **options)
+            for gradient in gradients * 0.2:
+                weight.grad = gradient * scale
+                torch.nn.utils.clip_grad_norm_([weight], norm)
+                optimizer.step()
+            ends.append(weight.detach())
+        torch.testing.assert_close(*ends)
+
+    def test_the_small_one_has_the_small_shape(self, environment):
+        """Oracle: the options of the biLM that the authors published as small, but for the clips."""
+        options = evaluated(CONFIGS / "bilm.jsonnet")["model"]["options"]
+        published = evaluated(CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
+        assert published["lstm"]["dim"] == 32, "the tiny biLM of the tests"
+        environment.delenv("ELMO_TASKS_BILM")
+        published = evaluated(CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
+        assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
+
+    def test_fine_tuning_goes_on_from_the_bilm_that_the_environment_names(self, environment, fixtures_root):
+        """Oracle: the file and the options; one epoch (section A.1), with the perplexity before it."""
+        config = evaluated(CONFIGS / "bilm_finetune.jsonnet")
+        folder = fixtures_root / "bilm_tiny"
+        assert Path(config["model"]["pretrained_file"]) == folder / "weights.hdf5"
+        assert config["model"]["options"] == json.loads((folder / "options.json").read_text())
+        assert config["trainer"]["num_epochs"] == 1
+        assert "elmo_perplexity_before" in config["trainer"]["callbacks"]
+        assert "learning_rate_scheduler" not in config["trainer"]
+
+    def test_a_word_list_and_another_softmax_are_arguments(self, environment, tmp_path):
+        """Oracle: by hand."""
+        snippet = tmp_path / "variant.jsonnet"
+        arguments = "word_list='vocab.txt', softmax='adaptive', cutoffs=[10, 50], epochs=3, num_workers=2"
+        snippet.write_text(f"(import '{CONFIGS}/lib/bilm.libsonnet')({arguments})")
+        expected = {"vocabulary", "model.softmax", "model.cutoffs", "trainer.num_epochs", "data_loader.num_workers"}
+        config, published = evaluated(snippet), evaluated(CONFIGS / "bilm.jsonnet")
+        found = differences(published, config)
+        assert {key if not key.startswith("vocabulary.") else "vocabulary" for key in found} == expected
+        assert config["vocabulary"] == {"type": "elmo_lm_from_file", "path": "vocab.txt"}
+
+
+@pytest.mark.slow
+class TestTraining:
+    @pytest.mark.parametrize("name", TRAINED_BILMS)
+    def test_a_published_bilm_config_trains_and_its_archive_stands_alone(
+        self, environment, command, tmp_path, fixtures_root, name, capsys
+    ):
+        """
+        Oracle: AllenNLP's commands, on the config but for a smaller biLM and one epoch: the archive has the perplexity
+        of the run though text and biLM are gone; fine-tuning says what was before.
+        """
+        text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
+        shutil.copytree(fixtures_root / "lm", text)
+        shutil.copytree(fixtures_root / "bilm_tiny", bilm)
+        environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        environment.setenv("ELMO_TASKS_BILM", str(bilm))
+        small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
+        overrides = {"trainer.num_epochs": 1, **({} if name == "bilm_finetune" else small)}
+        config = CONFIGS / f"{name}.jsonnet"
+        command("train", config, "-s", run, "-o", json.dumps(overrides))
+        metrics = json.loads((run / "metrics.json").read_text())
+        n_words = len((run / "vocabulary" / "lm.txt").read_text().splitlines())
+        assert 1.0 < metrics["validation_perplexity"] < 2 * n_words
+        if name == "bilm_finetune":
+            before = json.loads((run / "metrics_before.json").read_text())["perplexity"]
+            assert f"{before:.2f} before, {metrics['best_validation_perplexity']:.2f} after" in capsys.readouterr().out
+        dev = shutil.copy(text / "dev.txt", tmp_path / "dev.txt")
+        for folder in (text, bilm):
+            shutil.rmtree(folder)
+        output = tmp_path / "evaluated.json"
+        command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
+        for key in ("perplexity", "forward_perplexity", "backward_perplexity", "unknown_share", "loss"):
+            value = json.loads(output.read_text())[key]
+            assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key

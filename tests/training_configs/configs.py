@@ -1,0 +1,113 @@
+"""What the tests of the published configs share."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from allennlp.common import Params
+
+CONFIGS = Path(__file__).resolve().parents[2] / "training_configs"
+PUBLISHED = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.jsonnet"))
+PLACES = [["input"], ["output"], ["input", "output"]]
+
+
+class Task(NamedTuple):
+    """What ELMo needs in the config of a task, beside what it needs in each."""
+
+    # The key of the width that ELMo at the input changes, as in `differences`.
+    input_width: str
+    # The keys of the widths that ELMo at the output changes.
+    output_widths: tuple[str, ...] = ()
+    # Where the published variant has ELMo.
+    elmo_at: tuple[str, ...] = ("input",)
+    # The paper's lambda; without one there is no regularizer.
+    elmo_l2: float = 0.0
+
+    def keys(self, elmo_at: list[str]) -> set[str]:
+        """The keys that differ from the baseline's."""
+        keys = {
+            "dataset_reader.token_indexers.elmo",
+            "model.bilm",
+            "model.text_field_embedder.token_embedders.elmo",
+            "trainer.checkpointer",
+        }
+        if self.elmo_l2:
+            keys.add("model.regularizer")
+        if "input" in elmo_at:
+            keys.add(self.input_width)
+        if "output" in elmo_at:
+            keys |= {"model.output_embedder", *self.output_widths}
+        return keys
+
+
+# The published tasks; each is tested with all templates.
+TASKS = {"ner": Task("model.encoders.0.input_size", elmo_l2=0.1)}
+
+
+def evaluated(path: Path) -> dict[str, Any]:
+    return Params.from_file(path).as_dict(quiet=True)
+
+
+def at(config: dict[str, Any], key: str) -> Any:
+    """The value of a key as `differences` names it."""
+    value: Any = config
+    for name in key.split("."):
+        value = value[int(name) if isinstance(value, list) else name]
+    return value
+
+
+def differences(one: Any, other: Any, key: str = "") -> set[str]:
+    """The keys at which two configs part, each as far down as both have it."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        one, other = (dict(enumerate(values)) for values in (one, other))
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return set() if one == other and type(one) is type(other) else {key}
+    found = set()
+    for name in {**one, **other}:
+        path = f"{key}.{name}".removeprefix(".")
+        found |= differences(one[name], other[name], path) if name in one and name in other else {path}
+    return found
+
+
+class Trained(NamedTuple):
+    """What is left of a run when data, word vectors and biLM are gone."""
+
+    run: Path
+    # Copies of the files of the task.
+    data: Path
+    command: Callable[..., None]
+
+    def metrics(self) -> dict[str, Any]:
+        return json.loads((self.run / "metrics.json").read_text())
+
+    def predictions(self, source: Path, *options: str) -> list[dict[str, Any]]:
+        """What `allennlp predict` writes for a file."""
+        output = self.run / "predictions.jsonl"
+        self.command("predict", self.run / "model.tar.gz", source, "--output-file", output, "--silent", *options)
+        return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+def train_and_clear(
+    command: Callable[..., None], environment: pytest.MonkeyPatch, folder: Path, data: Path, name: str, **overrides: Any
+) -> Trained:
+    """
+    Trains a published config with AllenNLP's command, as it is but for one epoch and `overrides`, on a root of data
+    with a tiny biLM, and takes away what the archive must not need.
+    """
+    task = name.removesuffix(".jsonnet").removesuffix("_elmo")
+    root, bilm, run, kept = (folder / part for part in ("data", "bilm", "run", "kept"))
+    shutil.copytree(data, root)
+    shutil.copytree(CONFIGS.parent / "fixtures" / "bilm_tiny", bilm)
+    shutil.copytree(data / task, kept)
+    environment.setenv("ELMO_TASKS_DATA", str(root))
+    environment.setenv("ELMO_TASKS_BILM", str(bilm))
+    command("train", CONFIGS / name, "-s", run, "-o", json.dumps({"trainer.num_epochs": 1, **overrides}))
+    assert (run / "frozen_weights.th").is_file() is ("elmo" in name)
+    for path in (root, bilm):
+        shutil.rmtree(path)
+    environment.delenv("ELMO_TASKS_DATA")
+    environment.delenv("ELMO_TASKS_BILM")
+    return Trained(run, kept, command)

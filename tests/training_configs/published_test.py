@@ -1,0 +1,101 @@
+import json
+import re
+from glob import glob
+from pathlib import Path
+
+import pytest
+
+from tests.training_configs.configs import CONFIGS, PLACES, PUBLISHED, TASKS, at, differences, evaluated
+
+
+class TestPublishedConfigs:
+    def test_these_are_published(self):
+        """Oracle: the list by hand: a new config stands here, and is then tested with the others."""
+        expected = ["bilm.jsonnet", "bilm_finetune.jsonnet", "bilm_original.jsonnet", "ner.jsonnet", "ner_elmo.jsonnet"]
+        assert expected == PUBLISHED
+
+    @pytest.mark.parametrize("name", PUBLISHED)
+    def test_it_can_be_evaluated(self, environment, name):
+        """Oracle: the parts that `allennlp train` asks for; the files of the data are there."""
+        config = evaluated(CONFIGS / name)
+        assert {"dataset_reader", "train_data_path", "model", "data_loader", "trainer"} <= set(config)
+        for part in ("train", "validation") if name.startswith("bilm") else ("train", "validation", "test"):
+            (file,) = glob(config[f"{part}_data_path"])
+            assert Path(file).is_file()
+
+    @pytest.mark.parametrize("name", PUBLISHED)
+    def test_it_repeats_nothing(self, name):
+        """Oracle: no number, address, device or seed stands in a variant, but in comments."""
+        content = (CONFIGS / name).read_text(encoding="utf-8")
+        assert not re.search(r"\w+://", content)
+        code = re.sub(r"//.*|/\*(?s:.*?)\*/", "", content)
+        assert not re.search(r"(?<!\w)[-+.]?\d|cuda|seed", code)
+        assert len(code.splitlines()) <= 20
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_a_variant_differs_from_its_baseline_only_where_elmo_needs_it(self, environment, task):
+        """Oracle: the list of keys."""
+        baseline, variant = (evaluated(CONFIGS / f"{task}{suffix}.jsonnet") for suffix in ("", "_elmo"))
+        assert differences(baseline, variant) == TASKS[task].keys(TASKS[task].elmo_at)
+
+    def test_every_one_belongs_to_a_task(self):
+        """Oracle: the tasks by hand."""
+        names = {name.removesuffix(".jsonnet").removesuffix("_elmo") for name in PUBLISHED}
+        assert names == {*TASKS, "bilm", "bilm_finetune", "bilm_original"}
+
+
+class TestTemplates:
+    @pytest.mark.parametrize("task", TASKS)
+    @pytest.mark.parametrize("elmo_at", PLACES, ids="-".join)
+    def test_elmo_changes_only_what_it_needs(self, environment, tmp_path, task, elmo_at):
+        """Oracle: the list of keys: the width of the lowest encoder with ELMo at the input, and so on."""
+        snippet = tmp_path / "variant.jsonnet"
+        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at={elmo_at})")
+        found = differences(evaluated(CONFIGS / f"{task}.jsonnet"), evaluated(snippet))
+        assert found == TASKS[task].keys(elmo_at)
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_without_elmo_it_is_the_baseline(self, environment, tmp_path, task):
+        """Oracle: the published baseline."""
+        snippet = tmp_path / "variant.jsonnet"
+        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at=[])")
+        assert evaluated(snippet) == evaluated(CONFIGS / f"{task}.jsonnet")
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_widths_follow_the_bilm_and_the_word_vectors(self, environment, tmp_path, task, fixtures_root):
+        """Oracle: the difference of the widths by hand: two directions, and the numbers in the files' names."""
+        widths, dims = [], []
+        for bilm in ("bilm_tiny", "bilm"):
+            environment.setenv("ELMO_TASKS_BILM", str(fixtures_root / bilm))
+            config = evaluated(CONFIGS / f"{task}_elmo.jsonnet")
+            widths.append(at(config, TASKS[task].input_width))
+            options = json.loads((fixtures_root / bilm / "options.json").read_text())
+            dims.append(options["lstm"]["projection_dim"])
+        assert dims[0] != dims[1]
+        assert widths[1] - widths[0] == 2 * (dims[1] - dims[0])
+        environment.setenv("ELMO_TASKS_GLOVE", "glove.6B.300d.txt")
+        config = evaluated(CONFIGS / f"{task}_elmo.jsonnet")
+        assert at(config, TASKS[task].input_width) == widths[1] + 200
+        assert config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["embedding_dim"] == 300
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_an_unknown_place_is_an_error(self, environment, tmp_path, task):
+        """Oracle: the message says what there is and what was given."""
+        snippet = tmp_path / "variant.jsonnet"
+        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at=['inptu'])")
+        with pytest.raises(RuntimeError, match=r'elmo_at must name some of \["input", "output"\].*"inptu"'):
+            evaluated(snippet)
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_arguments_reach_every_place(self, environment, tmp_path, task):
+        """Oracle: by hand: layers and norm at both places, lambda in the regularizer; none with lambda 0."""
+        snippet = tmp_path / "variant.jsonnet"
+        call = f"(import '{CONFIGS}/lib/{task}.libsonnet')"
+        snippet.write_text(f"{call}(elmo_at={PLACES[-1]}, elmo_layers='top', elmo_layer_norm='token', elmo_l2=0.5)")
+        model = evaluated(snippet)["model"]
+        for embedder in (model["text_field_embedder"], model["output_embedder"]):
+            elmo = embedder["token_embedders"]["elmo"]
+            assert (elmo["layers"], elmo["layer_norm"]) == ("top", "token")
+        assert model["regularizer"] == {"regexes": [["layer_weights$", {"type": "l2", "alpha": 0.5}]]}
+        snippet.write_text(f"{call}(elmo_at={PLACES[-1]}, elmo_l2=0)")
+        assert "regularizer" not in evaluated(snippet)["model"]
