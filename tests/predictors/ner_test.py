@@ -87,7 +87,9 @@ class TestNerPredictor:
     def test_a_line_that_is_not_json_is_named(self, predictor):
         """Oracle: the number of the line, its beginning, and what is wanted."""
         predictor.load_line('{"sentence": "fine"}\n')
-        with pytest.raises(ValueError, match=r"line 2 .*\{\"sentence\": \"Jordan .*\"\}, but is 'Jordan beat Chelsea \.'"):
+        with pytest.raises(
+            ValueError, match=r"line 2 .*\{\"sentence\": \"Jordan .*\"\}, but is 'Jordan beat Chelsea \.'"
+        ):
             predictor.load_line("Jordan beat Chelsea .\n")
         assert predictor.load_line('{"words": []}\n') == {"words": []}
 
