@@ -7,7 +7,9 @@ from elmo_tasks.data.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.lm_window_data_loader import LmWindowDataLoader
 from elmo_tasks.data.ner_reader import NerReader
+from elmo_tasks.data.snli_reader import SnliReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_tasks.data.sst_reader import SstReader
 
 __all__ = [
     "LM_NAMESPACE",
@@ -18,5 +20,7 @@ __all__ = [
     "LmVocabulary",
     "LmWindowDataLoader",
     "NerReader",
+    "SnliReader",
     "SpacyBlankTokenizer",
+    "SstReader",
 ]

@@ -2,5 +2,7 @@
 
 from elmo_tasks.models.bilm_language_model import BilmLanguageModel
 from elmo_tasks.models.ner import NerTagger
+from elmo_tasks.models.snli import Esim
+from elmo_tasks.models.sst import BiattentiveClassifier
 
-__all__ = ["BilmLanguageModel", "NerTagger"]
+__all__ = ["BiattentiveClassifier", "BilmLanguageModel", "Esim", "NerTagger"]

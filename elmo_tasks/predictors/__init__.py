@@ -1,5 +1,7 @@
 """One file a task where allennlp_models has no predictor that fits."""
 
 from elmo_tasks.predictors.ner import NerPredictor
+from elmo_tasks.predictors.snli import SnliPredictor
+from elmo_tasks.predictors.sst import SstPredictor
 
-__all__ = ["NerPredictor"]
+__all__ = ["NerPredictor", "SnliPredictor", "SstPredictor"]

@@ -1,0 +1,35 @@
+"""What the models that give a text one label share."""
+
+from typing import Any
+
+import torch
+from allennlp.data import Vocabulary
+
+__all__ = ["labels_of", "readable_labels"]
+
+
+def labels_of(vocab: Vocabulary) -> list[str]:
+    """The labels in the namespace `labels`, by their numbers."""
+    labels = vocab.get_index_to_token_vocabulary("labels")
+    return [labels[index] for index in range(len(labels))]
+
+
+def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
+    """
+    # Parameters
+
+    logits : `torch.Tensor`
+        Shape `(batch_size, n_labels)`.
+    labels : `List[str]`
+        By their numbers.
+
+    # Returns
+
+    `Dict[str, Any]`
+        For each text its `label`, and the `probabilities` of all labels.
+    """
+    rows = logits.softmax(-1).tolist()
+    return {
+        "label": [labels[index] for index in logits.argmax(-1).tolist()],
+        "probabilities": [dict(zip(labels, row, strict=True)) for row in rows],
+    }

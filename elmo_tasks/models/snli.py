@@ -1,0 +1,206 @@
+"""The model of entailment between two sentences."""
+
+from typing import Any, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import check_dimensions_match
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import FeedForward, InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean, masked_softmax
+from allennlp.training.metrics import CategoricalAccuracy
+
+from elmo_tasks.models.classification import labels_of, readable_labels
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder, join
+
+__all__ = ["Esim"]
+
+
+@Model.register("elmo_snli")
+class Esim(Model):
+    """
+    ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends to the
+    words of the other sentence, a second encoder reads what that makes of both, and a feedforward network decides from
+    the maximum and the mean over the words. ELMo comes in with the words, beside the output of the first encoder, where
+    the words attend to each other with it, or both; the two places mix the layers of one biLM. It runs once a batch:
+    here the two sentences of all pairs are one batch of sentences.
+
+    Registered as a `Model` with name "elmo_snli".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        With the labels in the namespace `labels`.
+    text_field_embedder : `Lazy[TextFieldEmbedder]`
+        The input of the first encoder. Its `elmo` embedders take the biLM from below.
+    encoder : `Seq2SeqEncoder`
+        The first encoder.
+    projection_feedforward : `FeedForward`
+        From four times the width of the encoder's output, with what stands beside it, to the second encoder's input.
+    inference_encoder : `Seq2SeqEncoder`
+        The second encoder.
+    output_feedforward : `FeedForward`
+        From eight times the units of one direction of the second encoder, that is four times its width, to the input of
+        the last layer, which is linear.
+    bilm : `PretrainedBilm`, optional (default = `None`)
+        The biLM, needed if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
+        What is set beside the output of the first encoder.
+    dropout : `float`, optional (default = `0.5`)
+        Of the input of each encoder, the same units at all words of a sentence; and of the input of the last two fully
+        connected layers.
+    attention_dropout : `float`, optional (default = `0.0`)
+        Of what comes out of the attention; the paper has 0.5 with ELMo.
+    initializer : `InitializerApplicator`, optional
+        See `Model`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the width of a part is not that of the next.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: Lazy[TextFieldEmbedder],
+        encoder: Seq2SeqEncoder,
+        projection_feedforward: FeedForward,
+        inference_encoder: Seq2SeqEncoder,
+        output_feedforward: FeedForward,
+        bilm: Optional[PretrainedBilm] = None,
+        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
+        dropout: float = 0.5,
+        attention_dropout: float = 0.0,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
+        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.encoder = encoder
+        self.projection_feedforward = projection_feedforward
+        self.inference_encoder = inference_encoder
+        self.output_feedforward = output_feedforward
+        self._labels = labels_of(vocab)
+        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
+        self.variational_dropout = InputVariationalDropout(dropout)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.attention_dropout = torch.nn.Dropout(attention_dropout)
+
+        width = encoder.get_output_dim()
+        if self.output_embedder is not None:
+            width += self.output_embedder.get_output_dim()
+        for name, is_wide, part, wants in (
+            ("the embedded words", self.text_field_embedder.get_output_dim(), "encoder", encoder),
+            ("four times the encoded words", 4 * width, "projection_feedforward", projection_feedforward),
+            ("the projection", projection_feedforward.get_output_dim(), "inference_encoder", inference_encoder),
+            ("the pooled pair", 4 * inference_encoder.get_output_dim(), "output_feedforward", output_feedforward),
+        ):
+            check_dimensions_match(is_wide, wants.get_input_dim(), f"the width of {name}", f"that of {part}'s input")
+
+        self._accuracy = CategoricalAccuracy()
+        if initializer is not None:
+            initializer(self)
+
+    def forward(
+        self,
+        premise: TextFieldTensors,
+        hypothesis: TextFieldTensors,
+        label: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        # Parameters
+
+        premise, hypothesis : `TextFieldTensors`
+            The sentences.
+        label : `torch.LongTensor`, optional (default = `None`)
+            Shape `(batch_size,)`.
+        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+            With the `premise_tokens` and `hypothesis_tokens` of each pair.
+
+        # Returns
+
+        `Dict[str, Any]`
+            `logits`, of shape `(batch_size, n_labels)`; `premise_attention` and `hypothesis_attention`, of shape
+            `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each of the other;
+            the `metadata`, if there is some; and the `loss`, if there are labels.
+        """
+        # From here to the pooling the pairs are twice as many sentences: first all premises, then all hypotheses.
+        tokens = join(premise, hypothesis)
+        # Shape: (2 * batch_size, timesteps)
+        mask = get_text_field_mask(tokens)
+        # Shape: (2 * batch_size, timesteps, encoder_dim)
+        encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
+        encoded = beside(encoded, self.output_embedder, tokens)
+
+        # Shape: (2 * batch_size, timesteps, timesteps)
+        attention = self._attention(encoded, mask)
+        attended = attention @ _other(encoded)
+        # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
+        enhanced = torch.cat([encoded, attended, encoded - attended, encoded * attended], -1)
+
+        # Shape: (2 * batch_size, timesteps, projection_dim)
+        projected = self.projection_feedforward(self.attention_dropout(enhanced))
+        # Shape: (2 * batch_size, timesteps, inference_dim)
+        inferred = self.inference_encoder(self.variational_dropout(projected), mask)
+
+        has_word = mask.unsqueeze(-1)
+        pooled = torch.cat([masked_mean(inferred, has_word, 1), masked_max(inferred, has_word, 1)], -1)
+        # Shape: (batch_size, 4 * inference_dim)
+        pairs = torch.cat(pooled.chunk(2), -1)
+        logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))
+
+        premise_attention, hypothesis_attention = attention.chunk(2)
+        output: dict[str, Any] = {
+            "logits": logits,
+            "premise_attention": premise_attention,
+            "hypothesis_attention": hypothesis_attention,
+        }
+        if metadata is not None:
+            output["metadata"] = metadata
+        if label is not None:
+            output["loss"] = torch.nn.functional.cross_entropy(logits, label)
+            self._accuracy(logits, label)
+        return output
+
+    def _attention(self, encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """How much each word attends to each of the other sentence: shape `(2 * batch_size, timesteps, timesteps)`."""
+        similarity = encoded @ _other(encoded).transpose(1, 2)
+        return masked_softmax(similarity, _other(mask).unsqueeze(1))
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `label`; `probabilities`, of each label; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
+            premise and for the hypothesis a row a word, with what it gives to each word of the other sentence.
+        """
+        readable = readable_labels(output_dict["logits"], self._labels)
+        readable["attention"] = []
+        for name in ("premise_tokens", "hypothesis_tokens"):
+            readable[name] = [pair[name] for pair in output_dict["metadata"]]
+        for row, pair in enumerate(output_dict["metadata"]):
+            premise, hypothesis = len(pair["premise_tokens"]), len(pair["hypothesis_tokens"])
+            readable["attention"].append(
+                {
+                    "premise": output_dict["premise_attention"][row, :premise, :hypothesis].tolist(),
+                    "hypothesis": output_dict["hypothesis_attention"][row, :hypothesis, :premise].tolist(),
+                }
+            )
+        return readable
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        """`accuracy`."""
+        return {"accuracy": self._accuracy.get_metric(reset)}
+
+    default_predictor = "elmo_snli"
+
+
+def _other(sentences: torch.Tensor) -> torch.Tensor:
+    """To each premise its hypothesis, and to each hypothesis its premise: shape `(2 * batch_size, ...)`."""
+    return sentences.roll(len(sentences) // 2, 0)

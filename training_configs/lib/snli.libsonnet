@@ -1,0 +1,76 @@
+// Entailment: section A.3 of the paper.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+// Units of each direction of the LSTMs, and of the fully connected layers.
+local hidden = 300;
+
+function(
+  elmo_at=[],
+  bilm=environment.bilm,
+  elmo_layers='all',
+  elmo_layer_norm='token',
+  // What comes in is dropped out by the encoder, and what comes out after the attention.
+  elmo_dropout={ input: 0, output: 0 },
+  elmo_l2=0.001,
+  // With ELMo the model is larger, and the paper holds it back more.
+  attention_dropout=if elmo_at == [] then 0 else 0.5,
+  weight_l2=if elmo_at == [] then 0 else 0.0001,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    elmo_layers=elmo_layers,
+    elmo_layer_norm=elmo_layer_norm,
+    elmo_dropout=elmo_dropout,
+    elmo_l2=elmo_l2,
+  );
+  local encoded_width = 2 * hidden + text.output_width;
+  local lstm(input_width) = {
+    type: 'lstm',
+    input_size: input_width,
+    hidden_size: hidden,
+    bidirectional: true,
+  };
+  local layer(input_width) = {
+    input_dim: input_width,
+    num_layers: 1,
+    hidden_dims: hidden,
+    activations: 'relu',
+  };
+  local reader = { type: 'elmo_snli', token_indexers: text.token_indexers };
+
+  {
+    dataset_reader: reader,
+    train_data_path: environment.data('snli/train.jsonl'),
+    validation_data_path: environment.data('snli/dev.jsonl'),
+    test_data_path: environment.data('snli/test.jsonl'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_snli',
+      encoder: lstm(text.input_width),
+      projection_feedforward: layer(4 * encoded_width),
+      inference_encoder: lstm(hidden),
+      // Mean and maximum of each of the two sentences.
+      output_feedforward: layer(4 * 2 * hidden),
+      dropout: 0.5,
+      attention_dropout: attention_dropout,
+    } + text.model + {
+      [if weight_l2 > 0 then 'regularizer']+: {
+        regexes+: [['^((inference_)?encoder|(projection|output)_feedforward|label_projection)\\..*weight', { type: 'l2', alpha: weight_l2 }]],
+      },
+    },
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['premise', 'hypothesis'] },
+    },
+    trainer: {
+      optimizer: { type: 'adam', lr: 0.0004 },
+      // Halved whenever an epoch does not bring a better score.
+      learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 0 },
+      validation_metric: '+accuracy',
+      num_epochs: 75,
+      patience: 5,
+      grad_norm: 5.0,
+    } + text.trainer,
+  }
+)

@@ -1,0 +1,78 @@
+// Sentiment in five classes: section A.8 of the paper.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+// Units of each direction of the LSTMs, and of the layer before them.
+local hidden = 300;
+// Units of the two layers of ReLU, and their dropout.
+local output_layers = { units: [1200, 600], dropout: [0.2, 0.3] };
+
+function(
+  elmo_at=[],
+  bilm=environment.bilm,
+  elmo_layers='all',
+  elmo_layer_norm=null,
+  // What comes in is dropped out by the model.
+  elmo_dropout={ input: 0, output: 0.5 },
+  elmo_l2=0.001,
+  // Tokens of the shortest phrases that are trained on.
+  min_phrase_length=4,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    elmo_layers=elmo_layers,
+    elmo_layer_norm=elmo_layer_norm,
+    elmo_dropout=elmo_dropout,
+    elmo_l2=elmo_l2,
+  );
+  local encoded_width = 2 * hidden + text.output_width;
+  local lstm(input_width) = {
+    type: 'lstm',
+    input_size: input_width,
+    hidden_size: hidden,
+    bidirectional: true,
+  };
+  local reader = { type: 'elmo_sst', token_indexers: text.token_indexers };
+
+  {
+    dataset_reader: reader { min_phrase_length: min_phrase_length },
+    validation_dataset_reader: reader,
+    train_data_path: environment.data('sst/train.txt'),
+    validation_data_path: environment.data('sst/dev.txt'),
+    test_data_path: environment.data('sst/test.txt'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_sst',
+      embedding_dropout: 0.5,
+      pre_encode_feedforward: {
+        input_dim: text.input_width,
+        num_layers: 1,
+        hidden_dims: hidden,
+        activations: 'relu',
+        dropout: 0.25,
+      },
+      encoder: lstm(hidden),
+      integrator: lstm(3 * encoded_width),
+      integrator_dropout: 0.1,
+      output_feedforward: {
+        // Maximum, minimum, mean and self-attention.
+        input_dim: 4 * 2 * hidden,
+        num_layers: std.length(output_layers.units),
+        hidden_dims: output_layers.units,
+        activations: 'relu',
+        dropout: output_layers.dropout,
+      },
+    } + text.model,
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 100 },
+    },
+    trainer: {
+      optimizer: { type: 'adam', lr: 0.0001 },
+      validation_metric: '+accuracy',
+      num_epochs: 40,
+      patience: 5,
+      grad_norm: 5.0,
+    } + text.trainer,
+  }
+)
