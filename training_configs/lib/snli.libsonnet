@@ -2,9 +2,6 @@
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
-// Units of each direction of the LSTMs, and of the fully connected layers.
-local hidden = 300;
-
 function(
   elmo_at=[],
   bilm=environment.bilm,
@@ -16,6 +13,8 @@ function(
   // With ELMo the model is larger, and the paper holds it back more.
   attention_dropout=if elmo_at == [] then 0 else 0.5,
   weight_l2=if elmo_at == [] then 0 else 0.0001,
+  // Units of each direction of the LSTMs, and of the fully connected layers.
+  hidden=300,
 ) (
   local text = text_with(
     elmo_at,
@@ -38,10 +37,9 @@ function(
     hidden_dims: hidden,
     activations: 'relu',
   };
-  local reader = { type: 'elmo_snli', token_indexers: text.token_indexers };
 
   {
-    dataset_reader: reader,
+    dataset_reader: { type: 'elmo_snli', token_indexers: text.token_indexers },
     train_data_path: environment.data('snli/train.jsonl'),
     validation_data_path: environment.data('snli/dev.jsonl'),
     test_data_path: environment.data('snli/test.jsonl'),

@@ -2,11 +2,6 @@
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
-// Units of each direction of the LSTMs, and of the layer before them.
-local hidden = 300;
-// Units of the two layers of ReLU, and their dropout.
-local output_layers = { units: [1200, 600], dropout: [0.2, 0.3] };
-
 function(
   elmo_at=[],
   bilm=environment.bilm,
@@ -17,6 +12,8 @@ function(
   elmo_l2=0.001,
   // Tokens of the shortest phrases that are trained on.
   min_phrase_length=4,
+  // Units of each direction of the LSTMs, and of the layer before them.
+  hidden=300,
 ) (
   local text = text_with(
     elmo_at,
@@ -58,10 +55,10 @@ function(
       output_feedforward: {
         // Maximum, minimum, mean and self-attention.
         input_dim: 4 * 2 * hidden,
-        num_layers: std.length(output_layers.units),
-        hidden_dims: output_layers.units,
+        num_layers: 2,
+        hidden_dims: [4 * hidden, 2 * hidden],
         activations: 'relu',
-        dropout: output_layers.dropout,
+        dropout: [0.2, 0.3],
       },
     } + text.model,
     data_loader: {
