@@ -1,8 +1,8 @@
 """
 What an epoch costs with ELMo, without and with the layer cache, against the same model without ELMo:
-`python benchmarks/training.py`. With the cache, the first epoch fills it and the others read it.
+`python benchmarks/training.py --task snli`. With the cache, the first epoch fills it and the others read it.
 
-Named entities in the data of `ELMO_TASKS_DATA`, by default those that ship, with validation and checkpoints.
+On the data of `ELMO_TASKS_DATA`, by default what ships, with validation and checkpoints.
 """
 
 import argparse
@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
-RUNS = {"without ELMo": "ner", "ELMo": "ner_elmo", "ELMo, cache": "ner_elmo"}
+# The suffix of the config of each run.
+RUNS = {"without ELMo": "", "ELMo": "_elmo", "ELMo, cache": "_elmo"}
 
 
 def epochs(config: str, folder: Path, n_epochs: int, overrides: dict[str, object], cache: Path | None) -> list[float]:
@@ -38,14 +39,15 @@ def epochs(config: str, folder: Path, n_epochs: int, overrides: dict[str, object
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--task", default="ner")
+    parser.add_argument("--overrides", type=json.loads, default={}, help="JSON, as `allennlp train -o` takes it")
     arguments = parser.parse_args()
-    overrides = {"data_loader.batch_sampler.batch_size": arguments.batch_size}
     seconds = {}
     with TemporaryDirectory() as folder:
-        for number, (name, config) in enumerate(RUNS.items()):
+        for number, (name, suffix) in enumerate(RUNS.items()):
             cache = Path(folder, "layers") if "cache" in name else None
-            seconds[name] = epochs(config, Path(folder, str(number)), arguments.epochs, overrides, cache)
+            config = arguments.task + suffix
+            seconds[name] = epochs(config, Path(folder, str(number)), arguments.epochs, arguments.overrides, cache)
             ratios = (own / base for own, base in zip(seconds[name], seconds["without ELMo"], strict=True))
             row = "   ".join(f"{own:6.1f} s ({ratio:.2f})" for own, ratio in zip(seconds[name], ratios, strict=True))
             print(f"{name:13} epochs 1 to {arguments.epochs} (ratio to without ELMo): {row}", flush=True)
