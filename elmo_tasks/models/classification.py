@@ -4,8 +4,9 @@ from typing import Any
 
 import torch
 from allennlp.data import Vocabulary
+from allennlp.nn.util import masked_softmax
 
-__all__ = ["labels_of", "readable_labels"]
+__all__ = ["labels_of", "readable_labels", "softmax_over_words"]
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:
@@ -33,3 +34,21 @@ def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
         "label": [labels[index] for index in logits.argmax(-1).tolist()],
         "probabilities": [dict(zip(labels, row, strict=True)) for row in rows],
     }
+
+
+def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    # Parameters
+
+    scores : `torch.Tensor`
+        Shape `(batch_size, n_rows, timesteps)`.
+    mask : `torch.BoolTensor`
+        Shape `(batch_size, timesteps)`: the words, at least one in each text.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(batch_size, n_rows, timesteps)`: rows of weights, 0 where there is no word.
+    """
+    # AllenNLP's other way gives padding the score 0, and loses the weights of words that are all far below.
+    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -9,10 +9,10 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import FeedForward, InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean, masked_softmax
+from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
-from elmo_tasks.models.classification import labels_of, readable_labels
+from elmo_tasks.models.classification import labels_of, readable_labels, softmax_over_words
 from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder, join
 
 __all__ = ["Esim"]
@@ -170,7 +170,7 @@ class Esim(Model):
     def _attention(self, encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """How much each word attends to each of the other sentence: shape `(2 * batch_size, timesteps, timesteps)`."""
         similarity = encoded @ _other(encoded).transpose(1, 2)
-        return masked_softmax(similarity, _other(mask).unsqueeze(1))
+        return softmax_over_words(similarity, _other(mask))
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """

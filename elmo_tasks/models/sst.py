@@ -9,10 +9,10 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean, masked_softmax
+from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
-from elmo_tasks.models.classification import labels_of, readable_labels
+from elmo_tasks.models.classification import labels_of, readable_labels, softmax_over_words
 from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder
 
 __all__ = ["BiattentiveClassifier"]
@@ -137,7 +137,7 @@ class BiattentiveClassifier(Model):
 
         # The text attends to itself: the two sides of the biattention are one.
         # Shape: (batch_size, timesteps, timesteps)
-        attention = masked_softmax(encoded @ encoded.transpose(1, 2), mask.unsqueeze(1))
+        attention = softmax_over_words(encoded @ encoded.transpose(1, 2), mask)
         attended = attention @ encoded
         # Shape: (batch_size, timesteps, integrator_dim)
         integrated = self.integrator(torch.cat([encoded, encoded - attended, encoded * attended], -1), mask)
@@ -155,7 +155,7 @@ class BiattentiveClassifier(Model):
         """Maximum, minimum, mean, and a weighted mean of the words: shape `(batch_size, 4 * integrator_dim)`."""
         has_word = mask.unsqueeze(-1)
         # Shape: (batch_size, 1, timesteps)
-        weights = masked_softmax(self.self_attention(integrated).transpose(1, 2), mask.unsqueeze(1))
+        weights = softmax_over_words(self.self_attention(integrated).transpose(1, 2), mask)
         poolings = [
             masked_max(integrated, has_word, 1),
             -masked_max(-integrated, has_word, 1),

@@ -12,6 +12,9 @@ from allennlp.models import Model
 
 from elmo_tasks.data import NerReader
 from elmo_tasks.models import NerTagger
+from tests.models.classifiers import make_classifier
+
+__all__ = ["make_classifier", "make_tagger", "snippet"]
 
 PLACES = {"none": [], "input": ["input"], "output": ["output"], "both": ["input", "output"]}
 

@@ -1,5 +1,5 @@
-"""The taggers of the tests of the models."""
+"""The models of the tests of the models."""
 
-from tests.models.conftest import make_tagger, snippet
+from tests.models.conftest import make_classifier, make_tagger, snippet
 
-__all__ = ["make_tagger", "snippet"]
+__all__ = ["make_classifier", "make_tagger", "snippet"]

@@ -1,0 +1,183 @@
+from collections.abc import Iterator
+
+import pytest
+import torch
+from allennlp.common.testing import ModelTestCase
+from allennlp.modules import FeedForward
+from allennlp.modules.matrix_attention import DotProductMatrixAttention
+from allennlp.nn import Activation
+from torch.nn.functional import relu
+
+from tests.models.classification_test import ROWS, enlarge
+from tests.models.classifiers import Classifier, write_variant, zeroes_of_inputs
+from tests.models.conftest import BOTH, PLACES
+
+PAIRS = ROWS["snli"]
+
+
+def esim(classifier: Classifier, pair: tuple[str, ...]) -> torch.Tensor:
+    """The logits of one pair by the formulas of Chen et al. (2017), without padding."""
+    model, tensors = classifier.model, classifier.batch(pair)
+    encoded = []
+    for name in ("premise", "hypothesis"):
+        hidden = model.encoder._module(model.text_field_embedder(tensors[name]))[0][0]
+        if model.output_embedder is not None:
+            hidden = torch.cat([hidden, model.output_embedder(tensors[name])[0]], -1)
+        encoded.append(hidden)
+    a, b = encoded
+    similarity = a @ b.T
+    pooled = []
+    for own, attended in ((a, similarity.softmax(1) @ b), (b, similarity.T.softmax(1) @ a)):
+        enhanced = torch.cat([own, attended, own - attended, own * attended], -1)
+        projected = relu(model.projection_feedforward._linear_layers[0](enhanced))
+        inferred = model.inference_encoder._module(projected.unsqueeze(0))[0][0]
+        pooled += [inferred.mean(0), inferred.max(0).values]
+    return model.label_projection(relu(model.output_feedforward._linear_layers[0](torch.cat(pooled))))
+
+
+class TestEsim:
+    @pytest.mark.parametrize("place", PLACES)
+    def test_it_computes_what_its_formulas_say(self, make_classifier, place):
+        """Oracle: the formulas, a pair at a time; the input of each part has the width that they need."""
+        classifier = make_classifier("snli", PLACES[place])
+        enlarge(classifier)
+        assert classifier.model.encoder.get_input_dim() == 100 + 16 * ("input" in PLACES[place])
+        together = classifier.model(**classifier.batch(*PAIRS))["logits"]
+        for logits, pair in zip(together, PAIRS, strict=True):
+            torch.testing.assert_close(logits, esim(classifier, pair), rtol=0, atol=1e-5)
+
+    @pytest.mark.parametrize("place", ["none", "input"])
+    def test_it_is_the_esim_of_allennlp(self, make_classifier, place):
+        """Oracle: AllenNLP's class on the same parts; it cannot take ELMo at the output."""
+        from allennlp_models.pair_classification.models.esim import ESIM
+
+        classifier = make_classifier("snli", PLACES[place])
+        enlarge(classifier)
+        model = classifier.model
+        output_logit = FeedForward(6, 1, 3, Activation.by_name("linear")())
+        output_logit._linear_layers[0] = model.label_projection
+        theirs = ESIM(
+            model.vocab,
+            model.text_field_embedder,
+            model.encoder,
+            DotProductMatrixAttention(),
+            model.projection_feedforward,
+            model.inference_encoder,
+            model.output_feedforward,
+            output_logit,
+        ).eval()
+        tensors = classifier.tensors(classifier.instances)
+        output, expected = model(**tensors), theirs(**tensors)
+        torch.testing.assert_close(output["logits"], expected["label_logits"], rtol=0, atol=1e-5)
+        torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
+
+    def test_words_without_similar_ones_attend_too(self, make_classifier):
+        """Oracle: each pair alone, where there is no padding: the similarities are all near -400."""
+        classifier = make_classifier("snli", [])
+
+        def far_apart(module, args, encoded):
+            premises, hypotheses = encoded.chunk(2)
+            return torch.cat([premises + 6, hypotheses - 6]) * args[1].unsqueeze(-1)
+
+        classifier.model.encoder.register_forward_hook(far_apart)
+        together = classifier.model(**classifier.batch(*PAIRS))
+        for row, pair in enumerate(PAIRS):
+            alone = classifier.model(**classifier.batch(pair))
+            torch.testing.assert_close(together["logits"][row], alone["logits"][0], rtol=0, atol=1e-4)
+        words = classifier.batch(*PAIRS)["premise"]["tokens"]["tokens"] != 0
+        weights = together["premise_attention"].sum(-1)[:, : words.shape[1]][words]
+        torch.testing.assert_close(weights, torch.ones_like(weights))
+
+    def test_the_attention_of_a_word_sums_to_one(self, make_classifier):
+        """Oracle: the sums, and the lengths of both sentences, by hand; no word attends to padding."""
+        classifier = make_classifier("snli", BOTH)
+        output = classifier.model.make_output_human_readable(classifier.model(**classifier.batch(*PAIRS)))
+        lengths = [(4, 5), (1, 12), (17, 1), (1, 1)]
+        for (premise, hypothesis), attention in zip(lengths, output["attention"], strict=True):
+            for name, n_rows, n_columns in (("premise", premise, hypothesis), ("hypothesis", hypothesis, premise)):
+                assert [len(row) for row in attention[name]] == [n_columns] * n_rows
+                assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
+
+    def test_the_output_is_readable(self, make_classifier):
+        """Oracle: the keys, and the words and the labels by hand."""
+        classifier = make_classifier("snli", [])
+        output = classifier.model(**classifier.batch(*PAIRS))
+        readable = classifier.model.make_output_human_readable(output)
+        assert set(readable) == {"label", "probabilities", "premise_tokens", "hypothesis_tokens", "attention"}
+        assert readable["premise_tokens"][0] == ["A", "man", "sleeps", "."]
+        assert readable["hypothesis_tokens"][3] == ["two"]
+        for label, probabilities in zip(readable["label"], readable["probabilities"], strict=True):
+            assert set(probabilities) == {"entailment", "neutral", "contradiction"}
+            assert label == max(probabilities, key=probabilities.__getitem__)
+
+    def test_dropout_is_where_the_paper_has_it(self, make_classifier):
+        """
+        Oracle: section A.3: half of the input of both LSTMs, the same units at all words of a sentence; of the input of
+        the last two layers; with ELMo, of what comes out of the attention, at each word its own.
+        """
+        for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
+            classifier = make_classifier("snli", elmo_at, hidden=40)
+            model = classifier.model.train()
+            inputs = zeroes_of_inputs(
+                model,
+                "encoder",
+                "projection_feedforward",
+                "inference_encoder",
+                "output_feedforward",
+                "label_projection",
+            )
+            # No zeroes but those of the dropout.
+            model.projection_feedforward._linear_layers[0].bias.data.fill_(5.0)
+            model.output_feedforward._linear_layers[0].bias.data.fill_(5.0)
+            sentence = "Two dogs run along the long beach"
+            model(**classifier.batch(*[(sentence, sentence)] * 4))
+            for name, dropped in inputs.items():
+                rate = after_attention if name == "projection_feedforward" else 0.5
+                assert dropped.float().mean().item() == pytest.approx(rate, abs=0.06), name
+            for name in ("encoder", "inference_encoder"):
+                assert torch.equal(inputs[name], inputs[name][:, :1].expand_as(inputs[name]))
+                assert not torch.equal(inputs[name][0], inputs[name][4])
+            if after_attention:
+                assert not torch.equal(*inputs["projection_feedforward"][0, :2])
+
+    def test_the_regularizer_has_the_weight_matrices_and_the_mixes(self, make_classifier):
+        """Oracle: the names by hand, and lambda times their squares: 0.001 on the mixes, 0.0001 on the matrices."""
+        lstm = ("weight_ih_l0", "weight_hh_l0", "weight_ih_l0_reverse", "weight_hh_l0_reverse")
+        matrices = [f"{encoder}._module.{name}" for encoder in ("encoder", "inference_encoder") for name in lstm]
+        matrices += [f"{part}_feedforward._linear_layers.0.weight" for part in ("projection", "output")]
+        matrices += ["label_projection.weight"]
+        mixes = [
+            f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")
+        ]
+        model = make_classifier("snli", BOTH).model
+        model.get_parameter(mixes[0]).data.fill_(1.0)
+        model.get_parameter(mixes[1]).data.fill_(2.0)
+        model.get_regularization_penalty().backward()
+        found = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+        assert found == {*matrices, *mixes}
+        for names, strength in ((matrices, 0.0001), (mixes, 0.001)):
+            for name in names:
+                parameter = model.get_parameter(name)
+                torch.testing.assert_close(parameter.grad, 2 * strength * parameter.detach())
+
+    def test_the_baseline_has_no_regularizer(self, make_classifier):
+        """Oracle: section A.3: only the larger model is held back."""
+        assert make_classifier("snli", []).model.get_regularization_penalty() is None
+
+
+@pytest.mark.slow
+class TestTrainingOfEsim(ModelTestCase):
+    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path, training_configs, environment) -> Iterator[None]:
+        self.folder, self.configs = tmp_path, training_configs
+        yield
+
+    @pytest.mark.parametrize("place", ["none", "both"])
+    def test_it_can_train_save_and_load(self, place):
+        """Oracle: see the class."""
+        # Without buckets: they are shuffled, and the pairs of the two models could not be compared.
+        overrides = "{ data_loader: { batch_size: 8 }, trainer+: { num_epochs: 1 } }"
+        path = write_variant(self.folder, self.configs, "snli", PLACES[place], overrides)
+        self.ensure_model_can_train_save_and_load(path, seed=1)
