@@ -31,7 +31,7 @@ class SstReader(DatasetReader):
     (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
 
     Words come out as they are written elsewhere: `-LRB-` as `(`, `\/` as `/`, and the two kinds of double quotes as
-    `"`.
+    `"`. A number that a no-break space joins to a fraction, as in the treebank, comes out as two words.
 
     Registered as a `DatasetReader` with name "elmo_sst". AllenNLP's `sst_tokens` takes all phrases or none, and does
     not say which line is broken.
