@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,14 +25,17 @@ class Task(NamedTuple):
     elmo_at: tuple[str, ...] = ("input",)
     # The paper's lambda; without one there is no regularizer.
     elmo_l2: float = 0.0
+    # Other keys that ELMo changes, wherever it is.
+    others: tuple[str, ...] = ()
 
-    def keys(self, elmo_at: list[str]) -> set[str]:
+    def keys(self, elmo_at: Sequence[str]) -> set[str]:
         """The keys that differ from the baseline's."""
         keys = {
             "dataset_reader.token_indexers.elmo",
             "model.bilm",
             "model.text_field_embedder.token_embedders.elmo",
             "trainer.checkpointer",
+            *self.others,
         }
         if self.elmo_l2:
             keys.add("model.regularizer")
@@ -44,7 +47,31 @@ class Task(NamedTuple):
 
 
 # The published tasks; each is tested with all templates.
-TASKS = {"ner": Task("model.encoders.0.input_size", elmo_l2=0.1)}
+TASKS = {
+    "ner": Task("model.encoders.0.input_size", elmo_l2=0.1),
+    "snli": Task(
+        "model.encoder.input_size",
+        ("model.projection_feedforward.input_dim",),
+        elmo_at=("input", "output"),
+        elmo_l2=0.001,
+        # The larger model is held back more, whatever the lambda.
+        others=("model.attention_dropout", "model.regularizer"),
+    ),
+    "sst": Task(
+        "model.pre_encode_feedforward.input_dim",
+        ("model.integrator.input_size",),
+        elmo_at=("input", "output"),
+        elmo_l2=0.001,
+    ),
+}
+
+
+def data_of(task: str, folder: Path, fixtures: Path) -> Path:
+    """A root of data with that of one task and the word vectors."""
+    folder.mkdir()
+    for part in (task, "glove"):
+        (folder / part).symlink_to(fixtures / part)
+    return folder
 
 
 def evaluated(path: Path) -> dict[str, Any]:
