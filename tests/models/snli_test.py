@@ -130,7 +130,7 @@ class TestEsim:
             model.projection_feedforward._linear_layers[0].bias.data.fill_(5.0)
             model.output_feedforward._linear_layers[0].bias.data.fill_(5.0)
             sentence = "Two dogs run along the long beach"
-            model(**classifier.batch(*[(sentence, sentence)] * 4))
+            model(**classifier.batch(*[(sentence, sentence)] * 16))
             for name, dropped in inputs.items():
                 rate = after_attention if name == "projection_feedforward" else 0.5
                 assert dropped.float().mean().item() == pytest.approx(rate, abs=0.06), name

@@ -2,6 +2,7 @@ import json
 from typing import Any, ClassVar
 
 import pytest
+import torch
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.fields import MetadataField
 from allennlp.models import Model
@@ -20,6 +21,11 @@ class EchoReader(DatasetReader):
 
 
 class EchoModel(Model):
+    def __init__(self, vocab: Vocabulary) -> None:
+        super().__init__(vocab)
+        # A predictor asks the first parameter for its device.
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
     def forward(self, words: list[list[str]]) -> dict[str, Any]:
         return {"words": words}
 

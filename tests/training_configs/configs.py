@@ -62,6 +62,7 @@ TASKS = {
         ("model.integrator.input_size",),
         elmo_at=("input", "output"),
         elmo_l2=0.001,
+        others=("validation_dataset_reader.token_indexers.elmo",),
     ),
 }
 
