@@ -154,12 +154,8 @@ class Esim(Model):
         pairs = torch.cat(pooled.chunk(2), -1)
         logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))
 
-        premise_attention, hypothesis_attention = attention.chunk(2)
-        output: dict[str, Any] = {
-            "logits": logits,
-            "premise_attention": premise_attention,
-            "hypothesis_attention": hypothesis_attention,
-        }
+        output: dict[str, Any] = {"logits": logits}
+        output["premise_attention"], output["hypothesis_attention"] = attention.chunk(2)
         if metadata is not None:
             output["metadata"] = metadata
         if label is not None:
