@@ -1,40 +1,56 @@
-"""Two texts as one batch of sentences."""
+"""Two texts in one batch, so that what reads both runs once."""
 
 import torch
 from allennlp.data import TextFieldTensors
-from torch.nn.functional import pad
 
 __all__ = ["join"]
 
 
 def join(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
     """
-    The sentences of two text fields in one batch, so that what they share (embedders, the biLM, an encoder) runs once
-    for both.
+    Two batches of texts as one: those of the first, then those of the second. A model of pairs embeds and encodes it
+    with one pass of the biLM and of a shared encoder, and takes the two parts apart again by their rows.
 
     # Parameters
 
     one, other : `TextFieldTensors`
-        From the same token indexers.
+        With the same indexers. Tensors of shapes `(n_one, timesteps, ...)` and `(n_other, timesteps, ...)`.
 
     # Returns
 
     `TextFieldTensors`
-        The sentences of `one` and then those of `other`: each tensor has the sum of the two batch sizes, and in every
-        other dimension the larger of the two sizes, padded with zeros.
+        Each tensor of shape `(n_one + n_other, timesteps, ...)`, where every dimension but the first is as long as the
+        longer of the two has it, and zero behind the shorter one.
+
+    # Raises
+
+    `ValueError`
+        If the two were not indexed alike.
     """
     return {
-        indexer: {name: _stack(tensor, other[indexer][name]) for name, tensor in tensors.items()}
-        for indexer, tensors in one.items()
+        indexer: {
+            name: _join(one[indexer][name], other[indexer][name]) for name in _same_names(one[indexer], other[indexer])
+        }
+        for indexer in _same_names(one, other)
     }
 
 
-def _stack(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    sizes = [max(pair) for pair in zip(one.shape[1:], other.shape[1:], strict=True)]
-    return torch.cat([_padded(one, sizes), _padded(other, sizes)])
+def _join(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    # A batch of empty texts may lack the dimension of the characters, and has no values to copy.
+    dims = max(first.dim(), second.dim())
+    lengths = [max(part.shape[dim] if dim < part.dim() else 0 for part in (first, second)) for dim in range(1, dims)]
+    # Zero is what AllenNLP's indexers pad with: the padding of a vocabulary, no character, and False in a mask.
+    joined = (first if first.numel() else second).new_zeros(len(first) + len(second), *lengths)
+    for part, rows in ((first, joined[: len(first)]), (second, joined[len(first) :])):
+        if part.numel():
+            rows[(slice(None), *map(slice, part.shape[1:]))] = part
+    return joined
 
 
-def _padded(tensor: torch.Tensor, sizes: list[int]) -> torch.Tensor:
-    # From the last dimension to the second, as `pad` counts them.
-    missing = [size - there for size, there in zip(sizes, tensor.shape[1:], strict=True)]
-    return pad(tensor, [padding for size in reversed(missing) for padding in (0, size)])
+def _same_names(first: dict, second: dict) -> list[str]:
+    if first.keys() != second.keys():
+        raise ValueError(
+            f"the two texts must have the same token indexers, but one has {sorted(first)} and the other "
+            f"{sorted(second)}: give both fields the same `token_indexers`"
+        )
+    return list(first)

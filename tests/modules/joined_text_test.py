@@ -7,42 +7,64 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIn
 from elmo_tasks.data import ElmoTokenIndexer
 from elmo_tasks.modules.joined_text import join
 
+LONG = [["Encyclopædia", "is", "a", "word"], ["x"]]
+SHORT = [["Is", "it"], ["😀"], ["no", "extraordinarily"]]
 INDEXERS = {
     "tokens": SingleIdTokenIndexer(),
-    "token_characters": TokenCharactersIndexer(min_padding_length=3),
+    "token_characters": TokenCharactersIndexer(min_padding_length=5),
     "elmo": ElmoTokenIndexer(),
 }
-SHORT = [["a", "cat"], ["x"]]
-LONG = [["The", "Encyclopædia", "Britannica", "is", "long"], ["word"]]
 
 
-def text(sentences: list[list[str]]) -> dict[str, dict[str, torch.Tensor]]:
-    vocab = Vocabulary.from_instances(
-        [Instance({"text": TextField([Token(word) for word in words], INDEXERS)}) for words in [*SHORT, *LONG]]
-    )
-    batch = Batch([Instance({"text": TextField([Token(word) for word in words], INDEXERS)}) for words in sentences])
-    batch.index_instances(vocab)
-    return batch.as_tensor_dict()["text"]
+def tensors(*batches: list[list[str]]) -> list[dict[str, dict[str, torch.Tensor]]]:
+    """Each batch as a model gets it, all with one vocabulary."""
+    instances = [
+        [Instance({"text": TextField([Token(word) for word in words], INDEXERS)}) for words in batch]
+        for batch in batches
+    ]
+    vocab = Vocabulary.from_instances([instance for batch in instances for instance in batch])
+    found = []
+    for batch in map(Batch, instances):
+        batch.index_instances(vocab)
+        found.append(batch.as_tensor_dict()["text"])
+    return found
 
 
 class TestJoin:
-    @pytest.mark.parametrize(("one", "other"), [(SHORT, LONG), (LONG, SHORT), (LONG, LONG), (SHORT, LONG[1:])])
-    def test_it_is_the_batch_of_all_sentences(self, one, other):
-        """Oracle: AllenNLP's own padding of one batch of all of them; longer words in the one, longer texts too."""
-        joined, expected = join(text(one), text(other)), text([*one, *other])
-        assert {name: set(tensors) for name, tensors in joined.items()} == {
-            name: set(tensors) for name, tensors in expected.items()
-        }
-        for indexer, tensors in expected.items():
-            for name, tensor in tensors.items():
-                assert torch.equal(joined[indexer][name], tensor)
-                assert joined[indexer][name].dtype == tensor.dtype
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [(LONG, SHORT), (SHORT, LONG), (LONG, [["a"] * 4]), ([[]], LONG), ([[]], [[]])],
+        ids=["longer first", "shorter first", "equal length", "empty first", "nothing"],
+    )
+    def test_it_is_the_batch_that_allennlp_makes_of_both(self, first, second):
+        """Oracle: AllenNLP's `Batch` of all sentences; other kinds of padding, names or orders would not be equal."""
+        one, other, both = tensors(first, second, first + second)
+        joined = join(one, other)
+        assert {name: set(parts) for name, parts in joined.items()} == {n: set(parts) for n, parts in both.items()}
+        for indexer, parts in both.items():
+            for name, expected in parts.items():
+                assert joined[indexer][name].dtype == expected.dtype
+                assert torch.equal(joined[indexer][name], expected)
 
-    def test_masks_stay_masks(self):
-        """Oracle: by hand: what pads a mask is false."""
-        one, other = ({"bert": {"mask": torch.ones(1, n, dtype=torch.bool)}} for n in (1, 3))
-        mask = join(one, other)["bert"]["mask"]
-        assert mask.tolist() == [[True, False, False], [True, True, True]]
+    def test_the_rows_of_each_are_what_they_were(self):
+        """Oracle: the tensors that came in, random and of three dimensions."""
+        first, second = torch.randint(1, 9, (2, 3, 7)), torch.randint(1, 9, (4, 5, 6))
+        joined = join({"a": {"b": first}}, {"a": {"b": second}})["a"]["b"]
+        assert joined.shape == (6, 5, 7)
+        assert torch.equal(joined[:2, :3, :7], first)
+        assert torch.equal(joined[2:, :5, :6], second)
+        assert joined.sum() == first.sum() + second.sum()
+
+    def test_a_mask_stays_a_mask(self):
+        """Oracle: by hand."""
+        joined = join({"a": {"mask": torch.ones(1, 1, dtype=torch.bool)}}, {"a": {"mask": torch.ones(1, 2) > 0}})
+        assert joined["a"]["mask"].tolist() == [[True, False], [True, True]]
+
+    def test_other_indexers_are_an_error(self):
+        """Oracle: the message names those of both."""
+        tensor = {"ids": torch.ones(1, 1)}
+        with pytest.raises(ValueError, match=r"but one has \['elmo'\] and the other \['elmo', 'tokens'\]"):
+            join({"elmo": tensor}, {"elmo": tensor, "tokens": tensor})
 
     def test_gradients_go_to_both(self):
         """Oracle: by hand: each number is taken once."""
