@@ -1,9 +1,22 @@
 """What a model plugs in."""
 
+from elmo_tasks.modules.best_span import best_span
+from elmo_tasks.modules.bidaf_attention import BidafAttention
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 from elmo_tasks.modules.joined_text import join
 from elmo_tasks.modules.layer_mix import LayerMix
 from elmo_tasks.modules.places import beside, construct_embedder
 from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.residual_attention import ResidualAttention
 
-__all__ = ["ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder", "join"]
+__all__ = [
+    "BidafAttention",
+    "ElmoTokenEmbedder",
+    "LayerMix",
+    "PretrainedBilm",
+    "ResidualAttention",
+    "beside",
+    "best_span",
+    "construct_embedder",
+    "join",
+]
