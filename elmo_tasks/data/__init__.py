@@ -10,6 +10,7 @@ from elmo_tasks.data.ner_reader import NerReader
 from elmo_tasks.data.snli_reader import SnliReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.sst_reader import SstReader
+from elmo_tasks.data.squad_reader import SquadReader
 
 __all__ = [
     "LM_NAMESPACE",
@@ -23,4 +24,5 @@ __all__ = [
     "SnliReader",
     "SpacyBlankTokenizer",
     "SstReader",
+    "SquadReader",
 ]
