@@ -3,5 +3,6 @@
 from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.perplexity import PerplexityOfText
+from elmo_tasks.commands.squad_predictions import SquadPredictions
 
-__all__ = ["Compare", "Export", "PerplexityOfText"]
+__all__ = ["Compare", "Export", "PerplexityOfText", "SquadPredictions"]

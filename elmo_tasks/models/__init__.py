@@ -6,3 +6,6 @@ from elmo_tasks.models.snli import Esim
 from elmo_tasks.models.sst import BiattentiveClassifier
 
 __all__ = ["BiattentiveClassifier", "BilmLanguageModel", "Esim", "NerTagger"]
+from elmo_tasks.models.squad import SquadModel
+
+__all__ = ["BilmLanguageModel", "NerTagger", "SquadModel"]

@@ -5,3 +5,6 @@ from elmo_tasks.predictors.snli import SnliPredictor
 from elmo_tasks.predictors.sst import SstPredictor
 
 __all__ = ["NerPredictor", "SnliPredictor", "SstPredictor"]
+from elmo_tasks.predictors.squad import SquadPredictor
+
+__all__ = ["NerPredictor", "SquadPredictor"]

@@ -191,9 +191,7 @@ class TestSquadReader:
             def tokenize(self, text: str) -> list[Token]:
                 return [Token(letter, idx) for idx, letter in enumerate(text) if letter.isalpha()]
 
-        with pytest.raises(
-            ValueError, match=r"the answer '7' of question q1 must have a token, but Letters makes"
-        ):
+        with pytest.raises(ValueError, match=r"the answer '7' of question q1 must have a token, but Letters makes"):
             SquadReader(tokenizer=Letters()).text_to_instance("Who?", "Ann 7 Lee", [("7", 4)], "q1")
 
     def test_a_wrong_limit_is_an_error(self):

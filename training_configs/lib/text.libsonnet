@@ -17,6 +17,8 @@ function(
   elmo_dropout={ input: 0, output: 0.5 },
   // Lambda of the paper: L2 on the weights of the mix.
   elmo_l2=0,
+  // Whether words are lower-cased for GloVe: as the vectors are.
+  lowercase=true,
   // Whether GloVe is tuned.
   tune_glove=false,
   // { dim, filters, width } of a character CNN, or null for none.
@@ -39,7 +41,7 @@ function(
   output_width: width_of_elmo('output'),
 
   token_indexers: {
-    tokens: { type: 'single_id', lowercase_tokens: true },
+    tokens: { type: 'single_id', lowercase_tokens: lowercase },
     [if characters != null then 'token_characters']: {
       type: 'characters',
       min_padding_length: characters.width,

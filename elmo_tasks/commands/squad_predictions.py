@@ -1,0 +1,76 @@
+"""`allennlp elmo-squad-predictions`: answers as the official script of SQuAD evaluates them."""
+
+import argparse
+import json
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.data.lines import numbered_lines
+
+__all__ = ["SquadPredictions"]
+
+
+@Subcommand.register("elmo-squad-predictions")
+class SquadPredictions(Subcommand):
+    """
+    Makes one JSON object of ids and answers, which `evaluate-v1.1.py` reads, of the lines that `allennlp predict
+    --use-dataset-reader --output-file` writes for a file of SQuAD.
+
+    Registered as a `Subcommand` with name "elmo-squad-predictions".
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = "Write predictions for SQuAD as its official script reads them: one JSON object, id to answer."
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser.add_argument("predictions", help="what `allennlp predict --use-dataset-reader` has written")
+        subparser.add_argument("output", type=Path, help="the JSON file to write")
+        subparser.add_argument("--force", action="store_true", help="write over a file that is there")
+        subparser.set_defaults(func=_write)
+        return subparser
+
+
+def _write(arguments: argparse.Namespace) -> None:
+    if arguments.output.exists() and not arguments.force:
+        raise ConfigurationError(f"{arguments.output} must not be there yet, but is: name another file, or --force")
+    answers = _answers(arguments.predictions)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"wrote {len(answers)} answers to {arguments.output}")
+
+
+def _answers(path: str) -> dict[str, str]:
+    """
+    The answer to each question.
+
+    # Raises
+
+    `ValueError`
+        If a line is not a prediction with an id, or answers a question again; the message names file and line.
+    """
+    answers: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            prediction = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: must be a JSON object, but is {line!r:.100} ({error})") from None
+        values = prediction if isinstance(prediction, dict) else {}
+        question, answer = values.get("id"), values.get("best_span_str")
+        if not isinstance(question, str) or not question or not isinstance(answer, str):
+            raise ValueError(
+                f"{path}, line {number}: must have the 'id' of a question and the answer as 'best_span_str', but is "
+                f"{line!r:.100}: predict from a file of SQuAD with `allennlp predict --use-dataset-reader`"
+            )
+        if question in answers:
+            raise ValueError(
+                f"{path}, line {number}: a question must have one answer, but {question} has one in line "
+                f"{lines[question]} too: leave out one of the two"
+            )
+        answers[question], lines[question] = answer, number
+    if not answers:
+        raise ValueError(f"{path} must hold at least one prediction, but holds none")
+    return answers

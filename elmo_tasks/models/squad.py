@@ -1,0 +1,217 @@
+"""The model of questions and answers."""
+
+from typing import Any, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
+
+from elmo_tasks.modules import (
+    BidafAttention,
+    PretrainedBilm,
+    ResidualAttention,
+    beside,
+    best_span,
+    construct_embedder,
+    join,
+)
+from elmo_tasks.training import SquadEmF1
+
+__all__ = ["SquadModel"]
+
+
+@Model.register("elmo_squad")
+class SquadModel(Model):
+    """
+    Answers to questions as spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
+    2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with ReLU, residual
+    self-attention of the paragraph, and for the first and the last word of the answer each a biGRU and a linear layer.
+    ELMo comes in with the words, beside the output of the first biGRU, or both; question and paragraph share the two
+    mixes, and go through the biLM and that biGRU as one batch.
+
+    Registered as a `Model` with name "elmo_squad".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        The words.
+    text_field_embedder : `Lazy[TextFieldEmbedder]`
+        The input of the contextual encoder. Its `elmo` embedders take the biLM from below.
+    contextual_encoder : `Seq2SeqEncoder`
+        Over question and paragraph.
+    self_encoder : `Seq2SeqEncoder`
+        Of the residual self-attention; its input is as wide as the linear layer below it.
+    start_encoder : `Seq2SeqEncoder`
+        For the first word of the answer.
+    end_encoder : `Seq2SeqEncoder`
+        For the last word, over the output of the self-attention and that of the `start_encoder`.
+    bilm : `PretrainedBilm`, optional (default = `None`)
+        The biLM, needed if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
+        What is set beside the output of the contextual encoder.
+    dropout : `float`, optional (default = `0.2`)
+        Of the input of each encoder and each linear layer: the same units at all words of a text.
+    max_span_tokens : `int`, optional (default = `17`)
+        The length of the longest answer that is given; longer ones can be learnt from.
+    initializer : `InitializerApplicator`, optional
+        See `Model`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the width of a part is not that of the next, or no answer would be short enough.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: Lazy[TextFieldEmbedder],
+        contextual_encoder: Seq2SeqEncoder,
+        self_encoder: Seq2SeqEncoder,
+        start_encoder: Seq2SeqEncoder,
+        end_encoder: Seq2SeqEncoder,
+        bilm: Optional[PretrainedBilm] = None,
+        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
+        dropout: float = 0.2,
+        max_span_tokens: int = 17,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        if max_span_tokens < 1:
+            raise ConfigurationError(f"max_span_tokens must be at least 1, but is {max_span_tokens}")
+        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
+        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.contextual_encoder = contextual_encoder
+        width = contextual_encoder.get_output_dim()
+        if self.output_embedder is not None:
+            width += self.output_embedder.get_output_dim()
+        self.attention = BidafAttention(width)
+        hidden_dim = self_encoder.get_input_dim()
+        self.attention_projection = torch.nn.Linear(self.attention.get_output_dim(), hidden_dim)
+        self.self_attention = ResidualAttention(self_encoder, dropout)
+        self.start_encoder, self.end_encoder = start_encoder, end_encoder
+        start_dim = start_encoder.get_output_dim()
+        # The softmax over the words would not see a bias.
+        self.start_projection = torch.nn.Linear(start_dim, 1, bias=False)
+        self.end_projection = torch.nn.Linear(end_encoder.get_output_dim(), 1, bias=False)
+        self.dropout = InputVariationalDropout(dropout)
+        for name, encoder, dim in (
+            ("contextual_encoder", contextual_encoder, self.text_field_embedder.get_output_dim()),
+            ("start_encoder", start_encoder, hidden_dim),
+            ("end_encoder", end_encoder, hidden_dim + start_dim),
+        ):
+            check_dimensions_match(encoder.get_input_dim(), dim, f"input_size of {name}", "width of what it gets")
+        self._max_span_tokens = max_span_tokens
+        self._em_f1 = SquadEmF1()
+        if initializer is not None:
+            initializer(self)
+
+    def forward(
+        self,
+        question: TextFieldTensors,
+        passage: TextFieldTensors,
+        span_start: torch.Tensor | None = None,
+        span_end: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """
+        # Parameters
+
+        question, passage : `TextFieldTensors`
+            The questions and the paragraphs that they are asked on, each with at least one word.
+        span_start, span_end : `torch.LongTensor`, optional (default = `None`)
+            The first and the last word of the answers, of shape `(batch_size, 1)`.
+        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+            As `SquadReader` makes it; answers in it are scored.
+
+        # Returns
+
+        `Dict[str, Any]`
+            `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`, the first and the
+            last word of the answer, of shape `(batch_size, 2)`, and `score`, its probability, of shape `(batch_size,)`;
+            with metadata the same as `metadata`, and the answers as `best_span_str`; and the `loss` a question, the sum
+            of the cross entropies of first and last word, if these are given.
+        """
+        # Shape: (batch_size, n_passage)
+        passage_mask = get_text_field_mask(passage)
+        hidden = self._hidden(question, passage, passage_mask)
+        # Shape: (batch_size, n_passage, start_dim)
+        of_start = self.start_encoder(self.dropout(hidden), passage_mask)
+        # Shape: (batch_size, n_passage, end_dim)
+        of_end = self.end_encoder(self.dropout(torch.cat([hidden, of_start], -1)), passage_mask)
+        # Shape: (batch_size, n_passage)
+        start = self._log_probs(self.start_projection(self.dropout(of_start)), passage_mask)
+        end = self._log_probs(self.end_projection(self.dropout(of_end)), passage_mask)
+        span, score = best_span(start.detach(), end.detach(), self._max_span_tokens)
+        output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
+        output |= {"best_span": span, "score": score.exp()}
+        if span_start is not None and span_end is not None:
+            losses = (
+                torch.nn.functional.nll_loss(*pair) for pair in ((start, span_start[:, 0]), (end, span_end[:, 0]))
+            )
+            output["loss"] = sum(losses)
+        if metadata is not None:
+            output["metadata"] = metadata
+            output["best_span_str"] = [_text(row, *bounds) for row, bounds in zip(metadata, span.tolist(), strict=True)]
+            if all("answers" in row for row in metadata):
+                self._em_f1(output["best_span_str"], [row["answers"] for row in metadata])
+        return output
+
+    def _hidden(
+        self, question: TextFieldTensors, passage: TextFieldTensors, passage_mask: torch.Tensor
+    ) -> torch.Tensor:
+        """The words of the paragraph, knowing the question: shape `(batch_size, n_passage, hidden_dim)`."""
+        tokens = join(question, passage)
+        # Shape: (batch_size, n_question)
+        question_mask = get_text_field_mask(question)
+        # Questions first. Shape: (2 * batch_size, timesteps, dim)
+        embedded = self.dropout(self.text_field_embedder(tokens))
+        encoded = self.contextual_encoder(embedded, get_text_field_mask(tokens))
+        encoded = beside(encoded, self.output_embedder, tokens)
+        n_questions, n_words = question_mask.shape
+        attended = self.attention(
+            encoded[n_questions:, : passage_mask.shape[1]],
+            passage_mask,
+            encoded[:n_questions, :n_words],
+            question_mask,
+        )
+        # Shape: (batch_size, n_passage, hidden_dim)
+        hidden = self.attention_projection(self.dropout(attended)).relu()
+        return self.self_attention(hidden, passage_mask)
+
+    def _log_probs(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Of each word, shape `(batch_size, timesteps)`, in single precision at least."""
+        logits = logits.squeeze(-1).float()
+        return logits.masked_fill(~mask, min_value_of_dtype(logits.dtype)).log_softmax(-1)
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `id` of the question, empty if it has none; `best_span_str`, the answer; `best_span`, its first and last
+            token; `score`, its probability; `question_tokens` and `passage_tokens`.
+        """
+        # AllenNLP would write `None` as the text "None".
+        metadata = {"id": [row["id"] or "" for row in output_dict["metadata"]]}
+        for key in ("question_tokens", "passage_tokens"):
+            metadata[key] = [row[key] for row in output_dict["metadata"]]
+        return {**metadata, **{key: output_dict[key] for key in ("best_span_str", "best_span", "score")}}
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        """`em` and `f1`, from 0 to 1: see `SquadEmF1`."""
+        return self._em_f1.get_metric(reset)
+
+    default_predictor = "elmo_squad"
+
+
+def _text(metadata: dict[str, Any], first: int, last: int) -> str:
+    """The answer as it stands in the paragraph, white space and all."""
+    passage: str = metadata["passage"]
+    return passage[metadata["offsets"][first][0] : metadata["offsets"][last][1]]

@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+
+import pytest
+from allennlp.predictors import Predictor
+
+from elmo_tasks.predictors import SquadPredictor
+from tests.squad_models import make_squad_model
+
+QUESTION = "Who beat Chelsea?"
+PASSAGE = "Jordan doesn't beat Chelsea in  Paris."
+
+
+@pytest.fixture
+def predictor(tmp_path: Path, environment: pytest.MonkeyPatch) -> SquadPredictor:
+    answerer = make_squad_model(tmp_path, ["input", "output"])
+    return SquadPredictor(answerer.model, answerer.reader)
+
+
+class TestSquadPredictor:
+    def test_an_answer_is_a_part_of_the_passage(self, predictor):
+        """Oracle: the tokens by hand; the text between the tokens of the span."""
+        output = predictor.predict(QUESTION, PASSAGE)
+        assert set(output) == {"id", "best_span", "best_span_str", "score", "question_tokens", "passage_tokens"}
+        assert output["id"] == ""
+        assert output["question_tokens"] == ["Who", "beat", "Chelsea", "?"]
+        assert output["passage_tokens"] == ["Jordan", "does", "n't", "beat", "Chelsea", "in", "Paris", "."]
+        first, last = output["best_span"]
+        assert output["best_span_str"] in PASSAGE
+        answer = "".join(output["best_span_str"].split())
+        assert answer == "".join(output["passage_tokens"][first : last + 1])
+        assert 0.0 < output["score"] < 1.0
+
+    def test_the_passage_may_be_called_context_and_the_question_may_have_an_id(self, predictor):
+        """Oracle: the same question without."""
+        output = predictor.predict_json({"question": QUESTION, "context": PASSAGE, "id": "q7"})
+        assert output == {**predictor.predict(QUESTION, PASSAGE), "id": "q7"}
+
+    def test_a_batch_has_the_predictions_of_its_questions(self, predictor):
+        """Oracle: one question at a time."""
+        inputs = [
+            {"question": QUESTION, "passage": PASSAGE, "id": "1"},
+            {"question": "x", "passage": "y"},
+            {"question": "Where is it, and where has it been before?", "context": "In Rome."},
+        ]
+        together = predictor.predict_batch_json(inputs)
+        for alone, output in zip(map(predictor.predict_json, inputs), together, strict=True):
+            assert alone.pop("score") == pytest.approx(output.pop("score"), abs=1e-5)
+            assert alone == output
+
+    def test_the_output_is_json(self, predictor):
+        """Oracle: what comes back from `json`."""
+        output = predictor.predict("Encyclopædia 😀?", "😀 is one.")
+        assert json.loads(predictor.dump_line(output)) == output
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            {},
+            {"question": QUESTION},
+            {"passage": PASSAGE},
+            {"question": " ", "passage": PASSAGE},
+            {"question": QUESTION, "passage": "\n"},
+            {"question": QUESTION, "passage": [PASSAGE]},
+            {"question": None, "passage": PASSAGE},
+            {"question": QUESTION, "passage": PASSAGE, "id": 7},
+            [],
+        ],
+        ids=json.dumps,
+    )
+    def test_other_inputs_are_errors(self, predictor, inputs):
+        """Oracle: the message says what is wanted and what came."""
+        with pytest.raises(ValueError, match=r'must have the keys "question" and "passage", .*but is') as error:
+            predictor.predict_json(inputs)
+        assert str(error.value).endswith(json.dumps(inputs))
+
+    def test_a_line_that_is_not_json_is_named(self, predictor):
+        """Oracle: the number of the line, what is wanted, and its beginning."""
+        with pytest.raises(ValueError, match=r"line 1 .*\{\"question\": \"Who .*\"\}, but is 'Who beat Chelsea\?'"):
+            predictor.load_line("Who beat Chelsea?\n")
+
+    def test_it_is_the_predictor_of_the_model(self, predictor):
+        """Oracle: the names in AllenNLP's registry."""
+        assert Predictor.by_name(predictor._model.default_predictor) is SquadPredictor

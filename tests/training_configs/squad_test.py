@@ -1,0 +1,42 @@
+import json
+
+import pytest
+
+from elmo_tasks.data.squad_file import read_questions
+from tests.training_configs.configs import train_and_clear
+
+
+@pytest.mark.slow
+class TestTraining:
+    @pytest.mark.parametrize("name", ["squad.jsonnet", "squad_elmo.jsonnet"])
+    def test_a_published_config_trains_and_its_archive_stands_alone(
+        self, environment, command, tmp_path, fixtures_root, name
+    ):
+        """
+        Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
+        vectors and biLM are gone; a file of SQuAD and its questions in JSON lines have the same predictions, and they
+        become what the official script reads: an answer for each question.
+        """
+        data = tmp_path / "source"
+        data.mkdir()
+        for part in ("glove", "squad"):
+            (data / part).symlink_to(fixtures_root / part)
+        trained = train_and_clear(command, environment, tmp_path, data, name)
+        metrics = trained.metrics()
+        assert 0.0 <= metrics["validation_em"] <= metrics["validation_f1"] <= 1.0
+        file = trained.data / "dev.json"
+        questions = list(read_questions(str(file)))
+        lines = tmp_path / "dev.jsonl"
+        inputs = [{"id": q.id, "question": q.text, "passage": q.paragraph} for q in questions]
+        lines.write_text("".join(json.dumps(line) + "\n" for line in inputs))
+        from_file = trained.predictions(file, "--use-dataset-reader")
+        official = tmp_path / "official.json"
+        command("elmo-squad-predictions", trained.run / "predictions.jsonl", official)
+        from_lines = trained.predictions(lines, "--batch-size", "7")
+        answers = {prediction["id"]: prediction["best_span_str"] for prediction in from_file}
+        assert list(answers) == [question.id for question in questions]
+        assert answers == {prediction["id"]: prediction["best_span_str"] for prediction in from_lines}
+        assert answers == json.loads(official.read_text())
+        for question, prediction in zip(questions, from_file, strict=True):
+            assert prediction["best_span_str"] in question.paragraph
+            assert 0.0 <= prediction["score"] <= 1.0

@@ -1,0 +1,62 @@
+// Questions and answers: section A.4 of the paper.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+// Units of each direction of the biGRUs, and those of the linear layers with ReLU.
+local hidden = 90;
+local linear = 2 * hidden;
+
+local gru(input_size) = { type: 'gru', input_size: input_size, hidden_size: hidden, bidirectional: true };
+
+function(
+  elmo_at=[],
+  bilm=environment.bilm,
+  elmo_layers='all',
+  elmo_layer_norm=null,
+  // The paper's code drops out ELMo at both places, before the dropout of the biGRU's input.
+  elmo_dropout={ input: 0.5, output: 0.5 },
+  elmo_l2=0,
+  // Differs from the paper: its vectors, GloVe 840B, tell upper from lower case; those that ship and GloVe 6B are of
+  // lower-cased words, and would not know a third of the words otherwise. With cased vectors, say `lowercase=false`.
+  lowercase=true,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    elmo_layers=elmo_layers,
+    elmo_layer_norm=elmo_layer_norm,
+    elmo_dropout=elmo_dropout,
+    elmo_l2=elmo_l2,
+    lowercase=lowercase,
+    characters={ dim: 20, filters: 100, width: 5 },
+  );
+  local reader = { type: 'elmo_squad', token_indexers: text.token_indexers };
+
+  {
+    dataset_reader: reader { max_passage_tokens: 800 },
+    validation_dataset_reader: reader,
+    train_data_path: environment.data('squad/train.json'),
+    // There is no test_data_path: SQuAD's test set is not public.
+    validation_data_path: environment.data('squad/dev.json'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_squad',
+      contextual_encoder: gru(text.input_width),
+      self_encoder: gru(linear),
+      start_encoder: gru(linear),
+      end_encoder: gru(linear + 2 * hidden),
+      dropout: 0.2,
+      max_span_tokens: 17,
+    } + text.model,
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 45, sorting_keys: ['passage'] },
+    },
+    trainer: {
+      // TensorFlow's rho, as the paper's code has it, and not torch's.
+      optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95 },
+      moving_average: { type: 'elmo_exponential', decay: 0.999 },
+      validation_metric: '+f1',
+      num_epochs: 24,
+    } + text.trainer,
+  }
+)
