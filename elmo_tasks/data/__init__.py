@@ -1,5 +1,6 @@
 """Token indexer, tokenizer, and the readers that allennlp_models lacks; the data side of the biLM's training."""
 
+from elmo_tasks.data.coref_reader import CorefReader
 from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
 from elmo_tasks.data.lm_data_loader import LmDataLoader
 from elmo_tasks.data.lm_reader import LmReader
@@ -14,6 +15,7 @@ from elmo_tasks.data.squad_reader import SquadReader
 
 __all__ = [
     "LM_NAMESPACE",
+    "CorefReader",
     "ElmoTokenIndexer",
     "LmDataLoader",
     "LmReader",

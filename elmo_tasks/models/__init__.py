@@ -1,6 +1,7 @@
 """One file a task."""
 
 from elmo_tasks.models.bilm_language_model import BilmLanguageModel
+from elmo_tasks.models.coref import CorefResolver
 from elmo_tasks.models.ner import NerTagger
 from elmo_tasks.models.snli import Esim
 from elmo_tasks.models.sst import BiattentiveClassifier
@@ -9,3 +10,4 @@ __all__ = ["BiattentiveClassifier", "BilmLanguageModel", "Esim", "NerTagger"]
 from elmo_tasks.models.squad import SquadModel
 
 __all__ = ["BilmLanguageModel", "NerTagger", "SquadModel"]
+__all__ = ["BilmLanguageModel", "CorefResolver", "NerTagger"]

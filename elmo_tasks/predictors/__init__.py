@@ -1,5 +1,6 @@
 """One file a task where allennlp_models has no predictor that fits."""
 
+from elmo_tasks.predictors.coref import CorefPredictor
 from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.snli import SnliPredictor
 from elmo_tasks.predictors.sst import SstPredictor
@@ -8,3 +9,4 @@ __all__ = ["NerPredictor", "SnliPredictor", "SstPredictor"]
 from elmo_tasks.predictors.squad import SquadPredictor
 
 __all__ = ["NerPredictor", "SquadPredictor"]
+__all__ = ["CorefPredictor", "NerPredictor"]

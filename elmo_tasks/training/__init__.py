@@ -1,5 +1,6 @@
 """What the trainer plugs in."""
 
+from elmo_tasks.training.coref_scores import CorefScores
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
 from elmo_tasks.training.perplexity import Perplexity
@@ -9,6 +10,10 @@ from elmo_tasks.training.span_f1 import SpanF1
 from elmo_tasks.training.squad_metric import SquadEmF1
 
 __all__ = [
+from elmo_tasks.training.staircase_decay import StaircaseDecay
+
+__all__ = [
+    "CorefScores",
     "FrozenOnceCheckpointer",
     "Perplexity",
     "PerplexityBeforeCallback",
@@ -16,4 +21,6 @@ __all__ = [
     "RecoverableMovingAverage",
     "SpanF1",
     "SquadEmF1",
+    "SpanF1",
+    "StaircaseDecay",
 ]

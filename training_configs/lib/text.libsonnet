@@ -21,7 +21,7 @@ function(
   lowercase=true,
   // Whether GloVe is tuned.
   tune_glove=false,
-  // { dim, filters, width } of a character CNN, or null for none.
+  // { dim, filters, width } of a character CNN, or null for none; a list of widths has so many filters of each.
   characters=null,
 ) {
   local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
@@ -34,9 +34,12 @@ function(
   local elmo_width = 2 * lstm.projection_dim,
   local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
 
+  local character_widths = if characters == null then []
+  else if std.isArray(characters.width) then characters.width else [characters.width],
+
   // Widths of what a model gets.
   input_width: glove.width
-               + (if characters == null then 0 else characters.filters)
+               + (if characters == null then 0 else characters.filters * std.length(character_widths))
                + width_of_elmo('input'),
   output_width: width_of_elmo('output'),
 
@@ -44,7 +47,7 @@ function(
     tokens: { type: 'single_id', lowercase_tokens: lowercase },
     [if characters != null then 'token_characters']: {
       type: 'characters',
-      min_padding_length: characters.width,
+      min_padding_length: std.foldl(std.max, character_widths, 0),
     },
     [if with_elmo then 'elmo']: { type: 'elmo' },
   },
@@ -80,7 +83,7 @@ function(
             type: 'cnn',
             embedding_dim: characters.dim,
             num_filters: characters.filters,
-            ngram_filter_sizes: [characters.width],
+            ngram_filter_sizes: character_widths,
             conv_layer_activation: 'relu',
           },
         },

@@ -1,0 +1,296 @@
+"""The model of coreference."""
+
+from itertools import chain
+from typing import Any, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.util import get_text_field_mask
+
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder
+from elmo_tasks.modules.coref_antecedents import (
+    AntecedentScorer,
+    antecedents_in_clusters,
+    best_antecedents,
+    clusters_of,
+    negative_log_likelihood,
+)
+from elmo_tasks.modules.coref_spans import SpanEmbedder, spans_without_crossings
+from elmo_tasks.training import CorefScores
+
+__all__ = ["CorefResolver"]
+
+# OntoNotes' genres: a document's name begins with one. What begins otherwise has one of its own.
+_GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
+
+Mention = tuple[int, int]
+
+
+@Model.register("elmo_coref")
+class CorefResolver(Model):
+    """
+    Coreference as in the paper (section A.6, which takes the model of Lee et al. 2017 as it is): a biLSTM over each
+    sentence, a vector for every span of some words, the likeliest spans of which no two cross, and for each of them the
+    likeliest antecedent or none. ELMo comes in with the words, beside the output of the biLSTM, or both; the two places
+    mix the layers of one biLM, run once a batch.
+
+    Registered as a `Model` with name "elmo_coref". AllenNLP's `coref` runs its LSTM over the whole document, knows
+    neither speakers nor genres, and keeps spans that cross.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        See `Model`.
+    text_field_embedder : `Lazy[TextFieldEmbedder]`
+        The input of the encoder. Its `elmo` embedders take the biLM from below.
+    encoder : `Seq2SeqEncoder`
+        Runs over one sentence at a time.
+    bilm : `PretrainedBilm`, optional (default = `None`)
+        The biLM, needed if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
+        What is set beside the output of the encoder.
+    max_span_width : `int`, optional (default = `10`)
+        Words that a mention has at most.
+    spans_per_word : `float`, optional (default = `0.4`)
+        How many spans are kept for each word of the document.
+    max_antecedents : `int`, optional (default = `250`)
+        How many of the kept spans before a span are looked at, the nearest.
+    max_sentences : `int`, optional (default = `50`)
+        A longer document is cut to as many sentences in a row in training, in each epoch to others.
+    hidden_dim : `int`, optional (default = `150`)
+        Units of each of the two hidden layers of both scorers.
+    feature_dim : `int`, optional (default = `20`)
+        Units of the embedding of each feature of spans and pairs.
+    lexical_dropout : `float`, optional (default = `0.5`)
+        Of the embedded words.
+    dropout : `float`, optional (default = `0.2`)
+        Of the encoder's output, the hidden layers and the features.
+    initializer : `InitializerApplicator`, optional
+        See `Model`.
+
+    # Raises
+
+    `ConfigurationError`
+        If the width of a part is not that of the next, or a value is out of its range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: Lazy[TextFieldEmbedder],
+        encoder: Seq2SeqEncoder,
+        bilm: Optional[PretrainedBilm] = None,
+        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
+        max_span_width: int = 10,
+        spans_per_word: float = 0.4,
+        max_antecedents: int = 250,
+        max_sentences: int = 50,
+        hidden_dim: int = 150,
+        feature_dim: int = 20,
+        lexical_dropout: float = 0.5,
+        dropout: float = 0.2,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        sizes = {"max_span_width": max_span_width, "max_antecedents": max_antecedents, "max_sentences": max_sentences}
+        for name, value in {**sizes, "spans_per_word": spans_per_word}.items():
+            if value < (1 if name in sizes else 0):
+                raise ConfigurationError(f"{name} must not be below {1 if name in sizes else 0}, but is {value}")
+        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
+        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.encoder = encoder
+        embedded_dim, output_dim = self.text_field_embedder.get_output_dim(), encoder.get_output_dim()
+        check_dimensions_match(embedded_dim, encoder.get_input_dim(), "embedded words", "input of the encoder")
+        if self.output_embedder is not None:
+            output_dim += self.output_embedder.get_output_dim()
+        self.span_embedder = SpanEmbedder(
+            embedded_dim=embedded_dim,
+            hidden_dim=output_dim,
+            max_width=max_span_width,
+            width_dim=feature_dim,
+            dropout=dropout,
+        )
+        span_dim = self.span_embedder.get_output_dim()
+        self.mention_scorer = torch.nn.Sequential(
+            FeedForward(span_dim, 2, hidden_dim, torch.nn.ReLU(), dropout), torch.nn.Linear(hidden_dim, 1)
+        )
+        self.antecedent_scorer = AntecedentScorer(
+            span_dim=span_dim,
+            n_genres=len(_GENRES) + 1,
+            hidden_dim=hidden_dim,
+            feature_dim=feature_dim,
+            max_antecedents=max_antecedents,
+            dropout=dropout,
+        )
+        self.lexical_dropout = torch.nn.Dropout(lexical_dropout)
+        self.dropout = torch.nn.Dropout(dropout)
+        self._spans_per_word = spans_per_word
+        self._max_sentences = max_sentences
+        self._scores = CorefScores()
+        if initializer is not None:
+            initializer(self)
+
+    def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
+        """
+        # Parameters
+
+        tokens : `TextFieldTensors`
+            The sentences of each document: tensors of shape `(batch_size, n_sentences, timesteps, ...)`.
+        metadata : `List[Dict[str, Any]]`
+            What the reader says of each document: `sentences`, `speakers`, `genre`; `clusters` where they are known.
+
+        # Returns
+
+        `Dict[str, Any]`
+            For each document the `spans` that were kept, of shape `(n_spans, 2)`; their `antecedents`, of shape
+            `(n_spans,)`: the number of another span, or -1; the `clusters`, lists of first and last words; the
+            `metadata`; and the `loss` a document, if all clusters are known.
+        """
+        parts = [self._part(document["sentences"]) for document in metadata]
+        # Shape: (batch_size, n_sentences, timesteps)
+        mask = get_text_field_mask(tokens, num_wrapping_dims=1) & _rows(parts, tokens)
+        # Shape: (n_words, embedded_dim), (n_words, output_dim), (n_words,)
+        words = self._encode(tokens, mask)
+        n_words = mask.sum((1, 2)).tolist()
+        offsets = [
+            sum(map(len, document["sentences"][: part.start])) for document, part in zip(metadata, parts, strict=True)
+        ]
+        of_documents = zip(*(tensor.split(n_words) for tensor in words), offsets, metadata, strict=True)
+        # Shape: (n_spans, 2) and (n_spans, n_antecedents) of each document
+        found = [self._resolve(*of_document) for of_document in of_documents]
+        output: dict[str, Any] = {"metadata": metadata, "spans": [spans for spans, _ in found]}
+        output["antecedents"] = [best_antecedents(scores) for _, scores in found]
+        output["clusters"] = [
+            clusters_of(spans.tolist(), antecedents.tolist())
+            for spans, antecedents in zip(output["spans"], output["antecedents"], strict=True)
+        ]
+        if all(document.get("clusters") is not None for document in metadata):
+            gold = [
+                _between(document["clusters"], offset, offset + n)
+                for document, offset, n in zip(metadata, offsets, n_words, strict=True)
+            ]
+            losses = [_loss(spans, scores, clusters) for (spans, scores), clusters in zip(found, gold, strict=True)]
+            # Its terms may all be constants: the zero is one that a trainer can go back from.
+            output["loss"] = torch.stack(losses).mean() + 0.0 * self.span_embedder.head.bias.sum()
+            self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans, _ in found])
+        return output
+
+    def _part(self, sentences: list[list[str]]) -> slice:
+        """The sentences that are read: all of them, or in training some in a row, at random."""
+        n_more = len(sentences) - self._max_sentences
+        if not self.training or n_more <= 0:
+            return slice(0, len(sentences))
+        start = int(torch.randint(n_more + 1, ()))
+        return slice(start, start + self._max_sentences)
+
+    def _encode(self, tokens: TextFieldTensors, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        The words of all documents one after the other, as they are embedded and encoded, and the number of each one's
+        sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
+        """
+        # Sentences without words are left out. Shape: (batch_size, n_sentences), (n_rows, timesteps)
+        rows = mask.any(-1)
+        mask = mask[rows]
+        if not len(mask):
+            # Not all embedders and encoders take a batch without words.
+            dims = self.text_field_embedder.get_output_dim(), self.span_embedder.head.in_features
+            embedded, hidden = (self.span_embedder.head.weight.new_zeros(0, dim) for dim in dims)
+            return embedded, hidden, torch.zeros(0, dtype=torch.long, device=mask.device)
+        timesteps = int(mask.sum(-1).max())
+        mask = mask[:, :timesteps]
+        # Each sentence is a sequence of its own, for the biLM too. Shape: (n_rows, timesteps, ...)
+        flat = {
+            indexer: {name: tensor[rows][:, :timesteps] for name, tensor in tensors.items()}
+            for indexer, tensors in tokens.items()
+        }
+        # Shape: (n_rows, timesteps, embedded_dim)
+        embedded = self.lexical_dropout(self.text_field_embedder(flat))
+        # Shape: (n_rows, timesteps, output_dim)
+        # Differs from the paper: Lee et al. drop out the state of the LSTM too, the gates of which are coupled.
+        hidden = beside(self.dropout(self.encoder(embedded, mask)), self.output_embedder, flat)
+        return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
+
+    def _resolve(
+        self,
+        embedded: torch.Tensor,
+        hidden: torch.Tensor,
+        sentences: torch.Tensor,
+        offset: int,
+        document: dict[str, Any],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        The spans of a document that are kept, and the scores of their antecedents: shapes `(n_spans, 2)`, and
+        `(n_spans, n_antecedents)` as `AntecedentScorer` has them. Its words begin with word number `offset`.
+        """
+        limit = int(self._spans_per_word * len(sentences))
+        if not limit:
+            return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
+        # Shape: (n_spans, 2), (n_spans, span_dim)
+        spans, vectors = self.span_embedder(embedded, hidden, sentences)
+        # Shape: (n_spans,)
+        scores = self.mention_scorer(vectors).squeeze(-1)
+        kept = spans_without_crossings(spans, scores, limit)
+        spans = spans[kept] + offset
+        speakers = list(chain.from_iterable(document["speakers"]))
+        numbers = {speaker: number for number, speaker in enumerate(dict.fromkeys(speakers))}
+        # Shape: (n_kept,)
+        speaker_ids = torch.tensor([numbers[speakers[start]] for start in spans[:, 0].tolist()], device=spans.device)
+        genre = _GENRES.index(document["genre"]) if document["genre"] in _GENRES else len(_GENRES)
+        return spans, self.antecedent_scorer(vectors[kept], scores[kept], speaker_ids, genre)
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
+            counted from the beginning of the document; and the `texts` of their mentions.
+        """
+        metadata = output_dict["metadata"]
+        readable: dict[str, Any] = {
+            key: [document[key] for document in metadata] for key in ("document", "part", "sentences")
+        }
+        readable["clusters"] = [
+            [[list(mention) for mention in cluster] for cluster in clusters] for clusters in output_dict["clusters"]
+        ]
+        readable["texts"] = []
+        for sentences, clusters in zip(readable["sentences"], readable["clusters"], strict=True):
+            words = list(chain.from_iterable(sentences))
+            texts = [[" ".join(words[start : end + 1]) for start, end in cluster] for cluster in clusters]
+            readable["texts"].append(texts)
+        return readable
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        """See `CorefScores`."""
+        return self._scores.get_metric(reset)
+
+    default_predictor = "elmo_coref"
+
+
+def _rows(parts: list[slice], tokens: TextFieldTensors) -> torch.Tensor:
+    """Which sentences are read: shape `(batch_size, n_sentences, 1)`."""
+    tensor = next(tensor for tensors in tokens.values() for tensor in tensors.values())
+    rows = torch.zeros(tensor.size(0), tensor.size(1), 1, dtype=torch.bool, device=tensor.device)
+    for row, part in zip(rows, parts, strict=True):
+        row[part] = True
+    return rows
+
+
+def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[Mention]]:
+    """The mentions that begin and end between two words; those of a cluster without any are gone."""
+    inside = [[(start, end) for start, end in cluster if first <= start and end < last] for cluster in clusters]
+    return [cluster for cluster in inside if cluster]
+
+
+def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:
+    """Of a document: shape `()`."""
+    number_of = {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
+    numbers = [number_of.get((start, end), -1) for start, end in spans.tolist()]
+    ids = torch.tensor(numbers, dtype=torch.long, device=spans.device)
+    return negative_log_likelihood(scores, antecedents_in_clusters(ids, scores.size(1)))

@@ -1,0 +1,235 @@
+"""Which mention before a mention it refers back to."""
+
+import torch
+from allennlp.modules.token_embedders import Embedding
+from torch.nn.functional import linear
+
+__all__ = [
+    "AntecedentScorer",
+    "antecedents_in_clusters",
+    "best_antecedents",
+    "clusters_of",
+    "negative_log_likelihood",
+]
+
+# The first distance of each bucket but the lowest: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
+_DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
+
+
+class AntecedentScorer(torch.nn.Module):
+    """
+    The score of each pair of a mention and one before it (Lee et al. 2017, section 4): how likely both are mentions,
+    and what a network of two hidden layers says of both vectors, their product, and features of the pair.
+
+    The first layer is linear, so that its products with the vectors are computed once for each mention and not for each
+    pair; what is left for pairs, their product, is computed for some mentions at a time. A document's length costs
+    memory in proportion.
+
+    # Parameters
+
+    span_dim : `int`
+        Units of a mention's vector.
+    n_genres : `int`
+        Genres of documents.
+    hidden_dim : `int`
+        Units of each hidden layer.
+    feature_dim : `int`
+        Units of the embedding of each feature: the same speaker, the genre, the distance.
+    max_antecedents : `int`
+        How many mentions before a mention are looked at.
+    dropout : `float`
+        Of the features and the hidden layers.
+    max_pairs : `int`, optional (default = `8192`)
+        How many pairs are computed at once, about.
+    """
+
+    def __init__(
+        self,
+        *,
+        span_dim: int,
+        n_genres: int,
+        hidden_dim: int,
+        feature_dim: int,
+        max_antecedents: int,
+        dropout: float,
+        max_pairs: int = 8192,
+    ) -> None:
+        super().__init__()
+        self.speaker_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=2)
+        self.genre_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=n_genres)
+        self.distance_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=len(_DISTANCES) + 1)
+        # Of a mention, an antecedent, their product and the features beside each other.
+        self.first_layer = torch.nn.Linear(3 * span_dim + 3 * feature_dim, hidden_dim)
+        self.rest = torch.nn.Sequential(
+            torch.nn.ReLU(),
+            torch.nn.Dropout(dropout),
+            torch.nn.Linear(hidden_dim, hidden_dim),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(dropout),
+            torch.nn.Linear(hidden_dim, 1),
+        )
+        self._dropout = torch.nn.Dropout(dropout)
+        self._parts = [span_dim, span_dim, span_dim, 3 * feature_dim]
+        self._max_antecedents = max_antecedents
+        self._rows_at_once = max(1, max_pairs // max_antecedents)
+        self._distances: torch.Tensor
+        self.register_buffer("_distances", torch.tensor(_DISTANCES), persistent=False)
+
+    def forward(
+        self, vectors: torch.Tensor, mention_scores: torch.Tensor, speakers: torch.Tensor, genre: int
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        vectors : `torch.Tensor`
+            Shape `(n_mentions, span_dim)`, of one document, in the order of the text.
+        mention_scores : `torch.Tensor`
+            Shape `(n_mentions,)`.
+        speakers : `torch.LongTensor`
+            Shape `(n_mentions,)`: who says it.
+        genre : `int`
+            The document's.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
+            first; minus infinity where there is none.
+        """
+        n_mentions = len(vectors)
+        n_antecedents = min(self._max_antecedents, max(n_mentions - 1, 0))
+        _, of_antecedent, _, _ = self.first_layer.weight.split(self._parts, 1)
+        # Shape: (n_mentions, hidden_dim)
+        antecedents = linear(vectors, of_antecedent)
+        scores = [
+            self._score(vectors, antecedents, speakers, genre, first, n_antecedents)
+            for first in range(0, n_mentions, self._rows_at_once)
+        ]
+        if not scores:
+            return vectors.new_zeros(0, 0) + 0.0 * mention_scores.sum()
+        # Shape: (n_mentions, n_antecedents)
+        rows = torch.arange(n_mentions, device=vectors.device).unsqueeze(1)
+        index = rows - 1 - torch.arange(n_antecedents, device=vectors.device)
+        both = mention_scores.unsqueeze(1) + mention_scores[index.clamp(min=0)]
+        return (torch.cat(scores) + both).masked_fill(index < 0, float("-inf"))
+
+    def _score(
+        self,
+        vectors: torch.Tensor,
+        antecedents: torch.Tensor,
+        speakers: torch.Tensor,
+        genre: int,
+        first: int,
+        n_antecedents: int,
+    ) -> torch.Tensor:
+        """
+        What the network says of some mentions from `first` on: shape `(n_rows, n_antecedents)`, with any number where
+        there is no antecedent.
+        """
+        of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
+        last = min(first + self._rows_at_once, len(vectors))
+        # The antecedents of neighbours are nearly the same: those of all rows are one slice, and no vector is copied.
+        lowest = max(0, first - n_antecedents)
+        rows, columns = slice(first, last), slice(lowest, last)
+        # Shape: (n_rows, 1), (n_columns,)
+        row = torch.arange(first, last, device=vectors.device).unsqueeze(1)
+        column = torch.arange(lowest, last, device=vectors.device)
+        # Shape: (n_rows, n_columns, 3 * feature_dim)
+        features = self._features(row - column, speakers[rows].unsqueeze(1) == speakers[columns], genre)
+        # Shape: (n_rows, n_columns, hidden_dim)
+        hidden = linear(vectors[rows].unsqueeze(1) * vectors[columns], of_product)
+        hidden = hidden + linear(features, of_features, self.first_layer.bias)
+        hidden = hidden + linear(vectors[rows], of_mention).unsqueeze(1) + antecedents[columns]
+        # Shape: (n_rows, n_columns)
+        scores = self.rest(hidden).squeeze(-1)
+        # Shape: (n_rows, n_antecedents)
+        nearest_first = row - 1 - torch.arange(n_antecedents, device=vectors.device) - lowest
+        return scores.gather(1, nearest_first.clamp(min=0))
+
+    def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
+        """Of pairs, whose distance is counted in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
+        buckets = torch.bucketize(distances, self._distances, right=True)
+        # Shape: (feature_dim,)
+        of_genre = self.genre_embedding.weight[genre]
+        features = [
+            self.speaker_embedding(same_speaker.long()),
+            of_genre.expand(*distances.shape, -1),
+            self.distance_embedding(buckets),
+        ]
+        dropped: torch.Tensor = self._dropout(torch.cat(features, -1))
+        return dropped
+
+
+def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
+    """
+    Which antecedents are right.
+
+    # Parameters
+
+    clusters : `torch.LongTensor`
+        Shape `(n_mentions,)`: the number of each mention's cluster, and -1 for what is in none.
+    n_antecedents : `int`
+        How many mentions before a mention are looked at.
+
+    # Returns
+
+    `torch.BoolTensor`
+        Shape `(n_mentions, n_antecedents)`: whether mention `i - 1 - a` (row `i`, column `a`) is in the same cluster.
+    """
+    rows = torch.arange(len(clusters), device=clusters.device).unsqueeze(1)
+    # Shape: (n_mentions, n_antecedents)
+    index = rows - 1 - torch.arange(n_antecedents, device=clusters.device)
+    mine = clusters.unsqueeze(1)
+    return (index >= 0) & (mine >= 0) & (clusters[index.clamp(min=0)] == mine)
+
+
+def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
+    """
+    Of any right antecedent of each mention, or of none where there is no right one (Lee et al. 2017, section 5). That
+    a mention has no antecedent has the score 0.
+
+    # Parameters
+
+    scores : `torch.Tensor`
+        Shape `(n_mentions, n_antecedents)`: minus infinity where there is none.
+    is_right : `torch.BoolTensor`
+        Shape `(n_mentions, n_antecedents)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `()`: the sum over all mentions.
+    """
+    # Shape: (n_mentions, 1 + n_antecedents)
+    with_none = torch.nn.functional.pad(scores.float(), (1, 0))
+    right = torch.cat([~is_right.any(-1, keepdim=True), is_right], -1)
+    likelihood = with_none.masked_fill(~right, float("-inf")).logsumexp(-1) - with_none.logsumexp(-1)
+    return -likelihood.sum()
+
+
+def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
+    """
+    # Parameters
+
+    scores : `torch.Tensor`
+        Shape `(n_mentions, n_antecedents)`, as `AntecedentScorer` gives them.
+
+    # Returns
+
+    `torch.LongTensor`
+        Shape `(n_mentions,)`: the likeliest antecedent of each, and -1 where it is likelier that there is none.
+    """
+    # 0 for none, then the nearest first. Shape: (n_mentions,)
+    distances = torch.nn.functional.pad(scores, (1, 0)).argmax(-1)
+    rows = torch.arange(len(scores), device=scores.device)
+    return torch.where(distances > 0, rows - distances, -1)
+
+
+def clusters_of(spans: list[list[int]], antecedents: list[int]) -> list[list[tuple[int, int]]]:
+    """The spans that hang together by their antecedents, all of which come before; one alone is no cluster."""
+    clusters: dict[int, list[tuple[int, int]]] = {}
+    cluster_of: list[int] = []
+    for number, ((start, end), antecedent) in enumerate(zip(spans, antecedents, strict=True)):
+        cluster_of.append(cluster_of[antecedent] if antecedent >= 0 else number)
+        clusters.setdefault(cluster_of[number], []).append((start, end))
+    return [cluster for cluster in clusters.values() if len(cluster) > 1]

@@ -1,0 +1,123 @@
+"""The spans of a document that may be mentions: which there are, what they look like, and which are kept."""
+
+import torch
+from allennlp.modules.token_embedders import Embedding
+from torch.nn.functional import pad
+
+__all__ = ["SpanEmbedder", "spans_without_crossings"]
+
+
+class SpanEmbedder(torch.nn.Module):
+    """
+    All spans of a document, and a vector for each (Lee et al. 2017, section 4): the encoder's vectors of its first and
+    its last word, an embedding of its width, and the mean of its words' embeddings, weighted by attention.
+
+    # Parameters
+
+    embedded_dim : `int`
+        Units of the embedded words.
+    hidden_dim : `int`
+        Units of the encoder.
+    max_width : `int`
+        Words that a span has at most.
+    width_dim : `int`
+        Units of the embedding of the width.
+    dropout : `float`
+        Of the embedding of the width.
+    """
+
+    def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.head = torch.nn.Linear(hidden_dim, 1)
+        self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
+        self._dropout = torch.nn.Dropout(dropout)
+        self._max_width = max_width
+        self._output_dim = 2 * hidden_dim + width_dim + embedded_dim
+
+    def get_output_dim(self) -> int:
+        """Units of a span's vector."""
+        return self._output_dim
+
+    def forward(
+        self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        # Parameters
+
+        embedded : `torch.Tensor`
+            Shape `(n_words, embedded_dim)`, of one document: what the encoder got.
+        hidden : `torch.Tensor`
+            Shape `(n_words, hidden_dim)`: what it made of it.
+        sentences : `torch.LongTensor`
+            Shape `(n_words,)`: the number of each word's sentence.
+
+        # Returns
+
+        `Tuple[torch.LongTensor, torch.Tensor]`
+            First and last word of each span, of shape `(n_spans, 2)`, in the order of the text; and its vector, of
+            shape `(n_spans, output_dim)`.
+        """
+        n_words = len(sentences)
+        # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
+        starts = torch.arange(n_words, device=sentences.device).unsqueeze(1)
+        ends = starts + torch.arange(self._max_width, device=sentences.device)
+        is_span = (ends < n_words) & (sentences[ends.clamp(max=n_words - 1)] == sentences.unsqueeze(1))
+        # Shape: (n_spans,), (n_spans,)
+        starts, widths = is_span.nonzero(as_tuple=True)
+        ends = starts + widths
+        # Shape: (n_spans, width_dim)
+        width = self._dropout(self.width_embedding(widths))
+        vectors = torch.cat([hidden[starts], hidden[ends], width, self._heads(embedded, hidden)[is_span]], -1)
+        return torch.stack([starts, ends], -1), vectors
+
+    def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """The weighted mean of the words from each word on: shape `(n_words, max_width, embedded_dim)`."""
+        n_more = self._max_width - 1
+        # Views of the words from each word on, the spans of all widths that begin there have them in common.
+        # Shape: (n_words, embedded_dim, max_width), (n_words, 1, max_width)
+        windows = pad(embedded, (0, 0, 0, n_more)).unfold(0, self._max_width, 1)
+        scores = pad(self.head(hidden).squeeze(-1), (0, n_more)).unfold(0, self._max_width, 1).unsqueeze(1)
+        # A row for each width, with the words that are in. Shape: (max_width, max_width)
+        inside = torch.ones(self._max_width, self._max_width, dtype=torch.bool, device=hidden.device).tril()
+        # Shape: (n_words, max_width, max_width)
+        attention = scores.masked_fill(~inside, float("-inf")).softmax(-1)
+        return attention.to(embedded.dtype) @ windows.transpose(1, 2)
+
+
+def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: int) -> torch.Tensor:
+    """
+    The best spans of which no two cross: each is taken, from the highest score down, unless it overlaps one that was
+    taken without one being inside of the other (Lee et al. 2017, section 5). AllenNLP's `coref` takes those too.
+
+    # Parameters
+
+    spans : `torch.LongTensor`
+        Shape `(n_spans, 2)`: first and last word.
+    scores : `torch.Tensor`
+        Shape `(n_spans,)`.
+    limit : `int`
+        How many are taken at most.
+
+    # Returns
+
+    `torch.LongTensor`
+        Shape `(n_taken,)`: the rows of those that are taken, in the order of `spans`.
+    """
+    pairs = spans.tolist()
+    # The furthest end of the taken spans that begin at a word, and the furthest beginning of those that end there.
+    furthest_end: dict[int, int] = {}
+    furthest_start: dict[int, int] = {}
+    taken: list[int] = []
+    # One loop in Python: whether a span is taken hangs on all better ones. Equal scores: the first in the text.
+    for row in scores.detach().float().argsort(descending=True, stable=True).tolist():
+        if len(taken) >= limit:
+            break
+        start, end = pairs[row]
+        if any(furthest_end.get(word, end) > end for word in range(start + 1, end + 1)):
+            continue
+        if any(furthest_start.get(word, start) < start for word in range(start, end)):
+            continue
+        taken.append(row)
+        furthest_end[start] = max(furthest_end.get(start, end), end)
+        furthest_start[end] = min(furthest_start.get(end, start), start)
+    return torch.tensor(sorted(taken), dtype=torch.long, device=spans.device)

@@ -1,0 +1,129 @@
+"""The scores of CoNLL's shared tasks on coreference."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+import torch
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+from scipy.optimize import linear_sum_assignment
+
+__all__ = ["CorefScores"]
+
+Clusters = Sequence[Iterable[Hashable]]
+# Of precision and of recall: numerator, denominator.
+Counts = tuple[float, float, float, float]
+
+_MEASURES = ("muc", "b_cubed", "ceafe")
+
+
+@Metric.register("elmo_coref_scores")
+class CorefScores(Metric):
+    """
+    MUC, B-cubed and CEAF-e (with the similarity phi 4 of Luo 2005) over all documents, as the reference scorer v8.01
+    (Pradhan et al. 2014) counts, and the mean of their F1, which the paper reports; and the recall of mentions among
+    the spans that a model keeps.
+
+    Registered as a `Metric` with name "elmo_coref_scores". AllenNLP's `conll_coref_scores` leaves clusters of one
+    mention out of B-cubed, and out of one side of CEAF-e; and its workers wait for each other document by document, so
+    that a batch of other size hangs distributed training.
+    """
+
+    supports_distributed = True
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        # A row of `Counts` for each measure, and the mentions that are kept and all of them. In float64: sums of many
+        # fractions. Shape: (3, 4), (2,)
+        self._counts = torch.zeros(len(_MEASURES), 4, dtype=torch.float64)
+        self._mentions = torch.zeros(2, dtype=torch.float64)
+
+    def __call__(
+        self,
+        predicted: Sequence[Clusters],
+        gold: Sequence[Clusters],
+        kept: Sequence[Iterable[Hashable]] | None = None,
+    ) -> None:
+        """
+        # Parameters
+
+        predicted, gold : `Sequence[Sequence[Iterable[Hashable]]]`
+            The clusters of each document, and the mentions of each cluster: a mention is anything that is equal to
+            itself, `(start, end)` for example. A mention is in one cluster.
+        kept : `Sequence[Iterable[Hashable]]`, optional (default = `None`)
+            The spans of each document that a model looks for antecedents of.
+        """
+        counts, mentions = torch.zeros_like(self._counts), torch.zeros_like(self._mentions)
+        for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
+            system_sets, key_sets = [set(cluster) for cluster in system], [set(cluster) for cluster in key]
+            counts += torch.tensor(_counts(system_sets, key_sets), dtype=torch.float64)
+            if kept is not None:
+                all_mentions = set().union(*key_sets)
+                found = len(all_mentions.intersection(kept[number]))
+                mentions += torch.tensor([found, len(all_mentions)], dtype=torch.float64)
+        # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
+        self._counts += dist_reduce_sum(counts).cpu()
+        self._mentions += dist_reduce_sum(mentions).cpu()
+
+    def get_metric(self, reset: bool = False) -> dict[str, float]:
+        """
+        # Returns
+
+        `Dict[str, float]`
+            `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures'; `muc_f1`,
+            `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where there is nothing to divide by.
+        """
+        scores = []
+        for precise, predicted, recalled, gold in self._counts.tolist():
+            precision, recall = _ratio(precise, predicted), _ratio(recalled, gold)
+            scores.append((precision, recall, _ratio(2 * precision * recall, precision + recall)))
+        means = np.mean(scores, axis=0)
+        metrics = {
+            f"coref_{name}": float(mean) for name, mean in zip(("precision", "recall", "f1"), means, strict=True)
+        }
+        metrics |= {f"{measure}_f1": f1 for measure, (_, _, f1) in zip(_MEASURES, scores, strict=True)}
+        metrics["mention_recall"] = _ratio(*self._mentions.tolist())
+        if reset:
+            self.reset()
+        return metrics
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator else 0.0
+
+
+def _counts(system: list[set[Hashable]], key: list[set[Hashable]]) -> list[Counts]:
+    """A row for each of `_MEASURES`, of one document."""
+    cluster_of = {mention: number for number, cluster in enumerate(system) for mention in cluster}
+    # How many mentions a cluster of the key shares with one of the system, for those that share any: as many pairs at
+    # most as there are mentions.
+    shared = Counter(
+        (row, cluster_of[mention]) for row, cluster in enumerate(key) for mention in cluster if mention in cluster_of
+    )
+    return [_muc(system, key, shared), _b_cubed(system, key, shared), _ceafe(system, key, shared)]
+
+
+def _muc(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
+    """Links that are right: a cluster falls into its shared parts, and each mention that the other side has not."""
+    right = sum(shared.values()) - len(shared)
+    n_system, n_key = (sum(len(cluster) - 1 for cluster in clusters if cluster) for clusters in (system, key))
+    return right, n_system, right, n_key
+
+
+def _b_cubed(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
+    """For each mention, the part of its cluster that is with it on the other side too."""
+    precise = sum(count * count / len(system[column]) for (_, column), count in shared.items())
+    recalled = sum(count * count / len(key[row]) for (row, _), count in shared.items())
+    return precise, sum(map(len, system)), recalled, sum(map(len, key))
+
+
+def _ceafe(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
+    """The similarity of the clusters, paired so that it is largest."""
+    similarity = np.zeros((len(key), len(system)))
+    for (row, column), count in shared.items():
+        similarity[row, column] = 2 * count / (len(key[row]) + len(system[column]))
+    best = float(similarity[linear_sum_assignment(similarity, maximize=True)].sum())
+    return best, len(system), best, len(key)

@@ -1,0 +1,68 @@
+// Coreference: section A.6 of the paper, which takes the model of Lee et al. 2017 as it is.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+// Units of each direction of the biLSTM.
+local hidden = 200;
+
+function(
+  elmo_at=[],
+  bilm=environment.bilm,
+  elmo_layers='all',
+  elmo_layer_norm=null,
+  // The input has the dropout of all embedded words, which is the paper's for ELMo.
+  elmo_dropout={ input: 0, output: 0.5 },
+  elmo_l2=0,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    elmo_layers=elmo_layers,
+    elmo_layer_norm=elmo_layer_norm,
+    elmo_dropout=elmo_dropout,
+    elmo_l2=elmo_l2,
+    // Differs from the paper: GloVe alone, not beside Turian's vectors, and not brought to length 1.
+    characters={ dim: 8, filters: 50, width: [3, 4, 5] },
+  );
+
+  {
+    dataset_reader: { type: 'elmo_coref', token_indexers: text.token_indexers },
+    train_data_path: environment.data('coref/train.conll'),
+    validation_data_path: environment.data('coref/dev.conll'),
+    test_data_path: environment.data('coref/test.conll'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_coref',
+      encoder: {
+        type: 'lstm',
+        input_size: text.input_width,
+        hidden_size: hidden,
+        bidirectional: true,
+      },
+      max_span_width: 10,
+      spans_per_word: 0.4,
+      max_antecedents: 250,
+      max_sentences: 50,
+      hidden_dim: 150,
+      feature_dim: 20,
+      lexical_dropout: 0.5,
+      dropout: 0.2,
+      // As TensorFlow makes weights, and orthogonal ones in the LSTM.
+      initializer: {
+        regexes: [
+          ['(mention|antecedent)_scorer.*weight|span_embedder\\.head\\.weight', { type: 'xavier_uniform' }],
+          ['encoder.*weight_[ih]h.*', { type: 'orthogonal' }],
+        ],
+      },
+    } + text.model,
+    data_loader: { batch_size: 1, shuffle: true },
+    trainer: {
+      optimizer: { type: 'adam', lr: 0.001 },
+      learning_rate_scheduler: { type: 'elmo_staircase', decay_rate: 0.999, batches_per_step: 100 },
+      validation_metric: '+coref_f1',
+      num_epochs: 150,
+      patience: 10,
+      grad_norm: 5.0,
+    } + text.trainer,
+  }
+)
