@@ -66,6 +66,7 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py
 	$(BIN)/python fixtures/make_squad.py
+	$(BIN)/python fixtures/make_coref.py
 	$(BIN)/python fixtures/make_lm.py
 	$(BIN)/python fixtures/make_tiny_bilm.py
 	$(if $(GLOVE),$(BIN)/python fixtures/make_glove.py $(GLOVE))

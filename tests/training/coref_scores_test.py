@@ -1,0 +1,206 @@
+import json
+import os
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.training.metrics import Metric
+from allennlp_models.coref.metrics.conll_coref_scores import Scorer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.training import CorefScores
+
+
+def clusters(text: str) -> list[list[str]]:
+    """`[["a"], ["b", "c"]]` for `a bc`."""
+    return [list(cluster) for cluster in text.split()]
+
+
+def scored(*documents: tuple[str, str]) -> dict[str, float]:
+    """The metrics of documents, each a key and a response as `clusters` reads them."""
+    metric = CorefScores()
+    metric([clusters(response) for _, response in documents], [clusters(key) for key, _ in documents])
+    return metric.get_metric()
+
+
+def f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def ratio(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator else 0.0
+
+
+def muc_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, float]:
+    """Vilain et al. 1995: |S| - |p(S)| of |S| - 1, p(S) being the parts that the response cuts S into."""
+    numerator = 0
+    for cluster in key:
+        parts = [set(cluster) & set(other) for other in response]
+        alone = [mention for mention in cluster if not any(mention in other for other in response)]
+        numerator += len(cluster) - sum(1 for part in parts if part) - len(alone)
+    return numerator, sum(len(cluster) - 1 for cluster in key)
+
+
+def b_cubed_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, float]:
+    """Bagga and Baldwin 1998: the mean over the key's mentions of the part of its cluster that is together."""
+    numerator = 0.0
+    for cluster in key:
+        for mention in cluster:
+            theirs = next((set(other) for other in response if mention in other), set())
+            numerator += len(theirs & set(cluster)) / len(cluster)
+    return numerator, sum(map(len, key))
+
+
+def ceafe_similarity(key: list[list[str]], response: list[list[str]]) -> float:
+    """Luo 2005: the largest sum of phi 4 of all ways to pair clusters, enumerated."""
+    short, long = sorted((key, response), key=len)
+
+    def phi(one: list[str], other: list[str]) -> float:
+        return 2 * len(set(one) & set(other)) / (len(one) + len(other))
+
+    return max(sum(map(phi, short, order)) for order in permutations(long, len(short)))
+
+
+@st.composite
+def key_and_response(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
+    """Any clusters, of one mention too, with mentions that only one side has."""
+    sides = []
+    for letters in ("abcdefg", "cdefghi"):
+        numbers = draw(st.lists(st.integers(0, 4), min_size=7, max_size=7))
+        parts = [[letter for letter, mine in zip(letters, numbers, strict=True) if mine == n] for n in range(1, 5)]
+        sides.append([part for part in parts if part])
+    return sides[0], sides[1]
+
+
+def count_in_a_worker(rank: int, folder: str) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank)
+    metric = CorefScores()
+    # Worker 0 has two documents, worker 1 one.
+    batches = [(["ab cd", "abc"], ["ab cd", "ab c"]), (["abcd"], ["ab cd"])]
+    predicted, gold = ([clusters(text) for text in texts] for texts in batches[rank])
+    metric(predicted, gold, kept=[["a", "b"]] * len(gold))
+    metric([clusters("xy")], [clusters("xy")], kept=[["x"]])
+    Path(folder, f"{rank}.json").write_text(json.dumps(metric.get_metric()))
+    # A thread of gloo may abort the process when it comes to its end by itself.
+    os._exit(0)
+
+
+class TestCorefScores:
+    @pytest.mark.parametrize(
+        ("response", "recall", "precision", "f1"),
+        [
+            ("a bc def", 1, 1, 1),
+            ("a de", 0.6, 0.9, 0.72),
+            ("a bcx defy z", 0.88571, 0.66429, 0.75918),
+            ("a bcx dy z", 0.73333, 0.55, 0.62857),
+            ("a bcxB dy z", 0.68889, 0.51667, 0.59048),
+            ("a bcx dy Bz", 0.73333, 0.55, 0.62857),
+        ],
+    )
+    def test_ceafe_is_that_of_the_test_suite_of_the_reference_scorer(self, response, recall, precision, f1):
+        """Oracle: cases 1 to 6 of the reference scorer, with the numbers that it expects; the key is `a bc def`."""
+        metric = CorefScores()
+        metric([clusters(response)], [clusters("a bc def")])
+        right, n_system, same, n_key = metric._counts[2].tolist()
+        assert right == same
+        assert right / n_key == pytest.approx(recall, abs=1e-5)
+        assert right / n_system == pytest.approx(precision, abs=1e-5)
+        assert metric.get_metric()["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
+
+    def test_an_example_of_the_authors_of_the_reference_scorer(self):
+        """Oracle: Pradhan et al. 2014, who reckon it by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
+        found = scored(("abc defg", "ab cd fghi"))
+        assert found["muc_f1"] == pytest.approx(0.4)
+        assert found["b_cubed_f1"] == pytest.approx(f1(4 / 8, 35 / 12 / 7))
+        assert found["ceafe_f1"] == pytest.approx(f1(1.3 / 3, 1.3 / 2))
+        assert found["coref_recall"] == pytest.approx((0.4 + 35 / 12 / 7 + 1.3 / 2) / 3)
+        assert found["coref_precision"] == pytest.approx((0.4 + 4 / 8 + 1.3 / 3) / 3)
+
+    @pytest.mark.parametrize(
+        ("response", "b_cubed", "ceafe"),
+        [
+            ("12345 6789ABC", (16 / 21, 1.0), (1 + 10 / 12) / 2),
+            ("1234589ABC 67", (7 / 12, 1.0), (1 + 10 / 15) / 2),
+        ],
+    )
+    def test_the_example_of_bagga_and_baldwin(self, response, b_cubed, ceafe):
+        """Oracle: B-cubed as published (.76 and .58); CEAF-e by hand; MUC is the same for both, which is its flaw."""
+        found = scored(("12345 67 89ABC", response))
+        assert found["muc_f1"] == pytest.approx(f1(9 / 10, 1.0))
+        assert found["b_cubed_f1"] == pytest.approx(f1(*b_cubed))
+        assert found["ceafe_f1"] == pytest.approx(f1(ceafe, ceafe * 2 / 3))
+
+    @settings(max_examples=300, deadline=None)
+    @given(documents=st.lists(key_and_response(), min_size=1, max_size=3))
+    def test_all_measures_are_what_their_papers_define(self, documents):
+        """Oracle: the definitions in plain Python, the pairs of CEAF enumerated; sums over documents."""
+        metric = CorefScores()
+        metric([response for _, response in documents], [key for key, _ in documents])
+        found = metric.get_metric()
+        expected = {}
+        for name, recall_of in (("muc", muc_recall), ("b_cubed", b_cubed_recall)):
+            recall = ratio(*map(sum, zip(*(recall_of(key, response) for key, response in documents), strict=True)))
+            precision = ratio(*map(sum, zip(*(recall_of(response, key) for key, response in documents), strict=True)))
+            expected[name] = precision, recall
+        similarity = sum(ceafe_similarity(key, response) for key, response in documents)
+        n_key, n_response = (sum(len(document[side]) for document in documents) for side in (0, 1))
+        expected["ceafe"] = ratio(similarity, n_response), ratio(similarity, n_key)
+        for name, scores in expected.items():
+            assert found[f"{name}_f1"] == pytest.approx(f1(*scores))
+        assert found["coref_f1"] == pytest.approx(sum(f1(*scores) for scores in expected.values()) / 3)
+        assert found["coref_precision"] == pytest.approx(sum(p for p, _ in expected.values()) / 3)
+        assert found["coref_recall"] == pytest.approx(sum(r for _, r in expected.values()) / 3)
+
+    @settings(max_examples=100, deadline=None)
+    @given(document=key_and_response())
+    def test_without_clusters_of_one_mention_allennlp_counts_the_same(self, document):
+        """Oracle: AllenNLP's scorer."""
+        key, response = ([tuple(c) for c in side if len(c) > 1] for side in document)
+        metric = CorefScores()
+        metric([response], [key])
+        found = metric.get_metric()
+        of_key, of_response = ({m: c for c in side for m in c} for side in (key, response))
+        for measure, name in ((Scorer.muc, "muc"), (Scorer.b_cubed, "b_cubed"), (Scorer.ceafe, "ceafe")):
+            scorer = Scorer(measure)
+            scorer.metric = measure
+            if name == "ceafe":
+                scorer.ceafe = measure
+            scorer.update(response, key, of_response, of_key)
+            assert found[f"{name}_f1"] == pytest.approx(scorer.get_f1())
+
+    def test_mentions_are_recalled_if_they_are_kept(self):
+        """Oracle: by hand: 2 of 3 and 1 of 2; a span that is kept and no mention does not matter."""
+        metric = CorefScores()
+        metric([[], []], [clusters("ab c"), clusters("xy")], kept=[["a", "c", "q"], iter(["y"])])
+        assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)
+        assert metric.get_metric()["mention_recall"] == 0.0
+
+    def test_nothing_at_all_is_zero(self):
+        """Oracle: by hand."""
+        metric = CorefScores()
+        metric([[]], [[]], kept=[[]])
+        assert set(metric.get_metric().values()) == {0.0}
+
+    def test_a_large_document_costs_little(self):
+        """Oracle: the same clusters, of which all are right; 4,000 mentions."""
+        document = [[(10 * number + m, 0) for m in range(4)] for number in range(1000)]
+        metric = CorefScores()
+        metric([document[::-1]], [document])
+        assert metric.get_metric()["coref_f1"] == pytest.approx(1.0)
+
+    def test_it_has_a_name(self):
+        """Oracle: AllenNLP's registry."""
+        assert Metric.by_name("elmo_coref_scores") is CorefScores
+
+    @pytest.mark.slow
+    def test_workers_with_batches_of_other_sizes_report_the_sum(self, tmp_path):
+        """Oracle: one process with all documents."""
+        torch.multiprocessing.spawn(count_in_a_worker, args=(str(tmp_path),), nprocs=2)
+        alone = CorefScores()
+        predicted, gold = ["ab cd", "abc", "abcd"], ["ab cd", "ab c", "ab cd"]
+        alone(list(map(clusters, predicted)), list(map(clusters, gold)), kept=[["a", "b"]] * 3)
+        alone([clusters("xy")] * 2, [clusters("xy")] * 2, kept=[["x"]] * 2)
+        for rank in (0, 1):
+            assert json.loads((tmp_path / f"{rank}.json").read_text()) == pytest.approx(alone.get_metric())
