@@ -1,0 +1,292 @@
+import math
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import ModelTestCase
+
+from elmo_tasks.modules import ElmoTokenEmbedder
+from elmo_tasks.modules.coref_spans import spans_without_crossings
+from tests.models.conftest import BOTH, PLACES
+from tests.models.coref_resolvers import Resolver, coref_snippet, make_resolver
+
+__all__ = ["coref_snippet", "make_resolver"]
+
+SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]
+CLUSTERS = [[(0, 1), (6, 6)], [(4, 4), (8, 8)]]
+SMALL = "{ model+: { encoder+: { hidden_size: 7 }, hidden_dim: 5, max_antecedents: 3 } }"
+
+
+def elmo_embedders(resolver: Resolver) -> list[ElmoTokenEmbedder]:
+    return [module for module in resolver.model.modules() if isinstance(module, ElmoTokenEmbedder)]
+
+
+def long_document(n_sentences: int) -> dict:
+    """Sentences of three words; the first words of all sentences are one cluster, those of all odd ones two others."""
+    sentences = [[f"a{number}", "b", "c"] for number in range(n_sentences)]
+    last = 3 * n_sentences
+    odd = [[(start + word, start + word) for start in range(3, last, 6)] for word in (1, 2)]
+    return {"sentences": sentences, "clusters": [[(start, start) for start in range(0, last, 3)], *odd]}
+
+
+class TestCorefResolver:
+    @pytest.mark.parametrize("place", PLACES)
+    def test_elmo_is_where_the_config_wants_it(self, make_resolver, place):
+        """Oracle: the widths by hand: GloVe 100, characters 3 * 50, ELMo 2 * 8, the biLSTM 2 * 200, the width 20."""
+        resolver = make_resolver(PLACES[place])
+        below, above = (16 * (name in PLACES[place]) for name in ("input", "output"))
+        assert resolver.model.encoder.get_input_dim() == 250 + below
+        assert resolver.model.span_embedder.get_output_dim() == 2 * (400 + above) + 20 + 250 + below
+        assert len(elmo_embedders(resolver)) == len(PLACES[place])
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_everything_but_word_vectors_and_bilm_is_trained(self, make_resolver, place):
+        """Oracle: the names of the parameters with a gradient that is not zero."""
+        resolver = make_resolver(PLACES[place])
+        resolver.model(**resolver.tensors(resolver.instances))["loss"].backward()
+        for name, parameter in resolver.model.named_parameters():
+            if ".bilm." in name or name == "text_field_embedder.token_embedder_tokens.weight":
+                assert parameter.grad is None, name
+            elif name == "span_embedder.head.bias":
+                # The same for all words of a span: attention is as it is without.
+                assert parameter.grad.abs().max() < 1e-4
+            else:
+                assert parameter.grad.abs().max() > 0, name
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_the_bilm_runs_once_a_batch_and_sentence_by_sentence(self, make_resolver, place):
+        """Oracle: the number of runs, none without ELMo, and what the biLM runs on: the sentences of all documents."""
+        resolver = make_resolver(PLACES[place])
+        bilms = {embedder.bilm for embedder in elmo_embedders(resolver)}
+        assert len(bilms) == min(1, len(PLACES[place]))
+        passes: list[torch.Size] = []
+        for bilm in bilms:
+            bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(args[0].shape))
+        resolver.model.train()
+        sentences = list(chain.from_iterable(i["metadata"].metadata["sentences"] for i in resolver.instances))
+        for number in (1, 2):
+            resolver.model(**resolver.tensors(resolver.instances))
+            assert passes == [(len(sentences), max(map(len, sentences)), 50)] * (number if bilms else 0)
+
+    @pytest.mark.parametrize("place", ["input", "output"])
+    def test_elmo_makes_a_difference(self, make_resolver, place):
+        """Oracle: another loss with gamma = 0; without ELMo there is nothing to turn off."""
+        resolver = make_resolver(PLACES[place])
+        tensors = resolver.tensors(resolver.instances)
+        before = resolver.model(**tensors)["loss"]
+        elmo_embedders(resolver)[0].mix.gamma.data.zero_()
+        assert resolver.model(**tensors)["loss"] != before
+
+    def test_loss_and_antecedents_are_those_of_the_parts(self, make_resolver):
+        """
+        Oracle: Lee et al.'s model put together from its tested parts for one document, with a loop over the pairs for
+        the probabilities.
+        """
+        resolver = make_resolver(["input"], SMALL)
+        model = resolver.model
+        speakers = [["Ann"] * 6, ["Bob"] * 4, ["Ann"] * 3]
+        tensors = resolver.document(SENTENCES, speakers, CLUSTERS, genre="bc")
+        output = model(**tensors)
+
+        embedded, hidden = [], []
+        for words in SENTENCES:
+            tokens = resolver.document([words])["tokens"]
+            flat = {name: {key: tensor[0] for key, tensor in inner.items()} for name, inner in tokens.items()}
+            embedded.append(model.text_field_embedder(flat)[0])
+            hidden.append(model.encoder(embedded[-1][None], torch.ones(1, len(words), dtype=torch.bool))[0])
+        sentences = torch.tensor([0] * 6 + [1] * 4 + [2] * 3)
+        spans, vectors = model.span_embedder(torch.cat(embedded), torch.cat(hidden), sentences)
+        scores = model.mention_scorer(vectors)[:, 0]
+        # 0.4 spans a word.
+        kept = spans_without_crossings(spans, scores, 5)
+        spans = spans[kept]
+        assert len(kept) == 5
+        speaker = [list(chain.from_iterable(speakers))[start] for start, _ in spans.tolist()]
+        ids = torch.tensor([["Ann", "Bob"].index(name) for name in speaker])
+        pairs = model.antecedent_scorer(vectors[kept], scores[kept], ids, 0)
+        cluster_of = {mention: number for number, cluster in enumerate(CLUSTERS) for mention in cluster}
+        total, antecedents = 0.0, []
+        for i, span in enumerate(spans.tolist()):
+            weights = {j: pairs[i, i - 1 - j].exp().item() for j in range(max(0, i - 3), i)}
+            mine = cluster_of.get(tuple(span))
+            right = [j for j in weights if mine is not None and cluster_of.get(tuple(spans[j].tolist())) == mine]
+            total -= math.log((sum(weights[j] for j in right) if right else 1.0) / (1.0 + sum(weights.values())))
+            best = max(weights, key=lambda j: weights[j], default=None)
+            antecedents.append(best if best is not None and weights[best] > 1.0 else -1)
+        assert output["loss"].item() == pytest.approx(total, rel=1e-4)
+        assert output["spans"][0].tolist() == spans.tolist()
+        assert output["antecedents"][0].tolist() == antecedents
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_predictions_do_not_depend_on_the_batch(self, make_resolver, place):
+        """Oracle: each document alone; with one without words, one with an empty sentence, and a short one."""
+        resolver = make_resolver(PLACES[place])
+        instances = [
+            *resolver.instances[:2],
+            resolver.reader.text_to_instance([]),
+            resolver.reader.text_to_instance([[], *SENTENCES[:2], [], SENTENCES[2]]),
+            resolver.reader.text_to_instance([["Yes"]]),
+        ]
+        together = resolver.model(**resolver.tensors(instances))
+        for row, instance in enumerate(instances):
+            alone = resolver.model(**resolver.tensors([instance]))
+            assert together["spans"][row].tolist() == alone["spans"][0].tolist()
+            assert together["clusters"][row] == alone["clusters"][0]
+        assert "loss" not in together
+
+    def test_the_loss_is_the_mean_of_the_documents(self, make_resolver):
+        """Oracle: each document alone."""
+        resolver = make_resolver(BOTH)
+        alone = [resolver.model(**resolver.tensors([i]))["loss"].item() for i in resolver.instances]
+        together = resolver.model(**resolver.tensors(resolver.instances))["loss"].item()
+        assert together == pytest.approx(sum(alone) / 3, rel=1e-4)
+
+    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("sentences", [[], [[]], [["Yes"]], [["a"], ["b"]], [["Yes", "we", "can"]], SENTENCES])
+    def test_a_document_without_mentions_has_a_loss(self, make_resolver, place, sentences):
+        """Oracle: a finite number, 0 where there are not two spans; it can be gone back from, as the trainer does."""
+        resolver = make_resolver(PLACES[place])
+        output = resolver.model.train()(**resolver.document(sentences, clusters=[]))
+        assert torch.isfinite(output["loss"])
+        assert (output["loss"] == 0) == (sentences is not SENTENCES)
+        output["loss"].backward()
+        gradients = [p.grad for p in resolver.model.parameters() if p.grad is not None]
+        assert all(torch.isfinite(gradient).all() for gradient in gradients)
+        readable = resolver.model.make_output_human_readable(output)
+        assert readable["sentences"] == [sentences]
+
+    def test_kept_spans_are_of_at_most_ten_words_of_a_sentence_and_do_not_cross(self, make_resolver):
+        """Oracle: loops over the spans; as many as the paper keeps."""
+        resolver = make_resolver([])
+        sentences = [[f"w{word}" for word in range(30)], ["x", "y"]] * 4
+        (spans,) = resolver.model(**resolver.document(sentences))["spans"]
+        assert len(spans) == int(0.4 * 32 * 4)
+        sentence_of = list(chain.from_iterable([number] * len(words) for number, words in enumerate(sentences)))
+        pairs = [tuple(span) for span in spans.tolist()]
+        assert pairs == sorted(pairs)
+        for start, end in pairs:
+            assert end - start < 10 and sentence_of[start] == sentence_of[end]
+            assert not any(start < other <= end < last for other, last in pairs)
+
+    def test_long_documents_are_cut_in_training_only(self, make_resolver):
+        """Oracle: the spans that are left: of four sentences in a row, all beginnings occurring; all without training."""
+        resolver = make_resolver([], "{ model+: { max_sentences: 4, spans_per_word: 1.0 } }")
+        tensors = resolver.document(**long_document(6))
+        (spans,) = resolver.model(**tensors)["spans"]
+        assert (spans.min(), spans.max()) == (0, 17)
+        firsts = set()
+        for _ in range(30):
+            (spans,) = resolver.model.train()(**tensors)["spans"]
+            assert spans.max() - spans.min() == 11
+            firsts.add(int(spans.min()))
+        assert firsts == {0, 3, 6}
+
+    def test_what_is_cut_is_as_a_document_by_itself(self, make_resolver):
+        """Oracle: a document of the sentences and mentions that are left, without dropout."""
+        resolver = make_resolver([], "{ model+: { max_sentences: 4, lexical_dropout: 0, dropout: 0 } }")
+        document = long_document(6)
+        for seed in range(6):
+            torch.manual_seed(seed)
+            whole = resolver.model.train()(**resolver.document(**document, genre="nw"))
+            first = next(f for f in (0, 3, 6) if set(range(f, f + 12)) >= set(whole["spans"][0].flatten().tolist()))
+            clusters = [[(m - first,) * 2 for m, _ in c if first <= m < first + 12] for c in document["clusters"]]
+            sentences = document["sentences"][first // 3 : first // 3 + 4]
+            part = resolver.model(**resolver.document(sentences, clusters=clusters, genre="nw"))
+            # The spans may be those of another beginning, too: their scores decide.
+            if (part["spans"][0] + first).tolist() == whole["spans"][0].tolist():
+                assert whole["loss"].item() == pytest.approx(part["loss"].item(), rel=1e-4)
+                return
+        raise AssertionError("no cut was as its document")
+
+    def test_the_cut_hangs_on_the_seed(self, make_resolver):
+        """Oracle: the same spans after the same seed, others after others."""
+        resolver = make_resolver([], "{ model+: { max_sentences: 2 } }")
+        tensors = resolver.document(**long_document(12))
+        found = []
+        for seed in (1, 1, 2, 3, 4):
+            torch.manual_seed(seed)
+            found.append(int(resolver.model.train()(**tensors)["spans"][0].min()))
+        assert found[0] == found[1]
+        assert len(set(found)) > 1
+
+    @pytest.mark.parametrize(
+        ("key", "values"), [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))]
+    )
+    def test_genre_and_speakers_make_a_difference(self, make_resolver, key, values):
+        """Oracle: other losses; only whether speakers are the same matters, and all unknown genres are one."""
+        resolver = make_resolver([], SMALL)
+        losses = []
+        for value in values:
+            given = [[s] * len(w) for s, w in zip(value, SENTENCES, strict=True)] if key == "speakers" else value
+            losses.append(resolver.model(**resolver.document(SENTENCES, clusters=CLUSTERS, **{key: given}))["loss"])
+        if key == "speakers":
+            assert losses.pop(2) == losses[1]
+        else:
+            losses_of = resolver.document(SENTENCES, clusters=CLUSTERS, genre="??")
+            assert resolver.model(**losses_of)["loss"] == losses[2]
+        assert len({loss.item() for loss in losses}) == 3
+
+    def test_the_output_is_words_and_clusters(self, make_resolver):
+        """Oracle: by hand, for antecedents that are given."""
+        resolver = make_resolver([])
+        metadata = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)["metadata"].metadata
+        output = {"metadata": [metadata], "clusters": [[[(0, 1), (6, 6)]]]}
+        assert resolver.model.make_output_human_readable(output) == {
+            "document": ["nw/x"],
+            "part": [2],
+            "sentences": [SENTENCES],
+            "clusters": [[[[0, 1], [6, 6]]]],
+            "texts": [[["Ada Berg", "She"]]],
+        }
+
+    def test_the_metrics_are_those_of_the_clusters(self, make_resolver):
+        """Oracle: `CorefScores`, of what the model says of documents whose clusters are its own predictions."""
+        resolver = make_resolver([], "{ model+: { initializer: null } }")
+        output = resolver.model(**resolver.tensors(resolver.instances))
+        resolver.model.get_metrics(reset=True)
+        assert any(output["clusters"])
+        mine = [
+            resolver.reader.text_to_instance(instance["metadata"].metadata["sentences"], clusters=clusters)
+            for instance, clusters in zip(resolver.instances, output["clusters"], strict=True)
+        ]
+        for instance, old in zip(mine, resolver.instances, strict=True):
+            instance["metadata"].metadata.update({k: old["metadata"].metadata[k] for k in ("genre", "speakers")})
+        resolver.model(**resolver.tensors(mine))
+        metrics = resolver.model.get_metrics(reset=True)
+        assert metrics == pytest.approx(dict.fromkeys(metrics, 1.0))
+        assert set(resolver.model.get_metrics().values()) == {0.0}
+
+    def test_a_wrong_width_is_an_error(self, make_resolver):
+        """Oracle: the message names both parts and what they have."""
+        with pytest.raises(ConfigurationError, match=r"embedded words .* input of the encoder.* 250 and 7"):
+            make_resolver([], "{ model+: { encoder+: { input_size: 7 } } }")
+
+    @pytest.mark.parametrize("name", ["max_span_width", "max_antecedents", "max_sentences", "spans_per_word"])
+    def test_a_value_out_of_its_range_is_an_error(self, make_resolver, name):
+        """Oracle: the message names the parameter and its value."""
+        with pytest.raises(ConfigurationError, match=f"{name} must not be below .* but is -1"):
+            make_resolver([], f"{{ model+: {{ {name}: -1 }} }}")
+
+
+@pytest.mark.slow
+class TestTrainingOfCoref(ModelTestCase):
+    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
+
+    @pytest.fixture(autouse=True)
+    def _snippet(self, coref_snippet) -> Iterator[None]:
+        self.snippet = coref_snippet
+        yield
+
+    @pytest.mark.parametrize("place", ["none", "both"])
+    def test_it_can_train_save_and_load(self, place):
+        """Oracle: see the class; the frozen biLM has no gradients."""
+        # In order: documents that are shuffled could not be compared.
+        overrides = (
+            "{ data_loader: { batch_size: 2 }, trainer+: { num_epochs: 1 }, "
+            "model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }"
+        )
+        path: Path = self.snippet(PLACES[place], overrides)
+        self.ensure_model_can_train_save_and_load(path, seed=1, gradients_to_ignore={"span_embedder.head.bias"})
