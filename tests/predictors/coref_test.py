@@ -67,7 +67,7 @@ class TestCorefPredictor:
     )
     def test_other_inputs_are_errors(self, predictor, inputs):
         """Oracle: the message says what is wanted and what came."""
-        with pytest.raises(ValueError, match='"document" with a text, or "sentences" with lists .* but is') as error:
+        with pytest.raises(ValueError, match=r'"document" with a text, or "sentences" with lists .* but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
 
@@ -87,7 +87,7 @@ class TestCorefPredictor:
         resolver = make_resolver([])
         predictor = CorefPredictor(resolver.model, resolver.reader, language="de")
         assert predictor.predict("Hier z.B. ist es.")["sentences"] == [["Hier", "z.B.", "ist", "es", "."]]
-        with pytest.raises(ConfigurationError, match="must be a code that spaCy knows.*'xyz'"):
+        with pytest.raises(ConfigurationError, match=r"must be a code that spaCy knows.*'xyz'"):
             CorefPredictor(resolver.model, resolver.reader, language="xyz")
 
     def test_it_is_the_predictor_of_the_model(self, make_resolver):
