@@ -176,8 +176,10 @@ class CorefResolver(Model):
                 for document, offset, n in zip(metadata, offsets, n_words, strict=True)
             ]
             losses = [_loss(spans, scores, clusters) for (spans, scores), clusters in zip(found, gold, strict=True)]
-            # Its terms may all be constants: the zero is one that a trainer can go back from.
-            output["loss"] = torch.stack(losses).mean() + 0.0 * self.span_embedder.head.bias.sum()
+            output["loss"] = torch.stack(losses).mean()
+            if torch.is_grad_enabled() and not output["loss"].requires_grad:
+                # No span was kept. The other workers of a distributed training wait for gradients of all parameters.
+                output["loss"] = output["loss"] + 0.0 * sum(p.sum() for p in self.parameters() if p.requires_grad)
             self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans, _ in found])
         return output
 

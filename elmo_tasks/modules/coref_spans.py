@@ -28,7 +28,8 @@ class SpanEmbedder(torch.nn.Module):
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
         super().__init__()
-        self.head = torch.nn.Linear(hidden_dim, 1)
+        # Without a bias, which attention would not see.
+        self.head = torch.nn.Linear(hidden_dim, 1, bias=False)
         self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
         self._dropout = torch.nn.Dropout(dropout)
         self._max_width = max_width

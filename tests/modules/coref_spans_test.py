@@ -41,7 +41,7 @@ class TestSpanEmbedder:
         embedded, hidden = torch.randn(7, 5), torch.randn(7, 4)
         spans, vectors = module(embedded, hidden, torch.tensor([0, 0, 0, 0, 1, 1, 1]))
         for (start, end), vector in zip(spans.tolist(), vectors, strict=True):
-            scores = [torch.dot(module.head.weight[0], hidden[t]) + module.head.bias[0] for t in range(start, end + 1)]
+            scores = [torch.dot(module.head.weight[0], hidden[t]) for t in range(start, end + 1)]
             weights = [score.exp() / sum(s.exp() for s in scores) for score in scores]
             head = sum(weight * embedded[start + t] for t, weight in enumerate(weights))
             width = module.width_embedding.weight[end - start]
