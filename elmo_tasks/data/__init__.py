@@ -12,6 +12,7 @@ from elmo_tasks.data.snli_reader import SnliReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.sst_reader import SstReader
 from elmo_tasks.data.squad_reader import SquadReader
+from elmo_tasks.data.srl_reader import SrlReader
 
 __all__ = [
     "LM_NAMESPACE",
@@ -27,4 +28,5 @@ __all__ = [
     "SpacyBlankTokenizer",
     "SstReader",
     "SquadReader",
+    "SrlReader",
 ]

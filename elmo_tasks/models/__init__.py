@@ -11,3 +11,6 @@ from elmo_tasks.models.squad import SquadModel
 
 __all__ = ["BilmLanguageModel", "NerTagger", "SquadModel"]
 __all__ = ["BilmLanguageModel", "CorefResolver", "NerTagger"]
+from elmo_tasks.models.srl import SemanticRoleLabeler
+
+__all__ = ["BilmLanguageModel", "NerTagger", "SemanticRoleLabeler"]

@@ -3,6 +3,7 @@
 from elmo_tasks.modules.best_span import best_span
 from elmo_tasks.modules.bidaf_attention import BidafAttention
 from elmo_tasks.modules.alternating_highway_lstm import AlternatingHighwayLstm
+from elmo_tasks.modules.bio_decoder import BioDecoder
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 from elmo_tasks.modules.joined_text import join
 from elmo_tasks.modules.layer_mix import LayerMix
@@ -22,3 +23,4 @@ __all__ = [
     "join",
 ]
 __all__ = ["AlternatingHighwayLstm", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]
+__all__ = ["AlternatingHighwayLstm", "BioDecoder", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]

@@ -94,12 +94,16 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         batch = pack(mask)
         with torch.autocast(inputs.device.type, enabled=False):
             # Shape: (n_words, input_size)
-            packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self.layers[0].state_bias.dtype)
+            packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self._dtype)
             for layer in self.layers:
                 packed = layer(packed, batch)
             # Shape: (batch_size * timesteps, hidden_size)
             outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
         return outputs.view(*mask.shape, self.get_output_dim())
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
 
     def get_input_dim(self) -> int:
         """Width of the input."""
@@ -133,7 +137,8 @@ class _HighwayLstm(torch.nn.Module):
     def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
         n_gates = len(self.state_bias)
-        bias, carry_bias = self.state_bias, None
+        bias: torch.Tensor = self.state_bias
+        carry_bias: torch.Tensor | None = None
         if self.input_bias is not None:
             bias, carry_bias = bias + self.input_bias[:n_gates], self.input_bias[n_gates:]
         # Shape: (n_words, 5 * dim)

@@ -101,7 +101,8 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     # Shape: (4, n_words)
     on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
     steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    return PackedBatch(*on_device.unbind(), steps=steps)
+    positions, sentences, before, after = on_device.unbind()
+    return PackedBatch(positions, sentences, before, after, steps)
 
 
 class HighwayRecurrence(torch.autograd.Function):
@@ -117,7 +118,7 @@ class HighwayRecurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, products, carried, weight, dropout_mask, batch, runs_backward):  # type: ignore[no-untyped-def]
+    def forward(ctx, products, carried, weight, dropout_mask, batch, runs_backward):
         recurrent_side = _with_doubled_candidate(weight).t()
         gates = _with_doubled_candidate(products, -1)
         outputs, memories = torch.empty_like(carried), torch.empty_like(carried)
@@ -189,7 +190,7 @@ def _slopes(
     of the output on its way to the memory, of shape `(n_words, dim)`.
     """
     # Shape: (n_words, dim), each
-    input_gate, forget_gate, halved, output_gate, highway_gate = gates.chunk(_N_GATES, -1)
+    input_gate, _, halved, output_gate, highway_gate = gates.chunk(_N_GATES, -1)
     candidate = 2.0 * halved - 1.0
     squashed = torch.tanh(memories)
     # The slope of the logistic function: right for all but the candidate, which is a hyperbolic tangent.

@@ -24,3 +24,6 @@ __all__ = [
     "SpanF1",
     "StaircaseDecay",
 ]
+from elmo_tasks.training.srl_f1 import SrlF1
+
+__all__ = ["FrozenOnceCheckpointer", "Perplexity", "PerplexityBeforeCallback", "RandomStateCallback", "SpanF1", "SrlF1"]

@@ -1,0 +1,68 @@
+"""
+What CoNLL-2005's `srl-eval.pl` counts, in its own terms: propositions are columns of brackets, arguments are phrases of
+one or more parts in a list, and each gold argument is looked for among the predicted ones.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+def brackets(tags: list[str]) -> list[str]:
+    """A column like `(A0*`, `*)` and `(V*)` of well-formed BIO tags."""
+    column = []
+    for tag, after in zip(tags, [*tags, "O"][1:], strict=True):
+        opens = f"({tag[2:]}" if tag[0] == "B" else ""
+        closes = ")" if tag != "O" and after[0] != "I" else ""
+        column.append(f"{opens}*{closes}")
+    return column
+
+
+@dataclass
+class Argument:
+    label: str
+    words: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def arguments(column: list[str]) -> list[Argument]:
+    """The arguments of a column, those that go on put together."""
+    found: list[Argument] = []
+    label, words = None, []
+    for index, cell in enumerate(column):
+        if cell.startswith("("):
+            assert label is None
+            label, words = cell[1 : cell.index("*")], []
+        if label is not None:
+            words.append(index)
+        if cell.endswith(")"):
+            if label.startswith("C-"):
+                label = label[2:]
+                before = [argument for argument in found if argument.label == label]
+                if before:
+                    before[-1].words.append(tuple(words))
+                    label = None
+                    continue
+            found.append(Argument(label, [tuple(words)]))
+            label = None
+    assert label is None
+    return found
+
+
+def evaluate(pairs: list[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str], int]:
+    """Correct, excess and missed arguments of each label, and perfect propositions, in pairs of gold and predicted."""
+    correct, excess, missed = Counter[str](), Counter[str](), Counter[str]()
+    n_perfect = 0
+    for gold_column, predicted_column in pairs:
+        left = arguments(predicted_column)
+        errors = 0
+        for argument in arguments(gold_column):
+            if argument in left:
+                left.remove(argument)
+                correct[argument.label] += 1
+            else:
+                missed[argument.label] += 1
+                errors += argument.label != "V"
+        for argument in left:
+            excess[argument.label] += 1
+            errors += argument.label != "V"
+        n_perfect += errors == 0
+    return correct, excess, missed, n_perfect

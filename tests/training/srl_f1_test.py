@@ -1,0 +1,155 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.training.metrics import Metric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.training import SrlF1
+from tests import srl_eval
+
+LABELS = ("ARG0", "ARG1", "ARGM-TMP", "C-ARG0", "C-ARG1", "C-V", "R-ARG1", "C-R-ARG1", "V")
+HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1", "V")
+
+
+def score(gold: str, predicted: str) -> dict[str, float]:
+    metric = SrlF1(LABELS)
+    metric([predicted.split()], [gold.split()])
+    return metric.get_metric()
+
+
+@st.composite
+def propositions(draw: st.DrawFn, length: int) -> list[str]:
+    """Well-formed BIO tags."""
+    tags: list[str] = []
+    while len(tags) < length:
+        if draw(st.booleans()):
+            tags.append("O")
+        else:
+            label, size = draw(st.sampled_from(LABELS)), draw(st.integers(1, 3))
+            tags += [f"B-{label}", *[f"I-{label}"] * (size - 1)]
+    return ["O" if tag.startswith("I") and not index else tag for index, tag in enumerate(tags[:length])]
+
+
+@st.composite
+def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
+    """Gold and predicted tags; often the same but for a few."""
+    pairs = []
+    for length in draw(st.lists(st.integers(0, 9), max_size=4)):
+        gold, other = draw(propositions(length)), draw(propositions(length))
+        cut = draw(st.integers(0, length))
+        while cut < length and other[cut].startswith("I"):
+            cut += 1
+        pairs.append((gold, gold[:cut] + other[cut:] if cut == length or gold[cut][0] != "I" else other))
+    return pairs
+
+
+def count_in_a_worker(rank: int, folder: str) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank)
+    metric = SrlF1(LABELS)
+    # Worker 0 has one right of two; worker 1 one right of one, and misses one.
+    batches = [
+        ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
+        ([["B-V", "B-ARG1", "O"]], [["B-V", "B-ARG1", "B-ARG0"]]),
+    ]
+    metric(*batches[rank])
+    # A second call shows that a worker does not take over the sum of the others.
+    metric([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])
+    Path(folder, f"{rank}.json").write_text(json.dumps(metric.get_metric()))
+    # A thread of gloo may abort the process when it comes to its end by itself.
+    os._exit(0)
+
+
+class TestSrlF1:
+    @pytest.mark.parametrize(
+        ("gold", "predicted", "counts", "perfect"),
+        [
+            pytest.param("B-ARG0 B-V B-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="all right"),
+            pytest.param("B-ARG0 B-V O", "B-ARG0 O O", (1, 1, 1), 1, id="the predicate does not count"),
+            pytest.param("B-ARG0 B-V B-C-V", "B-ARG0 B-V O", (1, 1, 1), 1, id="nor does what goes on with it"),
+            pytest.param("O O B-C-V", "O O O", (0, 0, 0), 1, id="nor that alone"),
+            pytest.param("B-ARG0 I-ARG0 B-V", "B-ARG0 O B-V", (0, 1, 1), 0, id="wrong boundary"),
+            pytest.param("B-ARG0 B-V", "B-ARG1 B-V", (0, 1, 1), 0, id="wrong label"),
+            pytest.param("B-V B-ARG1 B-ARG1", "B-V B-ARG1 I-ARG1", (0, 1, 2), 0, id="two run together"),
+            pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-C-ARG1", (1, 1, 1), 1, id="both parts right"),
+            pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V O", (0, 1, 1), 0, id="one part missing"),
+            pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-ARG1", (0, 2, 1), 0, id="parts not joined"),
+            pytest.param("B-ARG1 B-V O B-C-ARG1", "B-ARG1 B-V B-C-ARG1 O", (0, 1, 1), 0, id="a part elsewhere"),
+            pytest.param("B-V B-C-ARG1", "B-V B-ARG1", (1, 1, 1), 1, id="a part without a head is the argument"),
+            pytest.param("B-C-ARG1 B-V B-ARG1", "B-ARG1 B-V B-ARG1", (2, 2, 2), 1, id="a head after it is another"),
+            pytest.param("B-C-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-C-ARG1", (1, 1, 1), 1, id="the second goes on"),
+            pytest.param("B-ARG0 B-V B-C-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="another's head is none"),
+            pytest.param(
+                "B-ARG1 O B-ARG1 B-V B-C-ARG1", "B-ARG1 O B-ARG1 B-V O", (1, 2, 2), 0, id="it is the last head's"
+            ),
+            pytest.param("B-ARG1 B-R-ARG1 B-V", "B-ARG1 O B-V", (1, 1, 2), 0, id="references count"),
+            pytest.param("B-ARG1 B-R-ARG1 B-V B-C-ARG1", "B-ARG1 B-R-ARG1 B-V O", (1, 2, 2), 0, id="and are not heads"),
+            pytest.param("O O", "O O", (0, 0, 0), 1, id="nothing there"),
+            pytest.param("O O", "B-ARG0 O", (0, 1, 0), 0, id="nothing there, one found"),
+        ],
+    )
+    def test_it_counts_what_it_should(self, gold, predicted, counts, perfect):
+        """Oracle: worked by hand from the rules of the shared task."""
+        right, found, wanted = counts
+        precision, recall = right / found if found else 0.0, right / wanted if wanted else 0.0
+        metrics = score(gold, predicted)
+        assert (metrics["precision"], metrics["recall"]) == (precision, recall)
+        f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+        assert (metrics["f1"], metrics["perfect"]) == (pytest.approx(f1), perfect)
+
+    @given(pairs_of_propositions())
+    @settings(max_examples=400, deadline=None)
+    def test_it_counts_as_the_script_of_the_shared_task(self, pairs):
+        """Oracle: `tests/srl_eval.py`, of columns of brackets: overall and of each label."""
+        metric = SrlF1(LABELS)
+        metric([predicted for _, predicted in pairs], [gold for gold, _ in pairs])
+        columns = [(srl_eval.brackets(gold), srl_eval.brackets(predicted)) for gold, predicted in pairs]
+        correct, excess, missed, n_perfect = srl_eval.evaluate(columns)
+        metrics = metric.get_metric()
+        without_predicate = [label for label in HEADS if label != "V"]
+        for name, labels in {"": without_predicate, **{f"-{label}": [label] for label in HEADS}}.items():
+            ok, over, under = (sum(counts[label] for label in labels) for counts in (correct, excess, missed))
+            precision, recall = ok / (ok + over) if ok + over else 0.0, ok / (ok + under) if ok + under else 0.0
+            f1 = 2 * precision * recall / (precision + recall) if ok else 0.0
+            found = metrics[f"precision{name}"], metrics[f"recall{name}"], metrics[f"f1{name}"]
+            assert found == pytest.approx((precision, recall, f1))
+        assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)
+
+    def test_the_metrics_have_a_row_for_each_label_but_not_for_parts(self):
+        """Oracle: the names by hand."""
+        names = {f"{metric}{name}" for metric in ("precision", "recall", "f1") for name in ("", "-ARG1", "-V")}
+        assert set(SrlF1(["V", "ARG1", "C-ARG1"]).get_metric()) == {*names, "perfect"}
+
+    def test_batches_add_up_and_reset_clears(self):
+        """Oracle: all at once; zeroes."""
+        gold = [["B-V", "B-ARG0"], ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]]
+        predicted = [["B-V", "B-ARG0"], ["B-V", "B-ARG0"], ["O", "B-V"]]
+        together, one_by_one = SrlF1(LABELS), SrlF1(LABELS)
+        together(predicted, gold)
+        for pair in zip(predicted, gold, strict=True):
+            one_by_one([pair[0]], [pair[1]])
+        assert together.get_metric(reset=True) == one_by_one.get_metric() != SrlF1(LABELS).get_metric()
+        assert together.get_metric() == SrlF1(LABELS).get_metric()
+
+    def test_sentences_of_different_length_are_errors(self):
+        """Oracle: the message says both lengths; for the lists themselves, Python's own error."""
+        with pytest.raises(ValueError, match="as many predicted as gold tags, but has 1 and 2"):
+            SrlF1(LABELS)([["O"]], [["O", "O"]])
+        with pytest.raises(ValueError):
+            SrlF1(LABELS)([["O"]], [])
+
+    @pytest.mark.slow
+    def test_workers_add_up_what_they_count(self, tmp_path):
+        """Oracle: two workers, by hand: four right of five predicted and five gold, two of four perfect."""
+        torch.multiprocessing.start_processes(count_in_a_worker, (str(tmp_path),), nprocs=2, start_method="spawn")
+        for rank in range(2):
+            metrics = json.loads((tmp_path / f"{rank}.json").read_text())
+            assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
+            assert metrics["perfect"] == 0.5
+
+    def test_it_has_a_name(self, environment):
+        """Oracle: AllenNLP's registry."""
+        assert Metric.by_name("elmo_srl_f1") is SrlF1
