@@ -134,9 +134,9 @@ class _TagField(SequenceLabelField):
         known = vocab.get_token_to_index_vocabulary(self._label_namespace)
         if unknown := _labels(tag for tag in self.labels if tag not in known):
             raise ValueError(
-                f"the labels of arguments must be those of the model's vocabulary ({', '.join(_labels(known))}), but the "
-                f"sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
-                "train with a vocabulary that has them, or rename them"
+                f"the labels of arguments must be those of the model's vocabulary ({', '.join(_labels(known))}), but "
+                f"the sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has "
+                f"{', '.join(unknown)}: train with a vocabulary that has them, or rename them"
             )
         super().index(vocab)
 

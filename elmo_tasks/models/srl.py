@@ -25,9 +25,9 @@ class SemanticRoleLabeler(Model):
     """
     Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that says
     whether it is the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO
-    tags of arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo comes
-    in with the words, beside the output of the encoder, or both; the two places mix the layers of one biLM, run once a
-    batch.
+    tags of arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo
+    comes in with the words, beside the output of the encoder, or both; the two places mix the layers of one biLM, run
+    once a batch.
 
     Registered as a `Model` with name "elmo_srl".
 

@@ -24,3 +24,11 @@ __all__ = [
 ]
 __all__ = ["AlternatingHighwayLstm", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]
 __all__ = ["AlternatingHighwayLstm", "BioDecoder", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]
+    "AlternatingHighwayLstm",
+    "BioDecoder",
+    "ElmoTokenEmbedder",
+    "LayerMix",
+    "PretrainedBilm",
+    "beside",
+    "construct_embedder",
+]

@@ -31,9 +31,7 @@ class BioDecoder(torch.nn.Module):
         # Where a `B-X` does not exist, its `I-X` is never reached.
         before = [[index.get(f"B-{tag[2:]}", index[tag]), index[tag]] for tag in inside]
         self.register_buffer("inside", torch.tensor([index[tag] for tag in inside], dtype=torch.long), persistent=False)
-        self.register_buffer(
-            "before_inside", torch.tensor(before, dtype=torch.long).view(-1, 2), persistent=False
-        )
+        self.register_buffer("before_inside", torch.tensor(before, dtype=torch.long).view(-1, 2), persistent=False)
 
     @torch.no_grad()
     def forward(self, logits: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:

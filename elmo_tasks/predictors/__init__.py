@@ -10,3 +10,6 @@ from elmo_tasks.predictors.squad import SquadPredictor
 
 __all__ = ["NerPredictor", "SquadPredictor"]
 __all__ = ["CorefPredictor", "NerPredictor"]
+from elmo_tasks.predictors.srl import SrlPredictor
+
+__all__ = ["NerPredictor", "SrlPredictor"]

@@ -57,7 +57,7 @@ class TestSrlReader:
         assert read(path, content) == [(words, [0, 0, 0, 1, 1, 0, 0, 0], tags)]
 
     def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `srl` on the data that ships, which marks `C-V` too and has sentences without predicates."""
+        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V` too, and reads what has no predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 
         folder = fixtures_root / "srl" / "train"

@@ -1,0 +1,110 @@
+"""Semantic roles of sentences in JSON lines."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, ClassVar, Optional
+
+from allennlp.common.util import JsonDict, sanitize
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from elmo_tasks.data import SpacyBlankTokenizer
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.verb_finder import VerbFinder
+
+__all__ = ["SrlPredictor"]
+
+
+@Predictor.register("elmo_srl")
+class SrlPredictor(JsonLinesPredictor):
+    """
+    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the places of the predicates
+    from 0 on, or `{"sentence": "Anna eats an apple."}`, which it tokenizes with spaCy's rules and whose verbs it finds
+    with `VerbFinder`; as it does if there are only words. Of a sentence comes out what AllenNLP's predictor gives:
+
+        {"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}
+
+    With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files instead, and writes a line a predicate.
+
+    Registered as a `Predictor` with name "elmo_srl".
+
+    # Parameters
+
+    model : `Model`
+        The labeler.
+    dataset_reader : `DatasetReader`
+        The one it was trained with.
+    language : `str`, optional (default = `"en"`)
+        The language whose tokenization rules are used.
+    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
+        A model of spaCy, installed or a folder, that finds the verbs.
+    pos_model : `str`, optional (default = `None`)
+        An archive of AllenNLP's `simple_tagger` that finds them in its place.
+    """
+
+    example: ClassVar[JsonDict] = {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        language: str = "en",
+        spacy_model: str = "en_core_web_sm",
+        pos_model: Optional[str] = None,
+    ) -> None:
+        super().__init__(model, dataset_reader)
+        self._tokenizer = SpacyBlankTokenizer(language)
+        self._find_verbs = VerbFinder(spacy_model, pos_model)
+
+    def predict(self, sentence: str) -> JsonDict:
+        """The arguments of all verbs of a sentence."""
+        return self.predict_json({"sentence": sentence})
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
+        sentences = [self._words_and_predicates(line) for line in inputs]
+        # A sentence has as many instances as predicates; the model gets as many at once as lines were asked for.
+        instances = [self._instance(words, predicate) for words, predicates in sentences for predicate in predicates]
+        outputs: list[dict[str, Any]] = []
+        for start in range(0, len(instances), len(inputs)):
+            outputs += self._model.forward_on_instances(instances[start : start + len(inputs)])
+        of_predicates = iter(outputs)
+        results = []
+        for words, predicates in sentences:
+            verbs = [next(of_predicates) for _ in predicates]
+            verbs = [{key: verb[key] for key in ("verb", "description", "tags")} for verb in verbs]
+            results.append(sanitize({"words": words, "verbs": verbs}))
+        return results
+
+    def _instance(self, words: list[str], predicate: int) -> Instance:
+        return self._dataset_reader.text_to_instance(words, [int(index == predicate) for index in range(len(words))])
+
+    def _words_and_predicates(self, inputs: Any) -> tuple[list[str], Sequence[int]]:
+        if isinstance(inputs, dict):
+            if isinstance(sentence := inputs.get("sentence"), str):
+                words = [token.text for token in self._tokenizer.tokenize(sentence)]
+                return words, self._find_verbs(words)
+            words = inputs.get("words")  # type: ignore[assignment]
+            if isinstance(words, list) and all(isinstance(word, str) for word in words):
+                predicates = inputs.get("predicates")
+                if predicates is None:
+                    return words, self._find_verbs(words)
+                if isinstance(predicates, list) and all(type(index) is int for index in predicates):
+                    _check_predicates(predicates, words)
+                    return words, predicates
+        raise ValueError(
+            'the input must have the key "sentence" with a text, or "words" with a list of words and "predicates" '
+            f"with a list of their places, but is {json.dumps(inputs)[:200]}"
+        )
+
+
+def _check_predicates(predicates: list[int], words: list[str]) -> None:
+    for index in predicates:
+        if not 0 <= index < len(words):
+            raise ValueError(
+                f"predicates must be places of words, from 0 on and below {len(words)}, the number of words, but one "
+                f"is {index}: {json.dumps(words)[:200]}"
+            )

@@ -1,0 +1,99 @@
+"""Which words of a sentence are verbs."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token
+from allennlp.models.archival import load_archive
+
+__all__ = ["VerbFinder"]
+
+# Auxiliaries too, as AllenNLP's predictor takes them in English; those of the Penn Treebank are VB, VBD, ..., and MD.
+_UNIVERSAL = frozenset({"VERB", "AUX"})
+
+# The parts of spaCy's models that set universal tags.
+_TAGGERS = frozenset({"tagger", "morphologizer", "attribute_ruler"})
+
+
+class VerbFinder:
+    """
+    Finds the verbs and auxiliaries of a sentence with a tagger for parts of speech, which is loaded when it is first
+    needed.
+
+    # Parameters
+
+    spacy_model : `str`
+        A model of spaCy with a tagger, installed or a folder.
+    pos_model : `str`, optional (default = `None`)
+        An archive of AllenNLP's `simple_tagger`, with universal tags or those of the Penn Treebank, that is used in its
+        place.
+    """
+
+    def __init__(self, spacy_model: str, pos_model: str | None = None) -> None:
+        self._spacy_model = spacy_model
+        self._pos_model = pos_model
+
+    def __call__(self, words: Sequence[str]) -> list[int]:
+        """
+        # Returns
+
+        `List[int]`
+            The places of the verbs, from 0 on.
+
+        # Raises
+
+        `ConfigurationError`
+            If there is no tagger, or it has no tags for verbs.
+        """
+        if not words:
+            return []
+        tags = self._spacy_tags(words) if self._pos_model is None else self._archive_tags(words)
+        return [index for index, tag in enumerate(tags) if _is_verb(tag)]
+
+    def _archive_tags(self, words: Sequence[str]) -> list[str]:
+        model, reader = self._archive
+        tags: list[str] = model.forward_on_instance(reader.text_to_instance([Token(word) for word in words]))["tags"]
+        return tags
+
+    def _spacy_tags(self, words: Sequence[str]) -> list[str]:
+        from spacy.tokens import Doc
+
+        tagged = self._spacy(Doc(self._spacy.vocab, words=list(words)))
+        return [token.pos_ for token in tagged]
+
+    @cached_property
+    def _archive(self) -> tuple[Any, Any]:
+        archive = load_archive(str(self._pos_model))
+        known = archive.model.vocab.get_token_to_index_vocabulary("labels")
+        if not any(map(_is_verb, known)):
+            raise ConfigurationError(
+                f"the tagger {self._pos_model} must have tags for verbs, VERB or VB, but has {', '.join(known)[:200]}"
+            )
+        return archive.model.eval(), archive.validation_dataset_reader
+
+    @cached_property
+    def _spacy(self) -> Any:
+        import spacy
+
+        name = self._spacy_model
+        if not Path(name).is_dir() and not spacy.util.is_package(name):
+            raise ConfigurationError(self._no_tagger("is not installed"))
+        model = spacy.load(name, exclude=["ner", "parser"])
+        if not _TAGGERS & set(model.pipe_names):
+            raise ConfigurationError(self._no_tagger("has no tagger"))
+        return model
+
+    def _no_tagger(self, problem: str) -> str:
+        return (
+            f"a sentence without its predicates needs a tagger that finds them, but the spaCy model "
+            f"{self._spacy_model!r} {problem}: say `python -m spacy download en_core_web_sm`, or name an archive of "
+            "AllenNLP's simple_tagger with the predictor's argument pos_model, or give lines with \"words\" and "
+            '"predicates"'
+        )
+
+
+def _is_verb(tag: str) -> bool:
+    return tag in _UNIVERSAL or tag == "MD" or tag.startswith("VB")
