@@ -1,0 +1,100 @@
+from pathlib import Path
+
+import pytest
+import spacy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance, Token, Vocabulary
+from allennlp.data.fields import SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.predictors.verb_finder import VerbFinder
+
+SENTENCE = ["Anna", "can", "sing", "songs"]
+
+
+def write_spacy_model(folder: Path, tags: dict[str, str]) -> str:
+    """A model of spaCy whose tagger knows some words by heart."""
+    model = spacy.blank("en")
+    ruler = model.add_pipe("attribute_ruler")
+    for word, tag in tags.items():
+        ruler.add([[{"LOWER": word}]], {"POS": tag})
+    model.to_disk(folder)
+    return str(folder)
+
+
+def write_pos_archive(folder: Path, tags: dict[str, str]) -> str:
+    """An archive of AllenNLP's `simple_tagger` that knows some words by heart: each word's vector is its tag."""
+    import torch
+    from allennlp.common import Params
+    from allennlp.models import Model
+    from allennlp.models.archival import archive_model
+
+    import allennlp_models.tagging  # noqa: F401, isort: skip
+
+    text = TextField([Token(word) for word in tags], {"tokens": SingleIdTokenIndexer()})
+    instance = Instance({"tokens": text, "tags": SequenceLabelField(list(tags.values()), text)})
+    vocab = Vocabulary.from_instances([instance])
+    n_words, n_tags = vocab.get_vocab_size("tokens"), vocab.get_vocab_size("labels")
+    config = {
+        "dataset_reader": {"type": "sequence_tagging"},
+        "model": {
+            "type": "simple_tagger",
+            "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": n_tags}}},
+            "encoder": {"type": "pass_through", "input_dim": n_tags},
+        },
+    }
+    model = Model.from_params(vocab=vocab, params=Params({**config["model"]}))
+    weight = torch.zeros(n_words, n_tags)
+    for word, tag in tags.items():
+        weight[vocab.get_token_index(word), vocab.get_token_index(tag, "labels")] = 1.0
+    model.text_field_embedder.token_embedder_tokens.weight.data = weight
+    model.tag_projection_layer._module.weight.data = torch.eye(n_tags)
+    model.tag_projection_layer._module.bias.data.zero_()
+    folder.mkdir()
+    torch.save(model.state_dict(), folder / "best.th")
+    vocab.save_to_files(str(folder / "vocabulary"))
+    Params(config).to_file(str(folder / "config.json"))
+    archive_model(str(folder), "best.th")
+    return str(folder / "model.tar.gz")
+
+
+class TestVerbFinder:
+    def test_spacy_finds_verbs_and_auxiliaries(self, tmp_path):
+        """Oracle: the tags by hand."""
+        model = write_spacy_model(tmp_path / "model", {"can": "AUX", "sing": "VERB", "songs": "NOUN"})
+        finder = VerbFinder(model)
+        assert finder(SENTENCE) == [1, 2]
+        assert finder(["songs"]) == finder([]) == []
+
+    @pytest.mark.parametrize(
+        "tags",
+        [
+            {"Anna": "PROPN", "can": "AUX", "sing": "VERB", "songs": "NOUN"},
+            {"Anna": "NNP", "can": "MD", "sing": "VB", "songs": "NNS"},
+            {"Anna": "NNP", "can": "VBZ", "sing": "VBG", "songs": "NNS"},
+        ],
+        ids=["universal", "Penn", "Penn's forms"],
+    )
+    def test_an_archive_of_a_tagger_finds_them_in_its_place(self, environment, tmp_path, tags):
+        """Oracle: the tags by hand; the model of spaCy, which is not there, is not asked for."""
+        finder = VerbFinder("no_such_model", write_pos_archive(tmp_path / "run", tags))
+        assert finder(SENTENCE) == [1, 2]
+        assert finder([]) == []
+
+    def test_an_archive_without_tags_for_verbs_is_an_error(self, environment, tmp_path):
+        """Oracle: the message names the archive and its tags."""
+        archive = write_pos_archive(tmp_path / "run", {"Anna": "PER", "songs": "O"})
+        with pytest.raises(
+            ConfigurationError, match=r"model.tar.gz must have tags for verbs, VERB or VB, but has .*PER"
+        ):
+            VerbFinder("", archive)(SENTENCE)
+
+    def test_without_a_tagger_the_remedies_are_named(self, tmp_path):
+        """Oracle: the message; nothing is wrong before a tagger is needed."""
+        finder = VerbFinder("no_such_model")
+        assert finder([]) == []
+        with pytest.raises(ConfigurationError, match=r"'no_such_model' is not installed: .*download.* pos_model"):
+            finder(SENTENCE)
+        spacy.blank("en").to_disk(tmp_path / "blank")
+        with pytest.raises(ConfigurationError, match=r"blank' has no tagger: .*download.* pos_model"):
+            VerbFinder(str(tmp_path / "blank"))(SENTENCE)
