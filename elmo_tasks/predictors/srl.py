@@ -80,7 +80,10 @@ class SrlPredictor(JsonLinesPredictor):
         return results
 
     def _instance(self, words: list[str], predicate: int) -> Instance:
-        return self._dataset_reader.text_to_instance(words, [int(index == predicate) for index in range(len(words))])
+        indicator = [int(index == predicate) for index in range(len(words))]
+        instance = self._dataset_reader.text_to_instance(words, indicator)
+        self._dataset_reader.apply_token_indexers(instance)
+        return instance
 
     def _words_and_predicates(self, inputs: Any) -> tuple[list[str], Sequence[int]]:
         if isinstance(inputs, dict):

@@ -55,7 +55,9 @@ class VerbFinder:
 
     def _archive_tags(self, words: Sequence[str]) -> list[str]:
         model, reader = self._archive
-        tags: list[str] = model.forward_on_instance(reader.text_to_instance([Token(word) for word in words]))["tags"]
+        instance = reader.text_to_instance([Token(word) for word in words])
+        reader.apply_token_indexers(instance)
+        tags: list[str] = model.forward_on_instance(instance)["tags"]
         return tags
 
     def _spacy_tags(self, words: Sequence[str]) -> list[str]:

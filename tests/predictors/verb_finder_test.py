@@ -1,3 +1,4 @@
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def write_pos_archive(folder: Path, tags: dict[str, str]) -> str:
             "encoder": {"type": "pass_through", "input_dim": n_tags},
         },
     }
-    model = Model.from_params(vocab=vocab, params=Params({**config["model"]}))
+    model = Model.from_params(vocab=vocab, params=Params(deepcopy(config["model"])))
     weight = torch.zeros(n_words, n_tags)
     for word, tag in tags.items():
         weight[vocab.get_token_index(word), vocab.get_token_index(tag, "labels")] = 1.0
