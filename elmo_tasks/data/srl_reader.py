@@ -55,7 +55,7 @@ class SrlReader(DatasetReader):
     is an instance for each predicate of a sentence; one whose column has no `V` is left out, and the log says how many.
 
     Registered as a `DatasetReader` with name "elmo_srl". AllenNLP's `srl` takes no single file, does not say which line
-    is broken, and lets propositions with crossing brackets in.
+    is broken, lets propositions with crossing brackets in, and loses one where two predicates share a word.
 
     # Parameters
 

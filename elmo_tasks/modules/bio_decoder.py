@@ -12,7 +12,7 @@ class BioDecoder(torch.nn.Module):
     Viterbi's algorithm with the rules of BIO and no other scores between tags: an `I-X` must come after a `B-X` or
     another `I-X`. So for a tag that begins something, or `O`, only the best tag before it counts, and for an `I-X` the
     better of two: a step takes time linear in the number of tags. AllenNLP's `viterbi_decode` decodes a sentence at a
-    time and looks at all pairs of tags.
+    time, looks at all pairs of tags, and with rules for the first tag loses the digits of float32 to scores of 100,000.
 
     # Parameters
 

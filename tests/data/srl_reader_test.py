@@ -56,6 +56,12 @@ class TestSrlReader:
         words = ["It", ",", "he", "went", "on", ",", "did", "up"]
         assert read(path, content) == [(words, [0, 0, 0, 1, 1, 0, 0, 0], tags)]
 
+    def test_two_predicates_may_share_a_word(self, path):
+        """Oracle: by hand; AllenNLP's reader has one of them."""
+        content = rows("his hand shake", "(ARG0*) * (V*)", "* (ARG1*) (V*)")
+        words, mark = ["his", "hand", "shake"], [0, 0, 1]
+        assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
+
     def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
         """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V` too, and reads what has no predicate."""
         import allennlp_models.structured_prediction  # noqa: F401

@@ -36,8 +36,9 @@ class TestBioDecoder:
         """Oracle: `viterbi_decode`, a sentence at a time, with the same rules as scores between pairs of tags."""
         torch.manual_seed(0)
         n_tags = len(TAGS)
-        transitions = torch.zeros(n_tags, n_tags)
-        start = torch.zeros(n_tags)
+        # In float64: it adds 100,000 to what it compares.
+        transitions = torch.zeros(n_tags, n_tags, dtype=torch.float64)
+        start = torch.zeros(n_tags, dtype=torch.float64)
         for index, tag in TAGS.items():
             start[index] = 0.0 if is_allowed("O", tag) else -torch.inf
             for before, tag_before in TAGS.items():
@@ -47,7 +48,7 @@ class TestBioDecoder:
         logits = 2 * torch.randn(4, 30, n_tags)
         for row, tags in enumerate(BioDecoder(TAGS)(logits, mask)):
             expected, _ = viterbi_decode(
-                logits[row, : lengths[row]].log_softmax(-1), transitions, allowed_start_transitions=start
+                logits[row, : lengths[row]].double().log_softmax(-1), transitions, allowed_start_transitions=start
             )
             assert tags == expected
 
