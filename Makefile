@@ -60,11 +60,13 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/bilm.py --repeats 2 --batch-sizes 1 64
 	$(BIN)/python benchmarks/layer_cache.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/srl_encoder.py
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
 
 fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py
+	$(BIN)/python fixtures/make_srl.py
 	$(BIN)/python fixtures/make_squad.py
 	$(BIN)/python fixtures/make_coref.py
 	$(BIN)/python fixtures/make_lm.py

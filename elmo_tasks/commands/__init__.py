@@ -6,5 +6,4 @@ from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.perplexity import PerplexityOfText
 from elmo_tasks.commands.squad_predictions import SquadPredictions
 
-__all__ = ["Compare", "Export", "PerplexityOfText", "SquadPredictions"]
-__all__ = ["Compare", "CorefConll", "Export", "PerplexityOfText"]
+__all__ = ["Compare", "CorefConll", "Export", "PerplexityOfText", "SquadPredictions"]

@@ -10,9 +10,9 @@ from elmo_tasks.data.lm_window_data_loader import LmWindowDataLoader
 from elmo_tasks.data.ner_reader import NerReader
 from elmo_tasks.data.snli_reader import SnliReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.data.sst_reader import SstReader
 from elmo_tasks.data.squad_reader import SquadReader
 from elmo_tasks.data.srl_reader import SrlReader
+from elmo_tasks.data.sst_reader import SstReader
 
 __all__ = [
     "LM_NAMESPACE",
@@ -26,7 +26,7 @@ __all__ = [
     "NerReader",
     "SnliReader",
     "SpacyBlankTokenizer",
-    "SstReader",
     "SquadReader",
     "SrlReader",
+    "SstReader",
 ]

@@ -4,13 +4,16 @@ from elmo_tasks.models.bilm_language_model import BilmLanguageModel
 from elmo_tasks.models.coref import CorefResolver
 from elmo_tasks.models.ner import NerTagger
 from elmo_tasks.models.snli import Esim
+from elmo_tasks.models.squad import SquadModel
+from elmo_tasks.models.srl import SemanticRoleLabeler
 from elmo_tasks.models.sst import BiattentiveClassifier
 
-__all__ = ["BiattentiveClassifier", "BilmLanguageModel", "Esim", "NerTagger"]
-from elmo_tasks.models.squad import SquadModel
-
-__all__ = ["BilmLanguageModel", "NerTagger", "SquadModel"]
-__all__ = ["BilmLanguageModel", "CorefResolver", "NerTagger"]
-from elmo_tasks.models.srl import SemanticRoleLabeler
-
-__all__ = ["BilmLanguageModel", "NerTagger", "SemanticRoleLabeler"]
+__all__ = [
+    "BiattentiveClassifier",
+    "BilmLanguageModel",
+    "CorefResolver",
+    "Esim",
+    "NerTagger",
+    "SemanticRoleLabeler",
+    "SquadModel",
+]

@@ -1,8 +1,8 @@
 """What a model plugs in."""
 
+from elmo_tasks.modules.alternating_highway_lstm import AlternatingHighwayLstm
 from elmo_tasks.modules.best_span import best_span
 from elmo_tasks.modules.bidaf_attention import BidafAttention
-from elmo_tasks.modules.alternating_highway_lstm import AlternatingHighwayLstm
 from elmo_tasks.modules.bio_decoder import BioDecoder
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 from elmo_tasks.modules.joined_text import join
@@ -12,7 +12,9 @@ from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.residual_attention import ResidualAttention
 
 __all__ = [
+    "AlternatingHighwayLstm",
     "BidafAttention",
+    "BioDecoder",
     "ElmoTokenEmbedder",
     "LayerMix",
     "PretrainedBilm",
@@ -21,14 +23,4 @@ __all__ = [
     "best_span",
     "construct_embedder",
     "join",
-]
-__all__ = ["AlternatingHighwayLstm", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]
-__all__ = ["AlternatingHighwayLstm", "BioDecoder", "ElmoTokenEmbedder", "LayerMix", "PretrainedBilm", "beside", "construct_embedder"]
-    "AlternatingHighwayLstm",
-    "BioDecoder",
-    "ElmoTokenEmbedder",
-    "LayerMix",
-    "PretrainedBilm",
-    "beside",
-    "construct_embedder",
 ]

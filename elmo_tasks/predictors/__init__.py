@@ -3,13 +3,8 @@
 from elmo_tasks.predictors.coref import CorefPredictor
 from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.snli import SnliPredictor
+from elmo_tasks.predictors.squad import SquadPredictor
+from elmo_tasks.predictors.srl import SrlPredictor
 from elmo_tasks.predictors.sst import SstPredictor
 
-__all__ = ["NerPredictor", "SnliPredictor", "SstPredictor"]
-from elmo_tasks.predictors.squad import SquadPredictor
-
-__all__ = ["NerPredictor", "SquadPredictor"]
-__all__ = ["CorefPredictor", "NerPredictor"]
-from elmo_tasks.predictors.srl import SrlPredictor
-
-__all__ = ["NerPredictor", "SrlPredictor"]
+__all__ = ["CorefPredictor", "NerPredictor", "SnliPredictor", "SquadPredictor", "SrlPredictor", "SstPredictor"]

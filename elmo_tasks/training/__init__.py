@@ -8,8 +8,7 @@ from elmo_tasks.training.perplexity_before_callback import PerplexityBeforeCallb
 from elmo_tasks.training.random_state_callback import RandomStateCallback
 from elmo_tasks.training.span_f1 import SpanF1
 from elmo_tasks.training.squad_metric import SquadEmF1
-
-__all__ = [
+from elmo_tasks.training.srl_f1 import SrlF1
 from elmo_tasks.training.staircase_decay import StaircaseDecay
 
 __all__ = [
@@ -21,9 +20,6 @@ __all__ = [
     "RecoverableMovingAverage",
     "SpanF1",
     "SquadEmF1",
-    "SpanF1",
+    "SrlF1",
     "StaircaseDecay",
 ]
-from elmo_tasks.training.srl_f1 import SrlF1
-
-__all__ = ["FrozenOnceCheckpointer", "Perplexity", "PerplexityBeforeCallback", "RandomStateCallback", "SpanF1", "SrlF1"]

@@ -27,11 +27,15 @@ class Task(NamedTuple):
     elmo_l2: float = 0.0
     # Other keys that ELMo changes, wherever it is.
     others: tuple[str, ...] = ()
+    # The readers of the config, which all have ELMo's characters.
+    readers: tuple[str, ...] = ("dataset_reader",)
+    # The files of the config; not every task has a public test set.
+    parts: tuple[str, ...] = ("train", "validation", "test")
 
     def keys(self, elmo_at: Sequence[str]) -> set[str]:
         """The keys that differ from the baseline's."""
         keys = {
-            "dataset_reader.token_indexers.elmo",
+            *(f"{reader}.token_indexers.elmo" for reader in self.readers),
             "model.bilm",
             "model.text_field_embedder.token_embedders.elmo",
             "trainer.checkpointer",
@@ -48,6 +52,7 @@ class Task(NamedTuple):
 
 # The published tasks; each is tested with all templates.
 TASKS = {
+    "coref": Task("model.encoder.input_size"),
     "ner": Task("model.encoders.0.input_size", elmo_l2=0.1),
     "snli": Task(
         "model.encoder.input_size",
@@ -57,12 +62,19 @@ TASKS = {
         # The larger model is held back more, whatever the lambda.
         others=("model.attention_dropout", "model.regularizer"),
     ),
+    "squad": Task(
+        "model.contextual_encoder.input_size",
+        elmo_at=("input", "output"),
+        readers=("dataset_reader", "validation_dataset_reader"),
+        parts=("train", "validation"),
+    ),
+    "srl": Task("model.encoder.input_size", elmo_l2=0.001),
     "sst": Task(
         "model.pre_encode_feedforward.input_dim",
         ("model.integrator.input_size",),
         elmo_at=("input", "output"),
         elmo_l2=0.001,
-        others=("validation_dataset_reader.token_indexers.elmo",),
+        readers=("dataset_reader", "validation_dataset_reader"),
     ),
 }
 
