@@ -43,6 +43,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         startup.import_submodules_quickly,
     ),
     "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
+    "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
     "allennlp.nn.parallel.ddp_accelerator": (
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,

@@ -14,6 +14,7 @@ from elmo_tasks.compat.import_hooks import Module
 __all__ = [
     "accept_verbose_reduce_on_plateau",
     "clip_norm_of_sparse_gradients",
+    "encode_characters_in_single_precision",
     "load_pickled_training_state",
     "load_tensor_cache",
     "name_cuda_devices",
@@ -198,3 +199,23 @@ def use_current_amp(module: Module) -> None:
         return torch.amp.GradScaler("cuda")
 
     module.amp = SimpleNamespace(autocast=autocast, GradScaler=grad_scaler)
+
+
+def encode_characters_in_single_precision(cnn_encoder: Module) -> None:
+    """
+    Symptom: with `use_amp`, words that are shorter than a filter of a `cnn` encoder get vectors of -65,504 (float16) or
+    -3e38 (bfloat16), and the loss is soon NaN.
+
+    Cause: the encoder marks what is padding with the smallest number of one type and looks for that of another,
+    because under autocast a convolution and a sum have different types. Seen with torch 2.13.
+    """
+    import torch
+
+    original = cnn_encoder.CnnEncoder.forward
+
+    @wraps(original)
+    def forward(self: Any, tokens: "torch.Tensor", mask: "torch.BoolTensor") -> "torch.Tensor":
+        with torch.autocast(tokens.device.type, enabled=False):
+            return original(self, tokens.to(self.conv_layer_0.weight.dtype), mask)
+
+    cnn_encoder.CnnEncoder.forward = forward

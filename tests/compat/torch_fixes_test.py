@@ -14,6 +14,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import TensorCache
 from allennlp.common.util import int_to_device
+from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn.util import move_to_device
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
@@ -166,3 +167,18 @@ class TestUseCurrentAmp:
                 assert not torch.is_autocast_enabled("cuda")
             warnings.simplefilter("ignore", UserWarning)  # "CUDA is not available": true, and not about us.
             assert isinstance(amp.GradScaler(), torch.amp.GradScaler)
+
+
+class TestEncodeCharactersInSinglePrecision:
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    def test_a_word_shorter_than_a_filter_is_zero_under_autocast_too(self, dtype):
+        """Oracle: the same encoder outside of autocast."""
+        encoder = CnnEncoder(embedding_dim=4, num_filters=3, ngram_filter_sizes=(2, 5))
+        characters = torch.randn(2, 6, 4)
+        mask = torch.tensor([[True] + 5 * [False], 6 * [True]])
+        expected = encoder(characters, mask)
+        assert torch.equal(expected[0], torch.zeros(6))
+        with torch.autocast("cpu", dtype):
+            assert torch.equal(encoder(characters, mask), expected)
+            halves = encoder(characters.to(dtype), mask)
+        torch.testing.assert_close(halves, expected, rtol=0.05, atol=0.05)
