@@ -290,3 +290,16 @@ class TestTrainingOfCoref(ModelTestCase):
         )
         path: Path = self.snippet(PLACES[place], overrides)
         self.ensure_model_can_train_save_and_load(path, seed=1)
+
+
+class TestMixedPrecision:
+    def test_the_loss_is_nearly_that_of_single_precision(self, make_resolver):
+        """Oracle: the same model outside of autocast; some words are shorter than the filters of characters."""
+        resolver = make_resolver(BOTH, SMALL)
+        batch = resolver.tensors(resolver.instances[:1])
+        expected = resolver.model(**batch)["loss"]
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = resolver.model(**batch)["loss"]
+        torch.testing.assert_close(loss, expected, rtol=0.05, atol=0.0)
+        loss.backward()
+        assert all(p.grad.isfinite().all() for p in resolver.model.parameters() if p.grad is not None)
