@@ -17,7 +17,7 @@ function(
   elmo_dropout={ input: 0.5, output: 0.5 },
   elmo_l2=0,
   // Differs from the paper: its vectors, GloVe 840B, tell upper from lower case; those that ship and GloVe 6B are of
-  // lower-cased words, and would not know a third of the words otherwise. With cased vectors, say `lowercase=false`.
+  // lower-cased words, and would know no word with a capital. With cased vectors, say `lowercase=false`.
   lowercase=true,
 ) (
   local text = text_with(
