@@ -1,15 +1,16 @@
 """Named entities in columns, as CoNLL-2003 has them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Optional
 
 from allennlp.common.file_utils import cached_path
-from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.lines import numbered_lines
+from elmo_tasks.data.tag_field import TagField
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
@@ -63,36 +64,12 @@ class NerReader(DatasetReader):
         text = TextField(tokens)
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
         if tags is not None:
-            fields["tags"] = _TagField(spans_to_bioul(tags_to_spans(tags), len(tags)), text)
+            bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
+            fields["tags"] = TagField(bioul, text, prefixes="BILU", labels="types of entities")
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["tokens"].token_indexers = self._token_indexers
-
-
-class _TagField(SequenceLabelField):
-    """Tags, of which a type of entity has four or none: one that training data lacks by chance may be in test data."""
-
-    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
-        super().count_vocab_items(counter)
-        counts = counter[self._label_namespace]
-        for label in _types(self.labels):
-            for prefix in "BILU":
-                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
-
-    def index(self, vocab: Vocabulary) -> None:
-        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-        if unknown := _types(tag for tag in self.labels if tag not in known):
-            raise ValueError(
-                f"the types of entities must be those of the training ({', '.join(_types(known))}), but the sentence "
-                f"{' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: leave the "
-                "column of tags out if you want predictions only"
-            )
-        super().index(vocab)
-
-
-def _types(tags: Iterable[str]) -> list[str]:
-    return sorted({tag[2:] for tag in tags if tag != "O"})
 
 
 def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:

@@ -3,16 +3,17 @@
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from allennlp.common.file_utils import cached_path
-from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Vocabulary
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.lines import numbered_lines
+from elmo_tasks.data.tag_field import TagField
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
 
@@ -111,38 +112,13 @@ class SrlReader(DatasetReader):
         indicator = SequenceLabelField(list(verb_indicator), text)
         fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
         if tags is not None:
-            fields["tags"] = _TagField(list(tags), text)
+            fields["tags"] = TagField(tags, text, prefixes="BI", labels="labels of arguments")
             metadata["gold_tags"] = list(tags)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["tokens"].token_indexers = self._token_indexers
-
-
-class _TagField(SequenceLabelField):
-    """Tags, of which a label has two or none: `I-` may be in test data where training data lacks it by chance."""
-
-    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
-        super().count_vocab_items(counter)
-        counts = counter[self._label_namespace]
-        for label in _labels(self.labels):
-            for prefix in "BI":
-                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
-
-    def index(self, vocab: Vocabulary) -> None:
-        known = vocab.get_token_to_index_vocabulary(self._label_namespace)
-        if unknown := _labels(tag for tag in self.labels if tag not in known):
-            raise ValueError(
-                f"the labels of arguments must be those of the model's vocabulary ({', '.join(_labels(known))}), but "
-                f"the sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has "
-                f"{', '.join(unknown)}: train with a vocabulary that has them, or rename them"
-            )
-        super().index(vocab)
-
-
-def _labels(tags: Iterable[str]) -> list[str]:
-    return sorted({tag[2:] for tag in tags if tag != "O"})
 
 
 def read_propositions(path: str) -> Iterator[Proposition]:

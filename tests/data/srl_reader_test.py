@@ -169,7 +169,7 @@ class TestSrlReader:
         vocabulary = Vocabulary.from_instances(reader.read(str(path)))
         instance = reader.text_to_instance(["c", "d"], [1, 0], ["B-V", "B-ARG9"])
         reader.apply_token_indexers(instance)
-        with pytest.raises(ValueError, match=r"vocabulary \(ARG0, V\), but the sentence 'c d' has ARG9"):
+        with pytest.raises(ValueError, match=r"training \(ARG0, V\), but the sentence 'c d' has ARG9"):
             instance.index_fields(vocabulary)
 
     def test_it_is_made_from_a_config_and_applies_indexers_late(self, environment, path):
