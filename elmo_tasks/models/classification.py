@@ -27,12 +27,12 @@ def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
     # Returns
 
     `Dict[str, Any]`
-        For each text its `label`, and the `probabilities` of all labels.
+        For each text its `label`, and the `probabilities` of all labels, in the order of their names.
     """
     rows = logits.softmax(-1).tolist()
     return {
         "label": [labels[index] for index in logits.argmax(-1).tolist()],
-        "probabilities": [dict(zip(labels, row, strict=True)) for row in rows],
+        "probabilities": [dict(sorted(zip(labels, row, strict=True))) for row in rows],
     }
 
 
