@@ -1,0 +1,15 @@
+"""The scripts that make the small data, which are no part of the package."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+
+def load_script(name: str) -> ModuleType:
+    """The module that a script of `fixtures` is."""
+    spec = importlib.util.spec_from_file_location(name, FIXTURES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
