@@ -4,9 +4,12 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.task_models import TaskModel
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -49,6 +52,27 @@ def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
     return monkeypatch
+
+
+@pytest.fixture
+def write_variant(tmp_path: Path, training_configs: Path, environment: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes a variant file of a task: `write_variant(task, elmo_at, overrides="{}", small=True, **arguments)`."""
+    from tests.task_models import variant_config
+
+    def write(task: str, *args: Any, **kwargs: Any) -> Path:
+        path = tmp_path / "variant.jsonnet"
+        path.write_text(variant_config(training_configs / "lib" / f"{task}.libsonnet", *args, **kwargs))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]":
+    """Makes the model of a variant from what `write_variant` takes, with random weights and words of the small data."""
+    from tests.task_models import model_of
+
+    return lambda task, *args, **kwargs: model_of(task, write_variant(task, *args, **kwargs))
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,10 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
+from allennlp.models import Model
 
 from elmo_tasks.models.classification import labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import ElmoTokenEmbedder
-from tests.models.classifiers import Classifier
-from tests.models.conftest import BOTH, PLACES
+from tests.task_models import BOTH, PLACES
 
 TASKS = ["snli", "sst"]
 ROWS = {
@@ -25,15 +24,14 @@ ROWS = {
 }
 
 
-def elmo_embedders(classifier: Classifier) -> list[ElmoTokenEmbedder]:
-    return [module for module in classifier.model.modules() if isinstance(module, ElmoTokenEmbedder)]
-
-
-def enlarge(classifier: Classifier) -> None:
-    """Larger weights than at the beginning of a training, so that nothing is nearly equal."""
-    for name, parameter in classifier.model.named_parameters():
-        if ".bilm." not in name:
-            parameter.data.mul_(2)
+def zeroes_of_inputs(model: Model, *parts: str) -> dict[str, torch.Tensor]:
+    """Into which a batch puts, for each part of the model, where its input is zero."""
+    zeroes: dict[str, torch.Tensor] = {}
+    for name in parts:
+        model.get_submodule(name).register_forward_pre_hook(
+            lambda module, args, name=name: zeroes.update({name: args[0] == 0})
+        )
+    return zeroes
 
 
 class TestLabelsOf:
@@ -74,55 +72,10 @@ class TestModels:
     """What holds of both models."""
 
     @pytest.mark.parametrize("place", PLACES)
-    def test_everything_but_the_bilm_and_glove_is_trained(self, make_classifier, task, place):
-        """Oracle: the names of the parameters with a gradient that is not zero."""
-        classifier = make_classifier(task, PLACES[place])
-        assert len(elmo_embedders(classifier)) == len(PLACES[place])
-        enlarge(classifier)
-        classifier.model(**classifier.tensors(classifier.instances))["loss"].backward()
-        for name, parameter in classifier.model.named_parameters():
-            if ".bilm." in name or name == "text_field_embedder.token_embedder_tokens.weight":
-                assert parameter.grad is None, name
-            else:
-                assert parameter.grad.abs().max() > 0, name
-
-    def test_the_two_places_have_mixes_of_their_own_and_both_matter(self, make_classifier, task):
-        """Oracle: by hand: other modules and other gradients; other logits with gamma = 0 at either."""
-        classifier = make_classifier(task, BOTH)
-        enlarge(classifier)
-        tensors = classifier.batch(*ROWS[task])
-        output = classifier.model(**tensors)
-        output["loss"].backward()
-        below, above = (embedder.mix for embedder in elmo_embedders(classifier))
-        assert below.layer_weights is not above.layer_weights
-        assert below.gamma is not above.gamma
-        assert not torch.equal(below.layer_weights.grad, above.layer_weights.grad)
-        for mix in (below, above):
-            gamma = mix.gamma.item()
-            mix.gamma.data.zero_()
-            assert not torch.allclose(classifier.model(**tensors)["logits"], output["logits"])
-            mix.gamma.data.fill_(gamma)
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_the_bilm_runs_once_a_batch_on_all_sentences(self, make_classifier, task, place):
-        """Oracle: the number of runs, and the sentences in each; none without ELMo."""
-        classifier = make_classifier(task, PLACES[place])
-        bilms = {embedder.bilm for embedder in elmo_embedders(classifier)}
-        assert len(bilms) == min(1, len(PLACES[place]))
-        passes: list[int] = []
-        for bilm in bilms:
-            bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(len(args[0])))
-        classifier.model.train()
-        sentences = {"snli": 2, "sst": 1}[task] * 3
-        for number in (1, 2):
-            classifier.model(**classifier.tensors(classifier.instances[:3]))
-            assert passes == [sentences] * number * len(bilms)
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_the_logits_do_not_depend_on_the_batch(self, make_classifier, task, place):
+    def test_the_logits_do_not_depend_on_the_batch(self, make_model, task, place):
         """Oracle: each text alone, without padding; and the batch the other way round."""
-        classifier = make_classifier(task, PLACES[place])
-        enlarge(classifier)
+        classifier = make_model(task, PLACES[place])
+        classifier.enlarge()
         rows = ROWS[task]
         together = classifier.model(**classifier.batch(*rows))["logits"]
         turned = classifier.model(**classifier.batch(*reversed(rows)))["logits"]
@@ -132,10 +85,10 @@ class TestModels:
             torch.testing.assert_close(logits, alone[0], rtol=0, atol=1e-5)
         assert not torch.allclose(together[0], together[1], atol=1e-3)
 
-    def test_the_loss_is_the_mean_cross_entropy(self, make_classifier, task):
+    def test_the_loss_is_the_mean_cross_entropy(self, make_model, task):
         """Oracle: the formula in NumPy; without labels there is none."""
-        classifier = make_classifier(task, [])
-        enlarge(classifier)
+        classifier = make_model(task, [])
+        classifier.enlarge()
         output = classifier.model(**classifier.batch(*ROWS[task]))
         logits = output["logits"].double().detach().numpy()
         labels = labels_of(classifier.model.vocab)
@@ -146,9 +99,9 @@ class TestModels:
         assert "loss" not in without
         torch.testing.assert_close(without["logits"], output["logits"])
 
-    def test_the_metric_is_the_accuracy(self, make_classifier, task):
+    def test_the_metric_is_the_accuracy(self, make_model, task):
         """Oracle: by hand: one label is always predicted; the texts without labels do not count."""
-        classifier = make_classifier(task, [])
+        classifier = make_model(task, [])
         model, rows = classifier.model, ROWS[task]
         guess = rows[1][-1]
         model.label_projection.weight.data.zero_()
@@ -160,9 +113,9 @@ class TestModels:
         assert model.get_metrics() == {"accuracy": 0.0}
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-    def test_it_trains_with_automatic_mixed_precision(self, make_classifier, task, dtype):
+    def test_it_trains_with_automatic_mixed_precision(self, make_model, task, dtype):
         """Oracle: the loss in float32; finite gradients."""
-        classifier = make_classifier(task, BOTH)
+        classifier = make_model(task, BOTH)
         tensors = classifier.batch(*ROWS[task])
         expected = classifier.model(**tensors)["loss"].item()
         with torch.autocast("cpu", dtype):
@@ -172,7 +125,7 @@ class TestModels:
         gradients = [parameter.grad for parameter in classifier.model.parameters() if parameter.requires_grad]
         assert all(gradient.isfinite().all() for gradient in gradients)
 
-    def test_a_wrong_width_is_an_error(self, make_classifier, task):
+    def test_a_wrong_width_is_an_error(self, make_model, task):
         """Oracle: the message names the parts and both widths."""
         parts = {
             "snli": [
@@ -192,4 +145,4 @@ class TestModels:
             overrides = f"{{ model+: {{ {part}+: {{ {key}: 7 }} }} }}"
             message = f"the width of {name} must match that of {part}'s input, but got {width} and 7"
             with pytest.raises(ConfigurationError, match=message):
-                make_classifier(task, [], overrides)
+                make_model(task, [], overrides)

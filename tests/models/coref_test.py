@@ -1,27 +1,22 @@
 import math
-from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.testing import ModelTestCase
 
-from elmo_tasks.modules import ElmoTokenEmbedder
 from elmo_tasks.modules.coref_spans import spans_without_crossings
-from tests.models.conftest import BOTH, PLACES
-from tests.models.coref_resolvers import Resolver, coref_snippet, make_resolver
-
-__all__ = ["coref_snippet", "make_resolver"]
+from tests.task_models import BOTH, PLACES, TaskModel
 
 SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]
 CLUSTERS = [[(0, 1), (6, 6)], [(4, 4), (8, 8)]]
 SMALL = "{ model+: { encoder+: { hidden_size: 7 }, hidden_dim: 5, max_antecedents: 3 } }"
 
 
-def elmo_embedders(resolver: Resolver) -> list[ElmoTokenEmbedder]:
-    return [module for module in resolver.model.modules() if isinstance(module, ElmoTokenEmbedder)]
+def batch_of(resolver: TaskModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The tensors of a document as the reader takes it."""
+    return resolver.tensors([resolver.reader.text_to_instance(*args, **kwargs)])
 
 
 def long_document(n_sentences: int) -> dict:
@@ -34,63 +29,38 @@ def long_document(n_sentences: int) -> dict:
 
 class TestCorefResolver:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_is_where_the_config_wants_it(self, make_resolver, place):
+    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, characters 3 * 50, ELMo 2 * 8, the biLSTM 2 * 200, the width 20."""
-        resolver = make_resolver(PLACES[place])
+        resolver = make_model("coref", PLACES[place])
         below, above = (16 * (name in PLACES[place]) for name in ("input", "output"))
         assert resolver.model.encoder.get_input_dim() == 250 + below
         assert resolver.model.span_embedder.get_output_dim() == 2 * (400 + above) + 20 + 250 + below
-        assert len(elmo_embedders(resolver)) == len(PLACES[place])
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_everything_but_word_vectors_and_bilm_is_trained(self, make_resolver, place):
-        """Oracle: the names of the parameters with a gradient that is not zero."""
-        resolver = make_resolver(PLACES[place])
-        resolver.model(**resolver.tensors(resolver.instances))["loss"].backward()
-        for name, parameter in resolver.model.named_parameters():
-            if ".bilm." in name or name == "text_field_embedder.token_embedder_tokens.weight":
-                assert parameter.grad is None, name
-            else:
-                assert parameter.grad.abs().max() > 0, name
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_the_bilm_runs_once_a_batch_and_sentence_by_sentence(self, make_resolver, place):
-        """Oracle: the number of runs, none without ELMo, and what the biLM runs on: the sentences of all documents."""
-        resolver = make_resolver(PLACES[place])
-        bilms = {embedder.bilm for embedder in elmo_embedders(resolver)}
-        assert len(bilms) == min(1, len(PLACES[place]))
-        passes: list[torch.Size] = []
-        for bilm in bilms:
-            bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(args[0].shape))
-        resolver.model.train()
-        sentences = list(chain.from_iterable(i["metadata"].metadata["sentences"] for i in resolver.instances))
-        for number in (1, 2):
-            resolver.model(**resolver.tensors(resolver.instances))
-            assert passes == [(len(sentences), max(map(len, sentences)), 50)] * (number if bilms else 0)
 
     @pytest.mark.parametrize("place", ["input", "output"])
-    def test_elmo_makes_a_difference(self, make_resolver, place):
-        """Oracle: another loss with gamma = 0; without ELMo there is nothing to turn off."""
-        resolver = make_resolver(PLACES[place])
-        tensors = resolver.tensors(resolver.instances)
-        before = resolver.model(**tensors)["loss"]
-        elmo_embedders(resolver)[0].mix.gamma.data.zero_()
-        assert resolver.model(**tensors)["loss"] != before
+    def test_the_bilm_runs_sentence_by_sentence(self, make_model, place):
+        """Oracle: what the biLM runs on: the sentences of all documents, as long as the longest."""
+        resolver = make_model("coref", PLACES[place])
+        passes: list[torch.Size] = []
+        bilm = resolver.elmo_embedders()[0].bilm.bilm
+        bilm.register_forward_pre_hook(lambda module, args: passes.append(args[0].shape))
+        resolver.model(**resolver.tensors(resolver.instances))
+        sentences = list(chain.from_iterable(i["metadata"].metadata["sentences"] for i in resolver.instances))
+        assert passes == [(len(sentences), max(map(len, sentences)), 50)]
 
-    def test_loss_and_antecedents_are_those_of_the_parts(self, make_resolver):
+    def test_loss_and_antecedents_are_those_of_the_parts(self, make_model):
         """
         Oracle: Lee et al.'s model put together from its tested parts for one document, with a loop over the pairs for
         the probabilities.
         """
-        resolver = make_resolver(["input"], SMALL)
+        resolver = make_model("coref", ["input"], SMALL)
         model = resolver.model
         speakers = [["Ann"] * 6, ["Bob"] * 4, ["Ann"] * 3]
-        tensors = resolver.document(SENTENCES, speakers, CLUSTERS, genre="bc")
+        tensors = batch_of(resolver, SENTENCES, speakers, CLUSTERS, genre="bc")
         output = model(**tensors)
 
         embedded, hidden = [], []
         for words in SENTENCES:
-            tokens = resolver.document([words])["tokens"]
+            tokens = batch_of(resolver, [words])["tokens"]
             flat = {name: {key: tensor[0] for key, tensor in inner.items()} for name, inner in tokens.items()}
             embedded.append(model.text_field_embedder(flat)[0])
             hidden.append(model.encoder(embedded[-1][None], torch.ones(1, len(words), dtype=torch.bool))[0])
@@ -118,9 +88,9 @@ class TestCorefResolver:
         assert output["antecedents"][0].tolist() == antecedents
 
     @pytest.mark.parametrize("place", PLACES)
-    def test_predictions_do_not_depend_on_the_batch(self, make_resolver, place):
+    def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
         """Oracle: each document alone; with one without words, one with an empty sentence, and a short one."""
-        resolver = make_resolver(PLACES[place])
+        resolver = make_model("coref", PLACES[place])
         instances = [
             *resolver.instances[:2],
             resolver.reader.text_to_instance([]),
@@ -134,19 +104,19 @@ class TestCorefResolver:
             assert together["clusters"][row] == alone["clusters"][0]
         assert "loss" not in together
 
-    def test_the_loss_is_the_mean_of_the_documents(self, make_resolver):
+    def test_the_loss_is_the_mean_of_the_documents(self, make_model):
         """Oracle: each document alone."""
-        resolver = make_resolver(BOTH)
+        resolver = make_model("coref", BOTH)
         alone = [resolver.model(**resolver.tensors([i]))["loss"].item() for i in resolver.instances]
         together = resolver.model(**resolver.tensors(resolver.instances))["loss"].item()
         assert together == pytest.approx(sum(alone) / 3, rel=1e-4)
 
     @pytest.mark.parametrize("place", PLACES)
     @pytest.mark.parametrize("sentences", [[], [[]], [["Yes"]], [["a"], ["b"]], [["Yes", "we", "can"]], SENTENCES])
-    def test_a_document_without_mentions_has_a_loss(self, make_resolver, place, sentences):
+    def test_a_document_without_mentions_has_a_loss(self, make_model, place, sentences):
         """Oracle: a finite number, 0 where there are not two spans; it can be gone back from, as the trainer does."""
-        resolver = make_resolver(PLACES[place])
-        output = resolver.model.train()(**resolver.document(sentences, clusters=[]))
+        resolver = make_model("coref", PLACES[place])
+        output = resolver.model.train()(**batch_of(resolver, sentences, clusters=[]))
         assert torch.isfinite(output["loss"])
         assert (output["loss"] == 0) == (sentences is not SENTENCES)
         output["loss"].backward()
@@ -155,11 +125,11 @@ class TestCorefResolver:
         readable = resolver.model.make_output_human_readable(output)
         assert readable["sentences"] == [sentences]
 
-    def test_kept_spans_are_of_at_most_ten_words_of_a_sentence_and_do_not_cross(self, make_resolver):
+    def test_kept_spans_are_of_at_most_ten_words_of_a_sentence_and_do_not_cross(self, make_model):
         """Oracle: loops over the spans; as many as the paper keeps."""
-        resolver = make_resolver([])
+        resolver = make_model("coref", [])
         sentences = [[f"w{word}" for word in range(30)], ["x", "y"]] * 4
-        (spans,) = resolver.model(**resolver.document(sentences))["spans"]
+        (spans,) = resolver.model(**batch_of(resolver, sentences))["spans"]
         assert len(spans) == int(0.4 * 32 * 4)
         sentence_of = list(chain.from_iterable([number] * len(words) for number, words in enumerate(sentences)))
         pairs = [tuple(span) for span in spans.tolist()]
@@ -168,10 +138,10 @@ class TestCorefResolver:
             assert end - start < 10 and sentence_of[start] == sentence_of[end]
             assert not any(start < other <= end < last for other, last in pairs)
 
-    def test_long_documents_are_cut_in_training_only(self, make_resolver):
+    def test_long_documents_are_cut_in_training_only(self, make_model):
         """Oracle: the spans that are left: of four sentences in a row, with all beginnings; all without training."""
-        resolver = make_resolver([], "{ model+: { max_sentences: 4, spans_per_word: 2.0 } }")
-        tensors = resolver.document(**long_document(6))
+        resolver = make_model("coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0 } }")
+        tensors = batch_of(resolver, **long_document(6))
         (spans,) = resolver.model(**tensors)["spans"]
         assert (spans.min(), spans.max()) == (0, 17)
         firsts = set()
@@ -181,30 +151,30 @@ class TestCorefResolver:
             firsts.add(int(spans.min()))
         assert firsts == {0, 3, 6}
 
-    def test_what_is_cut_is_as_a_document_by_itself(self, make_resolver):
+    def test_what_is_cut_is_as_a_document_by_itself(self, make_model):
         """Oracle: a document of the sentences and mentions that are left, without dropout."""
-        resolver = make_resolver(
-            [], "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }"
+        resolver = make_model(
+            "coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }"
         )
         document = long_document(6)
         firsts = set()
         for seed in range(10):
             torch.manual_seed(seed)
-            whole = resolver.model.train()(**resolver.document(**document, genre="nw"))
+            whole = resolver.model.train()(**batch_of(resolver, **document, genre="nw"))
             # All single words are kept, which cross nothing.
             first = int(whole["spans"][0].min())
             clusters = [[(m - first,) * 2 for m, _ in c if first <= m < first + 12] for c in document["clusters"]]
             sentences = document["sentences"][first // 3 : first // 3 + 4]
-            part = resolver.model(**resolver.document(sentences, clusters=clusters, genre="nw"))
+            part = resolver.model(**batch_of(resolver, sentences, clusters=clusters, genre="nw"))
             assert (part["spans"][0] + first).tolist() == whole["spans"][0].tolist()
             assert whole["loss"].item() == pytest.approx(part["loss"].item(), rel=1e-4)
             firsts.add(first)
         assert len(firsts) > 1
 
-    def test_the_cut_hangs_on_the_seed(self, make_resolver):
+    def test_the_cut_hangs_on_the_seed(self, make_model):
         """Oracle: the same spans after the same seed, others after others."""
-        resolver = make_resolver([], "{ model+: { max_sentences: 2 } }")
-        tensors = resolver.document(**long_document(12))
+        resolver = make_model("coref", [], "{ model+: { max_sentences: 2 } }")
+        tensors = batch_of(resolver, **long_document(12))
         found = []
         for seed in (1, 1, 2, 3, 4):
             torch.manual_seed(seed)
@@ -215,23 +185,23 @@ class TestCorefResolver:
     @pytest.mark.parametrize(
         ("key", "values"), [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))]
     )
-    def test_genre_and_speakers_make_a_difference(self, make_resolver, key, values):
+    def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
         """Oracle: other losses; only whether speakers are the same matters, and all unknown genres are one."""
-        resolver = make_resolver([], SMALL)
+        resolver = make_model("coref", [], SMALL)
         losses = []
         for value in values:
             given = [[s] * len(w) for s, w in zip(value, SENTENCES, strict=True)] if key == "speakers" else value
-            losses.append(resolver.model(**resolver.document(SENTENCES, clusters=CLUSTERS, **{key: given}))["loss"])
+            losses.append(resolver.model(**batch_of(resolver, SENTENCES, clusters=CLUSTERS, **{key: given}))["loss"])
         if key == "speakers":
             assert losses.pop(2) == losses[1]
         else:
-            losses_of = resolver.document(SENTENCES, clusters=CLUSTERS, genre="??")
+            losses_of = batch_of(resolver, SENTENCES, clusters=CLUSTERS, genre="??")
             assert resolver.model(**losses_of)["loss"] == losses[2]
         assert len({loss.item() for loss in losses}) == 3
 
-    def test_the_output_is_words_and_clusters(self, make_resolver):
+    def test_the_output_is_words_and_clusters(self, make_model):
         """Oracle: by hand, for antecedents that are given."""
-        resolver = make_resolver([])
+        resolver = make_model("coref", [])
         metadata = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)["metadata"].metadata
         output = {"metadata": [metadata], "clusters": [[[(0, 1), (6, 6)]]]}
         assert resolver.model.make_output_human_readable(output) == {
@@ -242,9 +212,9 @@ class TestCorefResolver:
             "texts": [[["Ada Berg", "She"]]],
         }
 
-    def test_the_metrics_are_those_of_the_clusters(self, make_resolver):
+    def test_the_metrics_are_those_of_the_clusters(self, make_model):
         """Oracle: `CorefScores`, of what the model says of documents whose clusters are its own predictions."""
-        resolver = make_resolver([], "{ model+: { initializer: null } }")
+        resolver = make_model("coref", [], "{ model+: { initializer: null } }")
         output = resolver.model(**resolver.tensors(resolver.instances))
         resolver.model.get_metrics(reset=True)
         assert any(output["clusters"])
@@ -259,43 +229,22 @@ class TestCorefResolver:
         assert metrics == pytest.approx(dict.fromkeys(metrics, 1.0))
         assert set(resolver.model.get_metrics().values()) == {0.0}
 
-    def test_a_wrong_width_is_an_error(self, make_resolver):
+    def test_a_wrong_width_is_an_error(self, make_model):
         """Oracle: the message names both parts and what they have."""
         with pytest.raises(ConfigurationError, match=r"embedded words .* input of the encoder.* 250 and 7"):
-            make_resolver([], "{ model+: { encoder+: { input_size: 7 } } }")
+            make_model("coref", [], "{ model+: { encoder+: { input_size: 7 } } }")
 
     @pytest.mark.parametrize("name", ["max_span_width", "max_antecedents", "max_sentences", "spans_per_word"])
-    def test_a_value_out_of_its_range_is_an_error(self, make_resolver, name):
+    def test_a_value_out_of_its_range_is_an_error(self, make_model, name):
         """Oracle: the message names the parameter and its value."""
         with pytest.raises(ConfigurationError, match=f"{name} must not be below .* but is -1"):
-            make_resolver([], f"{{ model+: {{ {name}: -1 }} }}")
-
-
-@pytest.mark.slow
-class TestTrainingOfCoref(ModelTestCase):
-    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
-
-    @pytest.fixture(autouse=True)
-    def _snippet(self, coref_snippet) -> Iterator[None]:
-        self.snippet = coref_snippet
-        yield
-
-    @pytest.mark.parametrize("place", ["none", "both"])
-    def test_it_can_train_save_and_load(self, place):
-        """Oracle: see the class; the frozen biLM has no gradients."""
-        # In order: documents that are shuffled could not be compared.
-        overrides = (
-            "{ data_loader: { batch_size: 2 }, trainer+: { num_epochs: 1 }, "
-            "model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }"
-        )
-        path: Path = self.snippet(PLACES[place], overrides)
-        self.ensure_model_can_train_save_and_load(path, seed=1)
+            make_model("coref", [], f"{{ model+: {{ {name}: -1 }} }}")
 
 
 class TestMixedPrecision:
-    def test_the_loss_is_nearly_that_of_single_precision(self, make_resolver):
+    def test_the_loss_is_nearly_that_of_single_precision(self, make_model):
         """Oracle: the same model outside of autocast; some words are shorter than the filters of characters."""
-        resolver = make_resolver(BOTH, SMALL)
+        resolver = make_model("coref", BOTH, SMALL)
         batch = resolver.tensors(resolver.instances[:1])
         expected = resolver.model(**batch)["loss"]
         with torch.autocast("cpu", torch.bfloat16):

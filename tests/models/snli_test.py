@@ -1,21 +1,17 @@
-from collections.abc import Iterator
-
 import pytest
 import torch
-from allennlp.common.testing import ModelTestCase
 from allennlp.modules import FeedForward
 from allennlp.modules.matrix_attention import DotProductMatrixAttention
 from allennlp.nn import Activation
 from torch.nn.functional import relu
 
-from tests.models.classification_test import ROWS, enlarge
-from tests.models.classifiers import Classifier, write_variant, zeroes_of_inputs
-from tests.models.conftest import BOTH, PLACES
+from tests.models.classification_test import ROWS, zeroes_of_inputs
+from tests.task_models import BOTH, PLACES, TaskModel
 
 PAIRS = ROWS["snli"]
 
 
-def esim(classifier: Classifier, pair: tuple[str, ...]) -> torch.Tensor:
+def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
     """The logits of one pair by the formulas of Chen et al. (2017), without padding."""
     model, tensors = classifier.model, classifier.batch(pair)
     encoded = []
@@ -37,22 +33,22 @@ def esim(classifier: Classifier, pair: tuple[str, ...]) -> torch.Tensor:
 
 class TestEsim:
     @pytest.mark.parametrize("place", PLACES)
-    def test_it_computes_what_its_formulas_say(self, make_classifier, place):
+    def test_it_computes_what_its_formulas_say(self, make_model, place):
         """Oracle: the formulas, a pair at a time; the input of each part has the width that they need."""
-        classifier = make_classifier("snli", PLACES[place])
-        enlarge(classifier)
+        classifier = make_model("snli", PLACES[place])
+        classifier.enlarge()
         assert classifier.model.encoder.get_input_dim() == 100 + 16 * ("input" in PLACES[place])
         together = classifier.model(**classifier.batch(*PAIRS))["logits"]
         for logits, pair in zip(together, PAIRS, strict=True):
             torch.testing.assert_close(logits, esim(classifier, pair), rtol=0, atol=1e-5)
 
     @pytest.mark.parametrize("place", ["none", "input"])
-    def test_it_is_the_esim_of_allennlp(self, make_classifier, place):
+    def test_it_is_the_esim_of_allennlp(self, make_model, place):
         """Oracle: AllenNLP's class on the same parts; it cannot take ELMo at the output."""
         from allennlp_models.pair_classification.models.esim import ESIM
 
-        classifier = make_classifier("snli", PLACES[place])
-        enlarge(classifier)
+        classifier = make_model("snli", PLACES[place])
+        classifier.enlarge()
         model = classifier.model
         output_logit = FeedForward(6, 1, 3, Activation.by_name("linear")())
         output_logit._linear_layers[0] = model.label_projection
@@ -71,9 +67,9 @@ class TestEsim:
         torch.testing.assert_close(output["logits"], expected["label_logits"], rtol=0, atol=1e-5)
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
-    def test_words_without_similar_ones_attend_too(self, make_classifier):
+    def test_words_without_similar_ones_attend_too(self, make_model):
         """Oracle: each pair alone, where there is no padding: the similarities are all near -400."""
-        classifier = make_classifier("snli", [])
+        classifier = make_model("snli", [])
 
         def far_apart(module, args, encoded):
             premises, hypotheses = encoded.chunk(2)
@@ -88,9 +84,9 @@ class TestEsim:
         weights = together["premise_attention"].sum(-1)[:, : words.shape[1]][words]
         torch.testing.assert_close(weights, torch.ones_like(weights))
 
-    def test_the_attention_of_a_word_sums_to_one(self, make_classifier):
+    def test_the_attention_of_a_word_sums_to_one(self, make_model):
         """Oracle: the sums, and the lengths of both sentences, by hand; no word attends to padding."""
-        classifier = make_classifier("snli", BOTH)
+        classifier = make_model("snli", BOTH)
         output = classifier.model.make_output_human_readable(classifier.model(**classifier.batch(*PAIRS)))
         lengths = [(4, 5), (1, 12), (17, 1), (1, 1)]
         for (premise, hypothesis), attention in zip(lengths, output["attention"], strict=True):
@@ -98,9 +94,9 @@ class TestEsim:
                 assert [len(row) for row in attention[name]] == [n_columns] * n_rows
                 assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
 
-    def test_the_output_is_readable(self, make_classifier):
+    def test_the_output_is_readable(self, make_model):
         """Oracle: the keys, and the words and the labels by hand."""
-        classifier = make_classifier("snli", [])
+        classifier = make_model("snli", [])
         output = classifier.model(**classifier.batch(*PAIRS))
         readable = classifier.model.make_output_human_readable(output)
         assert set(readable) == {"label", "probabilities", "premise_tokens", "hypothesis_tokens", "attention"}
@@ -110,13 +106,13 @@ class TestEsim:
             assert set(probabilities) == {"entailment", "neutral", "contradiction"}
             assert label == max(probabilities, key=probabilities.__getitem__)
 
-    def test_dropout_is_where_the_paper_has_it(self, make_classifier):
+    def test_dropout_is_where_the_paper_has_it(self, make_model):
         """
         Oracle: section A.3: half of the input of both LSTMs, the same units at all words of a sentence; of the input of
         the last two layers; with ELMo, of what comes out of the attention, at each word its own.
         """
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
-            classifier = make_classifier("snli", elmo_at, hidden=40)
+            classifier = make_model("snli", elmo_at, hidden=40)
             model = classifier.model.train()
             inputs = zeroes_of_inputs(
                 model,
@@ -140,7 +136,7 @@ class TestEsim:
             if after_attention:
                 assert not torch.equal(*inputs["projection_feedforward"][0, :2])
 
-    def test_the_regularizer_has_the_weight_matrices_and_the_mixes(self, make_classifier):
+    def test_the_regularizer_has_the_weight_matrices_and_the_mixes(self, make_model):
         """Oracle: the names by hand, and lambda times their squares: 0.001 on the mixes, 0.0001 on the matrices."""
         lstm = ("weight_ih_l0", "weight_hh_l0", "weight_ih_l0_reverse", "weight_hh_l0_reverse")
         matrices = [f"{encoder}._module.{name}" for encoder in ("encoder", "inference_encoder") for name in lstm]
@@ -149,7 +145,7 @@ class TestEsim:
         mixes = [
             f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")
         ]
-        model = make_classifier("snli", BOTH).model
+        model = make_model("snli", BOTH).model
         model.get_parameter(mixes[0]).data.fill_(1.0)
         model.get_parameter(mixes[1]).data.fill_(2.0)
         model.get_regularization_penalty().backward()
@@ -160,24 +156,6 @@ class TestEsim:
                 parameter = model.get_parameter(name)
                 torch.testing.assert_close(parameter.grad, 2 * strength * parameter.detach())
 
-    def test_the_baseline_has_no_regularizer(self, make_classifier):
+    def test_the_baseline_has_no_regularizer(self, make_model):
         """Oracle: section A.3: only the larger model is held back."""
-        assert make_classifier("snli", []).model.get_regularization_penalty() is None
-
-
-@pytest.mark.slow
-class TestTrainingOfEsim(ModelTestCase):
-    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
-
-    @pytest.fixture(autouse=True)
-    def _files(self, tmp_path, training_configs, environment) -> Iterator[None]:
-        self.folder, self.configs = tmp_path, training_configs
-        yield
-
-    @pytest.mark.parametrize("place", ["none", "both"])
-    def test_it_can_train_save_and_load(self, place):
-        """Oracle: see the class."""
-        # Without buckets: they are shuffled, and the pairs of the two models could not be compared.
-        overrides = "{ data_loader: { batch_size: 8 }, trainer+: { num_epochs: 1 } }"
-        path = write_variant(self.folder, self.configs, "snli", PLACES[place], overrides)
-        self.ensure_model_can_train_save_and_load(path, seed=1)
+        assert make_model("snli", []).model.get_regularization_penalty() is None

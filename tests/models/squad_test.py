@@ -1,112 +1,54 @@
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.testing import ModelTestCase
 from allennlp.models import Model
 
 from elmo_tasks.models import SquadModel
-from elmo_tasks.modules import ElmoTokenEmbedder
-from tests.models.conftest import BOTH, PLACES
-from tests.squad_models import Answerer, make_squad_model, write_squad_config
+from tests.task_models import BOTH, PLACES
 
 PASSAGE = "Jordan beat Chelsea in Paris, and Leeds in  Rome."
 QUESTION = ("Who beat Chelsea?", PASSAGE, [("Jordan", 0)])
 LATER = ("Where did Jordan beat Leeds?", PASSAGE, [("in  Rome", 40), ("Rome", 44)])
 
 
-def elmo_embedders(answerer: Answerer) -> list[ElmoTokenEmbedder]:
-    return [module for module in answerer.model.modules() if isinstance(module, ElmoTokenEmbedder)]
-
-
-@pytest.fixture
-def make_answerer(tmp_path: Path, environment: pytest.MonkeyPatch) -> Callable[..., Answerer]:
-    return lambda *arguments: make_squad_model(tmp_path, *arguments)
-
-
 class TestSquadModel:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_is_where_the_config_wants_it(self, make_answerer, place):
+    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, characters 100, ELMo 2 * 8, the biGRU 2 * 90."""
-        answerer = make_answerer(PLACES[place])
+        answerer = make_model("squad", PLACES[place])
         assert answerer.model.contextual_encoder.get_input_dim() == 100 + 100 + 16 * ("input" in PLACES[place])
         assert answerer.model.attention_projection.in_features == 4 * (180 + 16 * ("output" in PLACES[place]))
         assert answerer.model.attention_projection.out_features == 180
         assert answerer.model.end_encoder.get_input_dim() == 360
-        assert len(elmo_embedders(answerer)) == len(PLACES[place])
 
-    @pytest.mark.parametrize("place", PLACES)
-    def test_everything_but_bilm_and_glove_is_trained(self, make_answerer, place):
-        """Oracle: the names of the parameters with a gradient that is not zero; a softmax does not see a bias."""
-        answerer = make_answerer(PLACES[place])
-        answerer.model(**answerer.tensors(answerer.instances))["loss"].backward()
-        for name, parameter in answerer.model.named_parameters():
-            if ".bilm." in name or name == "text_field_embedder.token_embedder_tokens.weight":
-                assert parameter.grad is None, name
-            elif not name.endswith("similarity._bias"):
-                assert parameter.grad.abs().max() > 0, name
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_the_bilm_runs_once_a_batch(self, make_answerer, place):
-        """Oracle: the number of runs, on questions and passages together; none without ELMo."""
-        answerer = make_answerer(PLACES[place])
-        bilms = {embedder.bilm for embedder in elmo_embedders(answerer)}
-        assert len(bilms) == min(1, len(PLACES[place]))
-        passes: list[int] = []
-        for bilm in bilms:
-            bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(len(args[0])))
-        answerer.model.train()
-        for number in (1, 2):
-            answerer.model(**answerer.tensors(answerer.instances[:3]))
-            assert passes == [6] * number if bilms else not passes
-
-    def test_the_two_places_have_mixes_of_their_own(self, make_answerer):
-        """Oracle: by hand: other modules, and their weights have other gradients."""
-        answerer = make_answerer(BOTH)
-        below, above = (embedder.mix for embedder in elmo_embedders(answerer))
-        assert below.layer_weights is not above.layer_weights
-        answerer.model(**answerer.tensors(answerer.instances))["loss"].backward()
-        assert not torch.equal(below.layer_weights.grad, above.layer_weights.grad)
-
-    @pytest.mark.parametrize("place", ["input", "output"])
-    def test_elmo_makes_a_difference(self, make_answerer, place):
-        """Oracle: other probabilities with gamma = 0; without ELMo there is nothing to turn off."""
-        answerer = make_answerer(PLACES[place])
-        tensors = answerer.questions(QUESTION)
-        before = answerer.model(**tensors)["start_log_probs"]
-        elmo_embedders(answerer)[0].mix.gamma.data.zero_()
-        assert not torch.allclose(answerer.model(**tensors)["start_log_probs"], before)
-
-    def test_the_question_makes_a_difference(self, make_answerer):
+    def test_the_question_makes_a_difference(self, make_model):
         """Oracle: other probabilities for another question on the same passage."""
-        answerer = make_answerer([])
-        start = answerer.model(**answerer.questions(QUESTION, LATER))["start_log_probs"]
+        answerer = make_model("squad", [])
+        start = answerer.model(**answerer.batch(QUESTION, LATER))["start_log_probs"]
         assert not torch.allclose(start[0], start[1])
 
-    def test_probabilities_are_of_the_words_of_the_passage(self, make_answerer):
+    def test_probabilities_are_of_the_words_of_the_passage(self, make_model):
         """Oracle: they add up to 1 on the words, and the padding has none."""
-        answerer = make_answerer(BOTH)
-        output = answerer.model(**answerer.questions(QUESTION[:2], ("Who?", "Ann won")))
+        answerer = make_model("squad", BOTH)
+        output = answerer.model(**answerer.batch(QUESTION[:2], ("Who?", "Ann won")))
         for name in ("start_log_probs", "end_log_probs"):
             sums = output[name].exp()
             torch.testing.assert_close(sums[0].sum(), torch.tensor(1.0))
             torch.testing.assert_close(sums[1, :3].sum(), torch.tensor(1.0))
 
-    def test_the_loss_is_the_sum_of_two_cross_entropies(self, make_answerer):
+    def test_the_loss_is_the_sum_of_two_cross_entropies(self, make_model):
         """Oracle: NumPy on the probabilities, with first and last word by hand."""
-        answerer = make_answerer(BOTH)
-        output = answerer.model(**answerer.questions(QUESTION, LATER))
+        answerer = make_model("squad", BOTH)
+        output = answerer.model(**answerer.batch(QUESTION, LATER))
         start, end = (output[name].double().detach().numpy() for name in ("start_log_probs", "end_log_probs"))
         expected = -(start[0, 0] + end[0, 0] + start[1, 8] + end[1, 9]) / 2
         assert output["loss"].item() == pytest.approx(expected, rel=1e-6)
 
-    def test_the_answer_is_the_best_short_span(self, make_answerer):
+    def test_the_answer_is_the_best_short_span(self, make_model):
         """Oracle: all spans of at most two words, one after another; the text between its offsets; its probability."""
-        answerer = make_answerer([], "{ model+: { max_span_tokens: 2 } }")
-        output = answerer.model(**answerer.questions(QUESTION, LATER))
+        answerer = make_model("squad", [], "{ model+: { max_span_tokens: 2 } }")
+        output = answerer.model(**answerer.batch(QUESTION, LATER))
         readable = answerer.model.make_output_human_readable(output)
         tokens = ["Jordan", "beat", "Chelsea", "in", "Paris", ",", "and", "Leeds", "in", "Rome", "."]
         for row in range(2):
@@ -119,10 +61,10 @@ class TestSquadModel:
             assert readable["best_span_str"][row].split() == tokens[first : last + 1] or "," in tokens[first : last + 1]
             assert readable["best_span_str"][row] in PASSAGE
 
-    def test_an_answer_is_the_text_of_the_passage(self, make_answerer):
+    def test_an_answer_is_the_text_of_the_passage(self, make_model):
         """Oracle: by hand: two spaces and all, where the model is made to want "in  Rome"."""
-        answerer = make_answerer([])
-        tensors = answerer.questions(LATER)
+        answerer = make_model("squad", [])
+        tensors = answerer.batch(LATER)
         wanted = torch.full((1, 11), -50.0), torch.full((1, 11), -50.0)
         wanted[0][0, 8] = wanted[1][0, 9] = 50.0
         projections = answerer.model.start_projection, answerer.model.end_projection
@@ -136,49 +78,49 @@ class TestSquadModel:
         assert answerer.model.get_metrics() == {"em": 0.0, "f1": 0.0}
 
     @pytest.mark.parametrize("place", PLACES)
-    def test_predictions_do_not_depend_on_the_batch(self, make_answerer, place):
+    def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
         """Oracle: each question alone; questions longer and shorter than passages, and passages of one word."""
-        answerer = make_answerer(PLACES[place])
+        answerer = make_model("squad", PLACES[place])
         long = "Who of all the many people in the old town won?"
         questions = [QUESTION[:2], (long, "Ann won."), ("x", "y"), LATER[:2]]
-        together = answerer.model(**answerer.questions(*questions))
+        together = answerer.model(**answerer.batch(*questions))
         for row, question in enumerate(questions):
-            alone = answerer.model(**answerer.questions(question))
+            alone = answerer.model(**answerer.batch(question))
             n_words = alone["start_log_probs"].shape[1]
             for name in ("start_log_probs", "end_log_probs"):
                 torch.testing.assert_close(together[name][row, :n_words], alone[name][0], rtol=0, atol=1e-5)
             assert together["best_span"][row].tolist() == alone["best_span"][0].tolist()
 
-    def test_without_answers_there_is_neither_loss_nor_score(self, make_answerer):
+    def test_without_answers_there_is_neither_loss_nor_score(self, make_model):
         """Oracle: the keys, and the metrics of no question."""
-        answerer = make_answerer([])
-        output = answerer.model(**answerer.questions(QUESTION[:2]))
+        answerer = make_model("squad", [])
+        output = answerer.model(**answerer.batch(QUESTION[:2]))
         assert "loss" not in output
         assert answerer.model.get_metrics() == {"em": 0.0, "f1": 0.0}
-        tensors = answerer.questions(QUESTION)
+        tensors = answerer.batch(QUESTION)
         del tensors["metadata"]
         assert "best_span_str" not in answerer.model(**tensors)
 
-    def test_inputs_of_encoders_and_linear_layers_are_dropped_out(self, make_answerer):
+    def test_inputs_of_encoders_and_linear_layers_are_dropped_out(self, make_model):
         """Oracle: section A.4 of the paper: variational dropout; the zeroes of all words of a text are the same."""
-        answerer = make_answerer([])
+        answerer = make_model("squad", [])
         model = answerer.model
         inputs: dict[str, torch.Tensor] = {}
         names = ("contextual_encoder", "start_encoder", "end_encoder", "start_projection", "end_projection")
         for name in (*names, "attention_projection"):
             part = getattr(model, name)
             part.register_forward_pre_hook(lambda module, args, name=name: inputs.__setitem__(name, args[0]))
-        model.train()(**answerer.questions(LATER))
+        model.train()(**answerer.batch(LATER))
         assert len(inputs) == 6
         for name, units in inputs.items():
             dropped = (units[-1] == 0).all(0)
             # ReLU and characters have zeroes of their own; each unit is dropped at all words.
             assert 0.1 < dropped.float().mean() < 0.6, name
 
-    def test_it_runs_with_automatic_mixed_precision(self, make_answerer):
+    def test_it_runs_with_automatic_mixed_precision(self, make_model):
         """Oracle: the loss in single precision, roughly."""
-        answerer = make_answerer(BOTH)
-        tensors = answerer.questions(QUESTION, LATER)
+        answerer = make_model("squad", BOTH)
+        tensors = answerer.batch(QUESTION, LATER)
         expected = answerer.model(**tensors)["loss"].item()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = answerer.model(**tensors)["loss"]
@@ -194,35 +136,16 @@ class TestSquadModel:
             ("end_encoder", "input_size of end_encoder.*7.*360"),
         ],
     )
-    def test_a_wrong_width_is_an_error(self, make_answerer, part, message):
+    def test_a_wrong_width_is_an_error(self, make_model, part, message):
         """Oracle: the message names the encoder, what it has and what it gets."""
         with pytest.raises(ConfigurationError, match=f"(?s){message}"):
-            make_answerer([], f"{{ model+: {{ {part}+: {{ input_size: 7 }} }} }}")
+            make_model("squad", [], f"{{ model+: {{ {part}+: {{ input_size: 7 }} }} }}")
 
-    def test_no_answer_would_be_short_enough(self, make_answerer):
+    def test_no_answer_would_be_short_enough(self, make_model):
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="max_span_tokens must be at least 1, but is 0"):
-            make_answerer([], "{ model+: { max_span_tokens: 0 } }")
+            make_model("squad", [], "{ model+: { max_span_tokens: 0 } }")
 
     def test_it_is_registered(self):
         """Oracle: AllenNLP's registry."""
         assert Model.by_name("elmo_squad") is SquadModel
-
-
-@pytest.mark.slow
-class TestTrainingOfSquad(ModelTestCase):
-    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
-
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path, environment) -> Iterator[None]:
-        self.folder = tmp_path
-        yield
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_it_can_train_save_and_load(self, place):
-        """Oracle: see the class; the frozen biLM and GloVe have no gradients, and softmax sees no bias."""
-        # Without buckets: they are shuffled, and the questions of the two models could not be compared.
-        overrides = "{ data_loader: { batch_size: 20 }, trainer+: { num_epochs: 1 } }"
-        path = write_squad_config(self.folder, PLACES[place], overrides)
-        ignored = {"attention.similarity._bias", "self_attention.similarity._bias"}
-        self.ensure_model_can_train_save_and_load(path, seed=1, gradients_to_ignore=ignored)

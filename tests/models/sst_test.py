@@ -1,20 +1,16 @@
-from collections.abc import Iterator
-
 import pytest
 import torch
-from allennlp.common.testing import ModelTestCase
 from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 from torch.nn.functional import relu
 
-from tests.models.classification_test import ROWS, enlarge
-from tests.models.classifiers import Classifier, write_variant, zeroes_of_inputs
-from tests.models.conftest import BOTH, PLACES
+from tests.models.classification_test import ROWS, zeroes_of_inputs
+from tests.task_models import BOTH, PLACES, TaskModel
 
 TEXTS = ROWS["sst"]
 
 
-def bcn(classifier: Classifier, text: tuple[object, ...]) -> torch.Tensor:
+def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
     """The logits of one text by the formulas of McCann et al. (2017), without padding, and with ReLU for maxout."""
     model, tensors = classifier.model, classifier.batch(text)
     words = model.text_field_embedder(tensors["tokens"])
@@ -33,22 +29,22 @@ def bcn(classifier: Classifier, text: tuple[object, ...]) -> torch.Tensor:
 
 class TestBiattentiveClassifier:
     @pytest.mark.parametrize("place", PLACES)
-    def test_it_computes_what_its_formulas_say(self, make_classifier, place):
+    def test_it_computes_what_its_formulas_say(self, make_model, place):
         """Oracle: the formulas, a text at a time; the input of each part has the width that they need."""
-        classifier = make_classifier("sst", PLACES[place])
-        enlarge(classifier)
+        classifier = make_model("sst", PLACES[place])
+        classifier.enlarge()
         width = classifier.model.pre_encode_feedforward.get_input_dim()
         assert width == 100 + 16 * ("input" in PLACES[place])
         together = classifier.model(**classifier.batch(*TEXTS))["logits"]
         for logits, text in zip(together, TEXTS, strict=True):
             torch.testing.assert_close(logits, bcn(classifier, text), rtol=0, atol=1e-5)
 
-    def test_it_is_the_bcn_of_allennlp(self, make_classifier):
+    def test_it_is_the_bcn_of_allennlp(self, make_model):
         """Oracle: AllenNLP's class on the same parts; it does not take ELMo from an embedder."""
         from allennlp_models.classification import BiattentiveClassificationNetwork
 
-        classifier = make_classifier("sst", [])
-        enlarge(classifier)
+        classifier = make_model("sst", [])
+        classifier.enlarge()
         model = classifier.model
         activations = [Activation.by_name(name)() for name in ("relu", "relu", "linear")]
         output_layer = FeedForward(48, 3, [24, 12, 5], activations)
@@ -71,18 +67,18 @@ class TestBiattentiveClassifier:
         torch.testing.assert_close(output["logits"], expected["logits"], rtol=0, atol=1e-5)
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
-    def test_the_weights_of_the_pooling_are_those_of_the_words_alone(self, make_classifier):
+    def test_the_weights_of_the_pooling_are_those_of_the_words_alone(self, make_model):
         """Oracle: softmax does not see what is added to all its scores, here 1000 less."""
-        classifier = make_classifier("sst", [])
-        enlarge(classifier)
+        classifier = make_model("sst", [])
+        classifier.enlarge()
         tensors = classifier.batch(*TEXTS)
         before = classifier.model(**tensors)["logits"]
         classifier.model.self_attention.bias.data -= 1000.0
         torch.testing.assert_close(classifier.model(**tensors)["logits"], before, rtol=0, atol=1e-4)
 
-    def test_the_output_is_readable(self, make_classifier):
+    def test_the_output_is_readable(self, make_model):
         """Oracle: the keys, the words and the labels by hand."""
-        classifier = make_classifier("sst", [])
+        classifier = make_model("sst", [])
         output = classifier.model(**classifier.batch(*TEXTS))
         readable = classifier.model.make_output_human_readable(output)
         assert set(readable) == {"words", "label", "probabilities"}
@@ -91,9 +87,9 @@ class TestBiattentiveClassifier:
             assert set(probabilities) == set("01234")
             assert label == max(probabilities, key=probabilities.__getitem__)
 
-    def test_dropout_is_where_the_config_has_it(self, make_classifier):
+    def test_dropout_is_where_the_config_has_it(self, make_model):
         """Oracle: the rates of AllenNLP's own config of the BCN, and 0.5 at ELMo's output: the parts of zeroes."""
-        classifier = make_classifier("sst", BOTH, hidden=40)
+        classifier = make_model("sst", BOTH, hidden=40)
         model = classifier.model.train()
         inputs = zeroes_of_inputs(
             model, "pre_encode_feedforward", "encoder", "integrator", "output_feedforward", "label_projection"
@@ -110,9 +106,9 @@ class TestBiattentiveClassifier:
         assert not inputs["integrator"][..., :80].any()
         assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(0.5, abs=0.06)
 
-    def test_the_regularizer_has_the_mixes_alone(self, make_classifier):
+    def test_the_regularizer_has_the_mixes_alone(self, make_model):
         """Oracle: lambda 0.001 of section A.8 times the squares by hand: three weights of 1 and three of 2."""
-        model = make_classifier("sst", BOTH).model
+        model = make_model("sst", BOTH).model
         mixes = [
             f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")
         ]
@@ -122,22 +118,4 @@ class TestBiattentiveClassifier:
         penalty.backward()
         assert {name for name, parameter in model.named_parameters() if parameter.grad is not None} == set(mixes)
         assert penalty.item() == pytest.approx(0.001 * (3 * 1 + 3 * 4))
-        assert make_classifier("sst", []).model.get_regularization_penalty() is None
-
-
-@pytest.mark.slow
-class TestTrainingOfBcn(ModelTestCase):
-    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
-
-    @pytest.fixture(autouse=True)
-    def _files(self, tmp_path, training_configs, environment) -> Iterator[None]:
-        self.folder, self.configs = tmp_path, training_configs
-        yield
-
-    @pytest.mark.parametrize("place", ["none", "both"])
-    def test_it_can_train_save_and_load(self, place):
-        """Oracle: see the class."""
-        # Without buckets: they are shuffled, and the texts of the two models could not be compared.
-        overrides = "{ data_loader: { batch_size: 16 }, trainer+: { num_epochs: 1 } }"
-        path = write_variant(self.folder, self.configs, "sst", PLACES[place], overrides)
-        self.ensure_model_can_train_save_and_load(path, seed=1)
+        assert make_model("sst", []).model.get_regularization_penalty() is None

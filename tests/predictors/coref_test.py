@@ -5,9 +5,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import CorefPredictor
-from tests.models.coref_resolvers import coref_snippet, make_resolver
-
-__all__ = ["coref_snippet", "make_resolver"]
 
 DOCUMENT = "Mr. Jordan doesn't like Chelsea.  He said so!\n\nWho asked him?"
 SENTENCES = [
@@ -18,8 +15,8 @@ SENTENCES = [
 
 
 @pytest.fixture
-def predictor(make_resolver) -> CorefPredictor:
-    resolver = make_resolver(["input"])
+def predictor(make_model) -> CorefPredictor:
+    resolver = make_model("coref", ["input"])
     return CorefPredictor(resolver.model, resolver.reader)
 
 
@@ -82,14 +79,14 @@ class TestCorefPredictor:
         with pytest.raises(ValueError, match='"genre" must be a text, but is 7'):
             predictor.predict_json({"document": DOCUMENT, "genre": 7})
 
-    def test_the_language_is_that_of_the_rules(self, make_resolver):
+    def test_the_language_is_that_of_the_rules(self, make_model):
         """Oracle: German rules, by which `z.B.` is one word; a language that spaCy does not know is an error."""
-        resolver = make_resolver([])
+        resolver = make_model("coref", [])
         predictor = CorefPredictor(resolver.model, resolver.reader, language="de")
         assert predictor.predict("Hier z.B. ist es.")["sentences"] == [["Hier", "z.B.", "ist", "es", "."]]
         with pytest.raises(ConfigurationError, match=r"must be a code that spaCy knows.*'xyz'"):
             CorefPredictor(resolver.model, resolver.reader, language="xyz")
 
-    def test_it_is_the_predictor_of_the_model(self, make_resolver):
+    def test_it_is_the_predictor_of_the_model(self, make_model):
         """Oracle: the names in AllenNLP's registry."""
-        assert Predictor.by_name(make_resolver([]).model.default_predictor) is CorefPredictor
+        assert Predictor.by_name(make_model("coref", []).model.default_predictor) is CorefPredictor

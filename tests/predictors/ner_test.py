@@ -11,8 +11,8 @@ WORDS = ["Jordan", "does", "n't", "like", "Chelsea", "."]
 
 
 @pytest.fixture
-def predictor(make_tagger) -> NerPredictor:
-    tagger = make_tagger(["input"])
+def predictor(make_model) -> NerPredictor:
+    tagger = make_model("ner", ["input"])
     return NerPredictor(tagger.model, tagger.reader)
 
 
@@ -93,13 +93,13 @@ class TestNerPredictor:
             predictor.load_line("Jordan beat Chelsea .\n")
         assert predictor.load_line('{"words": []}\n') == {"words": []}
 
-    def test_the_language_is_that_of_the_tokenizer(self, make_tagger):
+    def test_the_language_is_that_of_the_tokenizer(self, make_model):
         """Oracle: German rules, by which `z.B.` is one word."""
-        tagger = make_tagger([])
+        tagger = make_model("ner", [])
         predictor = NerPredictor(tagger.model, tagger.reader, language="de")
         assert predictor.predict("z.B. hier")["words"] == ["z.B.", "hier"]
 
-    def test_it_is_the_predictor_of_the_model(self, make_tagger):
+    def test_it_is_the_predictor_of_the_model(self, make_model):
         """Oracle: the names in AllenNLP's registry."""
-        tagger = make_tagger([])
+        tagger = make_model("ner", [])
         assert Predictor.by_name(tagger.model.default_predictor) is NerPredictor

@@ -4,15 +4,15 @@ import pytest
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SnliPredictor
-from tests.models.conftest import BOTH
+from tests.task_models import BOTH
 
 PAIR = {"sentence1": "A man isn't here.", "sentence2": "It rains."}
 WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains", "."])
 
 
 @pytest.fixture
-def make_predictor(make_classifier):
-    classifier = make_classifier("snli", BOTH)
+def make_predictor(make_model):
+    classifier = make_model("snli", BOTH)
 
     def make(**kwargs: bool) -> SnliPredictor:
         return SnliPredictor(classifier.model, classifier.reader, **kwargs)

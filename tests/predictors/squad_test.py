@@ -1,19 +1,18 @@
 import json
-from pathlib import Path
 
 import pytest
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SquadPredictor
-from tests.squad_models import make_squad_model
+from tests.task_models import BOTH
 
 QUESTION = "Who beat Chelsea?"
 PASSAGE = "Jordan doesn't beat Chelsea in  Paris."
 
 
 @pytest.fixture
-def predictor(tmp_path: Path, environment: pytest.MonkeyPatch) -> SquadPredictor:
-    answerer = make_squad_model(tmp_path, ["input", "output"])
+def predictor(make_model) -> SquadPredictor:
+    answerer = make_model("squad", BOTH)
     return SquadPredictor(answerer.model, answerer.reader)
 
 

@@ -6,24 +6,24 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SrlPredictor
 from tests.predictors.verb_finder_test import write_spacy_model
-from tests.srl_models import Labeler, make_labeler
+from tests.task_models import TaskModel
 
 WORDS = ["Anna", "eats", "and", "drinks", "."]
 
 
 @pytest.fixture
-def labeler(tmp_path: Path, environment: pytest.MonkeyPatch) -> Labeler:
-    return make_labeler(tmp_path, ["input"])
+def labeler(make_model) -> TaskModel:
+    return make_model("srl", ["input"])
 
 
 @pytest.fixture
-def predictor(labeler: Labeler, tmp_path: Path) -> SrlPredictor:
+def predictor(labeler: TaskModel, tmp_path: Path) -> SrlPredictor:
     folder = write_spacy_model(tmp_path / "spacy", {"eats": "VERB", "drinks": "VERB", "will": "AUX"})
     return SrlPredictor(labeler.model, labeler.reader, spacy_model=folder)
 
 
 @pytest.fixture
-def without_tagger(labeler: Labeler) -> SrlPredictor:
+def without_tagger(labeler: TaskModel) -> SrlPredictor:
     return SrlPredictor(labeler.model, labeler.reader, spacy_model="no_such_model")
 
 

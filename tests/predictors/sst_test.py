@@ -4,15 +4,15 @@ import pytest
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SstPredictor
-from tests.models.conftest import BOTH
+from tests.task_models import BOTH
 
 SENTENCE = "It doesn't work."
 WORDS = ["It", "does", "n't", "work", "."]
 
 
 @pytest.fixture
-def predictor(make_classifier) -> SstPredictor:
-    classifier = make_classifier("sst", BOTH)
+def predictor(make_model) -> SstPredictor:
+    classifier = make_model("sst", BOTH)
     return SstPredictor(classifier.model, classifier.reader)
 
 
