@@ -9,6 +9,7 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.products import supports_bf16
 from tests.bilm.conftest import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -187,7 +188,12 @@ class TestWhatLayersAreKeptFor:
         "change",
         [
             lambda bilm: torch.set_float32_matmul_precision("medium"),
-            lambda bilm: setattr(bilm, "precision", "bf16"),
+            pytest.param(
+                lambda bilm: setattr(bilm, "precision", "bf16"),
+                marks=pytest.mark.skipif(
+                    not supports_bf16(torch.device("cpu")), reason="needs a CPU with AVX-512 BF16"
+                ),
+            ),
             lambda bilm: setattr(torch.backends.cudnn, "allow_tf32", not torch.backends.cudnn.allow_tf32),
         ],
         ids=["torch", "bilm", "convolutions"],
