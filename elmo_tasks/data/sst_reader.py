@@ -2,17 +2,19 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
-from nltk.tree import Tree
 
 from elmo_tasks.data.known_label_field import KnownLabelField
 from elmo_tasks.data.lines import numbered_lines
+
+if TYPE_CHECKING:
+    from nltk.tree import Tree
 
 __all__ = ["SstReader"]
 
@@ -61,7 +63,7 @@ class SstReader(DatasetReader):
         for where, phrase in self.shard_iterable(self._phrases(cached_path(file_path))):
             yield self.text_to_instance([_unescaped(word) for word in phrase.leaves()], phrase.label(), where=where)
 
-    def _phrases(self, path: str) -> Iterator[tuple[str, Tree]]:
+    def _phrases(self, path: str) -> Iterator[tuple[str, "Tree"]]:
         n_sentences = n_phrases = 0
         for where, tree in _trees(path):
             n_sentences += 1
@@ -110,8 +112,11 @@ class SstReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers
 
 
-def _trees(path: str) -> Iterator[tuple[str, Tree]]:
+def _trees(path: str) -> Iterator[tuple[str, "Tree"]]:
     """The trees of a file, each with its file and line."""
+    # Every start of `allennlp` would wait a second for it.
+    from nltk.tree import Tree
+
     for number, line in numbered_lines(path):
         if not line.strip():
             continue

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
-from scipy.optimize import linear_sum_assignment
 
 __all__ = ["CorefScores"]
 
@@ -122,6 +121,9 @@ def _b_cubed(system: list[set[Hashable]], key: list[set[Hashable]], shared: Coun
 
 def _ceafe(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
     """The similarity of the clusters, paired so that it is largest."""
+    # Every start of `allennlp` would wait for it.
+    from scipy.optimize import linear_sum_assignment
+
     similarity = np.zeros((len(key), len(system)))
     for (row, column), count in shared.items():
         similarity[row, column] = 2 * count / (len(key[row]) + len(system[column]))
