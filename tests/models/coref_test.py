@@ -187,7 +187,8 @@ class TestCorefResolver:
     )
     def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
         """Oracle: other losses; only whether speakers are the same matters, and all unknown genres are one."""
-        resolver = make_model("coref", [], SMALL)
+        # Spans of all sentences are kept and compared, whatever their scores.
+        resolver = make_model("coref", [], SMALL + " + { model+: { spans_per_word: 2.0, max_antecedents: 50 } }")
         losses = []
         for value in values:
             given = [[s] * len(w) for s, w in zip(value, SENTENCES, strict=True)] if key == "speakers" else value
@@ -214,7 +215,9 @@ class TestCorefResolver:
 
     def test_the_metrics_are_those_of_the_clusters(self, make_model):
         """Oracle: `CorefScores`, of what the model says of documents whose clusters are its own predictions."""
-        resolver = make_model("coref", [], "{ model+: { initializer: null } }")
+        resolver = make_model("coref", [])
+        # So that there are clusters, whatever the weights.
+        resolver.model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
         output = resolver.model(**resolver.tensors(resolver.instances))
         resolver.model.get_metrics(reset=True)
         assert any(output["clusters"])
