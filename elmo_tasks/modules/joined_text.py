@@ -41,9 +41,9 @@ def _join(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     lengths = [max(part.shape[dim] if dim < part.dim() else 0 for part in (first, second)) for dim in range(1, dims)]
     # Zero is what AllenNLP's indexers pad with: the padding of a vocabulary, no character, and False in a mask.
     joined = (first if first.numel() else second).new_zeros(len(first) + len(second), *lengths)
-    for part, rows in ((first, joined[: len(first)]), (second, joined[len(first) :])):
+    for part, start in ((first, 0), (second, len(first))):
         if part.numel():
-            rows[(slice(None), *map(slice, part.shape[1:]))] = part
+            joined[(slice(start, start + len(part)), *map(slice, part.shape[1:]))] = part
     return joined
 
 
