@@ -26,11 +26,20 @@ class CorefReader(DatasetReader):
 
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
         See `DatasetReader`.
+    remove_singleton_clusters : `bool`, optional (default = `False`)
+        Whether clusters of one mention are left out, as OntoNotes has none. The model never predicts one, so that it
+        loses them all in the scores of a corpus that has them, LitBank for example.
     """
 
-    def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: object) -> None:
+    def __init__(
+        self,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        remove_singleton_clusters: bool = False,
+        **kwargs: object,
+    ) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._remove_singleton_clusters = remove_singleton_clusters
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for document in self.shard_iterable(read_documents(cached_path(file_path))):
@@ -92,6 +101,8 @@ class CorefReader(DatasetReader):
                         f"a mention must begin and end in a document, which has {sum(lengths)} words, but is "
                         f"{[start, end]}"
                     )
+            if self._remove_singleton_clusters:
+                metadata["clusters"] = [cluster for cluster in metadata["clusters"] if len(cluster) > 1]
         # A list of fields must not be empty.
         texts = [TextField([Token(word) for word in words]) for words in document.sentences or [[]]]
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})

@@ -76,6 +76,13 @@ class TestCorefReader:
         assert tokens["tokens"]["tokens"].tolist() == [[rows[0], rows[1] + [0]], [[index("x"), 0, 0], [0, 0, 0]]]
         assert tokens["elmo"]["character_ids"].shape == (2, 2, 3, 50)
 
+    @pytest.mark.parametrize(("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])])
+    def test_clusters_of_one_mention_can_be_left_out(self, remove, kept):
+        """Oracle: by hand."""
+        reader = CorefReader(remove_singleton_clusters=remove)
+        instance = reader.text_to_instance(SENTENCES, clusters=[[(1, 1)], [(0, 0), (3, 3)]])
+        assert metadata_of(instance)["clusters"] == kept
+
     def test_wrong_numbers_of_speakers_are_errors(self):
         """Oracle: the message says both numbers."""
         with pytest.raises(ValueError, match=r"\[3, 2\] words and \[3, 1\] speakers"):
