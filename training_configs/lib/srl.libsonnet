@@ -12,6 +12,8 @@ function(
   elmo_layer_norm=null,
   elmo_dropout={ input: 0.1, output: 0.1 },
   elmo_l2=0.001,
+  // Units of each of the LSTMs.
+  hidden=300,
 ) (
   local text = text_with(
     elmo_at,
@@ -35,7 +37,7 @@ function(
       encoder: {
         type: 'elmo_alternating_highway_lstm',
         input_size: text.input_width + predicate,
-        hidden_size: 300,
+        hidden_size: hidden,
         num_layers: 8,
         recurrent_dropout_probability: 0.1,
         use_input_projection_bias: false,
