@@ -3,10 +3,28 @@
 from typing import Any
 
 import torch
+from allennlp.common.checks import check_dimensions_match
 from allennlp.data import Vocabulary
+from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import masked_softmax
 
-__all__ = ["labels_of", "readable_labels", "softmax_over_words"]
+__all__ = ["check_widths", "labels_of", "readable_labels", "softmax_over_words"]
+
+
+def check_widths(*parts: tuple[str, int, str, FeedForward | Seq2SeqEncoder]) -> None:
+    """
+    # Parameters
+
+    parts : `Tuple[str, int, str, FeedForward or Seq2SeqEncoder]`
+        What comes into a part of a model, how wide that is, the name of the part, and the part.
+
+    # Raises
+
+    `ConfigurationError`
+        If a part wants another width.
+    """
+    for comes_in, width, name, part in parts:
+        check_dimensions_match(width, part.get_input_dim(), f"the width of {comes_in}", f"that of {name}'s input")
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:

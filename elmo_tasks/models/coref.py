@@ -12,7 +12,7 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, width_beside
 from elmo_tasks.modules.coref_antecedents import (
     AntecedentScorer,
     antecedents_in_clusters,
@@ -102,16 +102,13 @@ class CorefResolver(Model):
         for name, value in {**sizes, "spans_per_word": spans_per_word}.items():
             if value < (1 if name in sizes else 0):
                 raise ConfigurationError(f"{name} must not be below {1 if name in sizes else 0}, but is {value}")
-        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
-        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.encoder = encoder
-        embedded_dim, output_dim = self.text_field_embedder.get_output_dim(), encoder.get_output_dim()
+        embedded_dim = self.text_field_embedder.get_output_dim()
         check_dimensions_match(embedded_dim, encoder.get_input_dim(), "embedded words", "input of the encoder")
-        if self.output_embedder is not None:
-            output_dim += self.output_embedder.get_output_dim()
         self.span_embedder = SpanEmbedder(
             embedded_dim=embedded_dim,
-            hidden_dim=output_dim,
+            hidden_dim=width_beside(encoder.get_output_dim(), self.output_embedder),
             max_width=max_span_width,
             width_dim=feature_dim,
             dropout=dropout,

@@ -12,7 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, width_beside
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -70,8 +70,7 @@ class NerTagger(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
-        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.encoders = torch.nn.ModuleList(encoders)
         self.dropout = InputVariationalDropout(dropout)
 
@@ -83,11 +82,9 @@ class NerTagger(Model):
                     f"but has {encoder.get_input_dim()}"
                 )
             width = encoder.get_output_dim()
-        if self.output_embedder is not None:
-            width += self.output_embedder.get_output_dim()
 
         self._tags = vocab.get_index_to_token_vocabulary("labels")
-        self.tag_projection = torch.nn.Linear(width, len(self._tags))
+        self.tag_projection = torch.nn.Linear(width_beside(width, self.output_embedder), len(self._tags))
         self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, self._tags))
         self._verbose_metrics = verbose_metrics
         self._span_f1 = SpanF1(tag[2:] for tag in self._tags.values() if tag != "O")

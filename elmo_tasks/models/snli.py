@@ -4,7 +4,6 @@ from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import FeedForward, InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
@@ -12,8 +11,8 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
-from elmo_tasks.models.classification import labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedder, join
+from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, join, width_beside
 
 __all__ = ["Esim"]
 
@@ -78,8 +77,7 @@ class Esim(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
-        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.encoder = encoder
         self.projection_feedforward = projection_feedforward
         self.inference_encoder = inference_encoder
@@ -90,16 +88,13 @@ class Esim(Model):
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = torch.nn.Dropout(attention_dropout)
 
-        width = encoder.get_output_dim()
-        if self.output_embedder is not None:
-            width += self.output_embedder.get_output_dim()
-        for name, is_wide, part, wants in (
+        width = width_beside(encoder.get_output_dim(), self.output_embedder)
+        check_widths(
             ("the embedded words", self.text_field_embedder.get_output_dim(), "encoder", encoder),
             ("four times the encoded words", 4 * width, "projection_feedforward", projection_feedforward),
             ("the projection", projection_feedforward.get_output_dim(), "inference_encoder", inference_encoder),
             ("the pooled pair", 4 * inference_encoder.get_output_dim(), "output_feedforward", output_feedforward),
-        ):
-            check_dimensions_match(is_wide, wants.get_input_dim(), f"the width of {name}", f"that of {part}'s input")
+        )
 
         self._accuracy = CategoricalAccuracy()
         if initializer is not None:

@@ -17,8 +17,9 @@ from elmo_tasks.modules import (
     ResidualAttention,
     beside,
     best_span,
-    construct_embedder,
+    construct_embedders,
     join,
+    width_beside,
 )
 from elmo_tasks.training import SquadEmF1
 
@@ -85,12 +86,9 @@ class SquadModel(Model):
         super().__init__(vocab, **kwargs)
         if max_span_tokens < 1:
             raise ConfigurationError(f"max_span_tokens must be at least 1, but is {max_span_tokens}")
-        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
-        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.contextual_encoder = contextual_encoder
-        width = contextual_encoder.get_output_dim()
-        if self.output_embedder is not None:
-            width += self.output_embedder.get_output_dim()
+        width = width_beside(contextual_encoder.get_output_dim(), self.output_embedder)
         self.attention = BidafAttention(width)
         hidden_dim = self_encoder.get_input_dim()
         self.attention_projection = torch.nn.Linear(self.attention.get_output_dim(), hidden_dim)

@@ -13,7 +13,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import SpanBasedF1Measure
 
-from elmo_tasks.modules import BioDecoder, PretrainedBilm, beside, construct_embedder
+from elmo_tasks.modules import BioDecoder, PretrainedBilm, beside, construct_embedders, width_beside
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
 
@@ -69,8 +69,7 @@ class SemanticRoleLabeler(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        self.text_field_embedder = construct_embedder(text_field_embedder, bilm)
-        self.output_embedder = None if output_embedder is None else construct_embedder(output_embedder, bilm)
+        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.predicate_embedding = torch.nn.Embedding(2, predicate_dim)
         self.encoder = encoder
         check_dimensions_match(
@@ -79,9 +78,7 @@ class SemanticRoleLabeler(Model):
             "words with predicate vectors",
             "the encoder's input_size",
         )
-        width = encoder.get_output_dim()
-        if self.output_embedder is not None:
-            width += self.output_embedder.get_output_dim()
+        width = width_beside(encoder.get_output_dim(), self.output_embedder)
 
         self._tags = vocab.get_index_to_token_vocabulary("labels")
         self.tag_projection = torch.nn.Linear(width, len(self._tags))

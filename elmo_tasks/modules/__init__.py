@@ -7,7 +7,7 @@ from elmo_tasks.modules.bio_decoder import BioDecoder
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 from elmo_tasks.modules.joined_text import join
 from elmo_tasks.modules.layer_mix import LayerMix
-from elmo_tasks.modules.places import beside, construct_embedder
+from elmo_tasks.modules.places import beside, construct_embedders, width_beside
 from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.residual_attention import ResidualAttention
 
@@ -21,6 +21,7 @@ __all__ = [
     "ResidualAttention",
     "beside",
     "best_span",
-    "construct_embedder",
+    "construct_embedders",
     "join",
+    "width_beside",
 ]

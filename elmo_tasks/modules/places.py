@@ -9,28 +9,32 @@ from allennlp.modules import TextFieldEmbedder
 
 from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
 
-__all__ = ["beside", "construct_embedder"]
+__all__ = ["beside", "construct_embedders", "width_beside"]
 
 
-def construct_embedder(embedder: Lazy[TextFieldEmbedder], bilm: Optional[PretrainedBilm]) -> TextFieldEmbedder:
+def construct_embedders(
+    at_input: Lazy[TextFieldEmbedder], at_output: Optional[Lazy[TextFieldEmbedder]], bilm: Optional[PretrainedBilm]
+) -> tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]:
     """
-    The embedder of one place of a model, the input or the output of its encoder for example (section 3.3 of the paper).
-    The embedders of all places mix the layers with weights of their own, and ask one biLM, which runs once a batch for
-    all of them: see `PretrainedBilm`.
+    The embedders at the input and at the output of a model's encoder (section 3.3 of the paper). They mix the layers
+    with weights of their own, and ask one biLM, which runs once a batch for both: see `PretrainedBilm`.
 
     # Parameters
 
-    embedder : `Lazy[TextFieldEmbedder]`
+    at_input : `Lazy[TextFieldEmbedder]`
         As the model got it.
+    at_output : `Lazy[TextFieldEmbedder]`, optional
+        The same; `None` where nothing stands beside the output.
     bilm : `PretrainedBilm`, optional
         What the token embedders `elmo` of the model share; `None` where it has no ELMo.
 
     # Returns
 
-    `TextFieldEmbedder`
+    `Tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]`
         With that biLM.
     """
-    return embedder.construct() if bilm is None else embedder.construct(bilm=bilm)
+    shared = {} if bilm is None else {"bilm": bilm}
+    return at_input.construct(**shared), None if at_output is None else at_output.construct(**shared)
 
 
 def beside(hidden: torch.Tensor, embedder: Optional[TextFieldEmbedder], tokens: TextFieldTensors) -> torch.Tensor:
@@ -52,3 +56,8 @@ def beside(hidden: torch.Tensor, embedder: Optional[TextFieldEmbedder], tokens: 
         Shape `(batch_size, timesteps, dim + embedder.get_output_dim())`.
     """
     return hidden if embedder is None else torch.cat([hidden, embedder(tokens)], -1)
+
+
+def width_beside(width: int, embedder: Optional[TextFieldEmbedder]) -> int:
+    """The last dimension of what `beside` returns, for a `hidden` of `width`."""
+    return width if embedder is None else width + embedder.get_output_dim()
