@@ -183,13 +183,10 @@ class TestSnliReader:
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
-    def test_a_data_loader_with_workers_gives_every_pair_once(self, environment, path, start_method):
+    def test_a_data_loader_with_workers_gives_every_pair_once(self, environment, path):
         """Oracle: the premises of the file."""
         path.write_text(lines(*({**PAIR, "sentence1": f"word{number}"} for number in range(7))))
-        loader = MultiProcessDataLoader(
-            SnliReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method=start_method
-        )
+        loader = MultiProcessDataLoader(SnliReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2)
         loader.index_with(Vocabulary.from_instances(SnliReader().read(str(path))))
         words = [pair["premise_tokens"][0] for batch in loader for pair in batch["metadata"]]
         assert sorted(words) == [f"word{number}" for number in range(7)]

@@ -1,15 +1,13 @@
-import json
-import os
-from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
 from allennlp.training.metrics import Metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.training import SrlF1
 from tests import srl_eval
+from tests.two_workers import reports_of_two_workers
 
 LABELS = ("ARG0", "ARG1", "ARGM-TMP", "C-ARG0", "C-ARG1", "C-V", "R-ARG1", "C-R-ARG1", "V")
 HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1", "V")
@@ -47,8 +45,7 @@ def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
     return pairs
 
 
-def count_in_a_worker(rank: int, folder: str) -> None:
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank)
+def count_in_a_worker(rank: int) -> dict[str, Any]:
     metric = SrlF1(LABELS)
     # Worker 0 has one right of two; worker 1 one right of one, and misses one.
     batches = [
@@ -58,9 +55,8 @@ def count_in_a_worker(rank: int, folder: str) -> None:
     metric(*batches[rank])
     # A second call shows that a worker does not take over the sum of the others.
     metric([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])
-    Path(folder, f"{rank}.json").write_text(json.dumps(metric.get_metric()))
-    # A thread of gloo may abort the process when it comes to its end by itself.
-    os._exit(0)
+    metrics: dict[str, Any] = metric.get_metric()
+    return metrics
 
 
 class TestSrlF1:
@@ -144,9 +140,7 @@ class TestSrlF1:
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
         """Oracle: two workers, by hand: four right of five predicted and five gold, two of four perfect."""
-        torch.multiprocessing.start_processes(count_in_a_worker, (str(tmp_path),), nprocs=2, start_method="spawn")
-        for rank in range(2):
-            metrics = json.loads((tmp_path / f"{rank}.json").read_text())
+        for metrics in reports_of_two_workers(tmp_path, count_in_a_worker):
             assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
             assert metrics["perfect"] == 0.5
 
