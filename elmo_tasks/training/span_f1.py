@@ -7,6 +7,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.training.span_counts import count_spans, pairs_of_spans, precision_recall_f1
 
 __all__ = ["SpanF1"]
 
@@ -46,16 +47,8 @@ class SpanF1(Metric):
             If the two are not of the same length.
         """
         counts = torch.zeros_like(self._counts)
-        for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
-            if len(predicted_tags) != len(gold_tags):
-                raise ValueError(
-                    f"a sentence must have as many predicted as gold tags, but has {len(predicted_tags)} "
-                    f"and {len(gold_tags)}"
-                )
-            predicted_spans, gold_spans = set(tags_to_spans(predicted_tags)), set(tags_to_spans(gold_tags))
-            for column, spans in enumerate((predicted_spans & gold_spans, predicted_spans, gold_spans)):
-                for label, _, _ in spans:
-                    counts[self._rows[label], column] += 1
+        for found, wanted in pairs_of_spans(predicted, gold, tags_to_spans):
+            count_spans(counts, self._rows, found, wanted)
         # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
@@ -70,10 +63,8 @@ class SpanF1(Metric):
         rows = {"overall": self._counts.sum(0), **{label: self._counts[row] for label, row in self._rows.items()}}
         metrics: dict[str, float] = {}
         for name, counts in rows.items():
-            right, predicted, gold = counts.tolist()
-            metrics[f"precision-{name}"] = right / predicted if predicted else 0.0
-            metrics[f"recall-{name}"] = right / gold if gold else 0.0
-            metrics[f"f1-measure-{name}"] = 2 * right / (predicted + gold) if predicted + gold else 0.0
+            scores = zip(("precision", "recall", "f1-measure"), precision_recall_f1(counts), strict=True)
+            metrics.update((f"{score}-{name}", value) for score, value in scores)
         if reset:
             self.reset()
         return metrics

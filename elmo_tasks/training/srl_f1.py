@@ -7,6 +7,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.training.span_counts import count_spans, pairs_of_spans, precision_recall_f1
 
 __all__ = ["SrlF1"]
 
@@ -60,16 +61,8 @@ class SrlF1(Metric):
             If the two are not of the same length.
         """
         counts = torch.zeros_like(self._counts)
-        for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
-            if len(predicted_tags) != len(gold_tags):
-                raise ValueError(
-                    f"a sentence must have as many predicted as gold tags, but has {len(predicted_tags)} "
-                    f"and {len(gold_tags)}"
-                )
-            found, wanted = _arguments(predicted_tags), _arguments(gold_tags)
-            for column, arguments in enumerate((found & wanted, found, wanted)):
-                for label, _ in arguments:
-                    counts[self._rows[label], column] += 1
+        for found, wanted in pairs_of_spans(predicted, gold, _arguments):
+            count_spans(counts, self._rows, found, wanted)
             is_perfect = all(label == _PREDICATE for label, _ in found ^ wanted)
             counts[-1] += torch.tensor([is_perfect, 1, 1])
         # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
@@ -88,10 +81,8 @@ class SrlF1(Metric):
         rows |= {f"-{label}": self._counts[row] for label, row in self._rows.items()}
         metrics: dict[str, float] = {}
         for name, counts in rows.items():
-            right, predicted, gold = counts.tolist()
-            metrics[f"precision{name}"] = right / predicted if predicted else 0.0
-            metrics[f"recall{name}"] = right / gold if gold else 0.0
-            metrics[f"f1{name}"] = 2 * right / (predicted + gold) if predicted + gold else 0.0
+            scores = zip(("precision", "recall", "f1"), precision_recall_f1(counts), strict=True)
+            metrics.update((f"{score}{name}", value) for score, value in scores)
         n_perfect, n_propositions, _ = self._counts[-1].tolist()
         metrics["perfect"] = n_perfect / n_propositions if n_propositions else 0.0
         if reset:
