@@ -1,9 +1,28 @@
 """
-Deep contextualized word representations (Peters et al. 2018) as an AllenNLP plugin.
+Deep contextualized word representations (Peters et al. 2018): vectors for everybody, and an AllenNLP plugin.
 
-Importing this package costs nothing: torch and AllenNLP are imported by the modules that need them.
+Importing this package costs nothing: torch, AllenNLP and scikit-learn are imported by the modules that need them, and
+the classes named here when they are first asked for.
 """
 
-__all__ = ["__version__"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elmo_tasks.bilm.elmo import Elmo
+
+__all__ = ["Elmo", "__version__"]
 
 __version__ = "0.1.0"
+
+_MODULES = {"Elmo": "elmo_tasks.bilm.elmo"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

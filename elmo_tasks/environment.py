@@ -16,7 +16,8 @@ from allennlp.common.file_utils import cached_path
 
 __all__ = ["config_variables", "evaluate_file"]
 
-_FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+_PACKAGE = Path(__file__).resolve().parent
+_FIXTURES = _PACKAGE.parent / "fixtures"
 _BILM = "ELMO_TASKS_BILM"
 _GLOVE = "glove.open.100d.txt.gz"
 
@@ -31,7 +32,7 @@ def config_variables() -> dict[str, str]:
     return {
         "ELMO_TASKS_DATA": data,
         "ELMO_TASKS_GLOVE": os.environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
-        _BILM: os.environ.get(_BILM) or str(_FIXTURES / "bilm"),
+        _BILM: os.environ.get(_BILM) or str(_PACKAGE / "pretrained" / "small-open"),
     }
 
 

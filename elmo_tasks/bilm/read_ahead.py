@@ -1,0 +1,60 @@
+"""Sentences of any length in batches of bounded size, without reading all of them first."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+__all__ = ["batches_by_length", "chunks"]
+
+# Sentences that are embedded together are as long as each other only if they are chosen from many.
+_BATCHES_AHEAD = 8
+
+
+def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[list[str]]]:
+    """
+    # Parameters
+
+    sentences : `Iterable[List[str]]`
+        Lists of words.
+    batch_tokens : `int`
+        See `batches_by_length`.
+
+    # Returns
+
+    `Iterator[List[List[str]]]`
+        The sentences in their order, as many at a time as make about eight batches.
+    """
+    chunk: list[list[str]] = []
+    n_tokens = 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        n_tokens += len(sentence) + 2
+        if n_tokens >= _BATCHES_AHEAD * batch_tokens:
+            yield chunk
+            chunk, n_tokens = [], 0
+    if chunk:
+        yield chunk
+
+
+def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iterator[list[int]]:
+    """
+    # Parameters
+
+    sentences : `Sequence[List[str]]`
+        Lists of words.
+    batch_tokens : `int`
+        What a batch may have at most, padding and the two boundaries of each sentence counted. A sentence that is
+        longer has a batch of its own.
+
+    # Returns
+
+    `Iterator[List[int]]`
+        Which sentences make a batch, the longest first.
+    """
+    lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
+    order = np.argsort(-lengths, kind="stable").tolist()
+    first = 0
+    while first < len(order):
+        n_rows = max(1, batch_tokens // int(lengths[order[first]]))
+        yield order[first : first + n_rows]
+        first += n_rows
