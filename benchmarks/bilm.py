@@ -23,6 +23,7 @@ from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.products import Product, supports_bf16
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
 ORIGINAL = BilmOptions()
 SMALL = replace(ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1)
 SIZES = {"small": SMALL, "original": ORIGINAL}

@@ -15,7 +15,7 @@ from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.modules import ElmoTokenEmbedder, PretrainedBilm
 
-BILM = Path(__file__).resolve().parent.parent / "fixtures" / "bilm"
+BILM = Path(__file__).resolve().parent.parent / "elmo_tasks" / "pretrained" / "small-open"
 
 SENTENCES = [
     "Washington crossed the river before dawn .",

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from bilm import FIXTURES, sentences
+from bilm import SHIPPED, sentences
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.characters import sentences_to_character_ids
@@ -28,7 +28,7 @@ def seconds(bilm: Callable[[torch.Tensor], BilmOutput], batches: list[torch.Tens
 @torch.no_grad()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bilm", type=Path, default=FIXTURES / "bilm", help="folder of options.json and weights.hdf5")
+    parser.add_argument("--bilm", type=Path, default=SHIPPED, help="folder of options.json and weights.hdf5")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batches", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=64)

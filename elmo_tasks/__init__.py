@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from elmo_tasks.bilm.elmo import Elmo
+    from elmo_tasks.vectorizer import ElmoVectorizer
 
-__all__ = ["Elmo", "__version__"]
+__all__ = ["Elmo", "ElmoVectorizer", "__version__"]
 
 __version__ = "0.1.0"
 
-_MODULES = {"Elmo": "elmo_tasks.bilm.elmo"}
+_MODULES = {"Elmo": "elmo_tasks.bilm.elmo", "ElmoVectorizer": "elmo_tasks.vectorizer"}
 
 
 def __getattr__(name: str) -> Any:

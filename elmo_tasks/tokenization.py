@@ -1,9 +1,10 @@
-"""Text into words by spaCy's rules, which need no model; spaCy is imported when there is text to tokenise."""
+"""Text into words and sentences by spaCy's rules, which need no model; it is imported when there is text to split."""
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
-__all__ = ["blank_tokenizer"]
+__all__ = ["blank_sentences", "blank_tokenizer"]
 
 
 @lru_cache(maxsize=8)
@@ -28,6 +29,43 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
     `ValueError`
         If spaCy does not know the language.
     """
+    tokenizer = _blank(language).tokenizer
+    return lambda text: [token.text for token in tokenizer(text) if not token.is_space]
+
+
+@lru_cache(maxsize=8)
+def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
+    """
+    spaCy's rule for the ends of sentences (full stops and their kin), over the tokens of `blank_tokenizer`.
+
+    # Parameters
+
+    language : `str`, optional (default = `"en"`)
+        spaCy's code of the language.
+
+    # Returns
+
+    `Callable[[str], List[List[str]]]`
+        From a text to the words of its sentences.
+
+    # Raises
+
+    `ModuleNotFoundError`, `ValueError`
+        See `blank_tokenizer`.
+    """
+    nlp = _blank(language)
+    sentencizer = nlp.add_pipe("sentencizer")
+
+    def split(text: str) -> list[list[str]]:
+        # Past `nlp` itself, which refuses more than a million characters for the sake of parsers.
+        document = sentencizer(nlp.tokenizer(text))
+        sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
+        return [sentence for sentence in sentences if sentence]
+
+    return split
+
+
+def _blank(language: str) -> Any:
     try:
         import spacy
     except ModuleNotFoundError as error:
@@ -39,9 +77,8 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
             name="spacy",
         ) from None
     try:
-        tokenizer = spacy.blank(language).tokenizer
+        return spacy.blank(language)
     except ImportError as error:
         raise ValueError(
             f"language must be a code that spaCy knows, like 'en' or 'de', but is {language!r}: {error}"
         ) from error
-    return lambda text: [token.text for token in tokenizer(text) if not token.is_space]

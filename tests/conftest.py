@@ -38,6 +38,12 @@ def fixtures_root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def shipped_bilm() -> Path:
+    """The small biLM that ships in the package."""
+    return CHECKOUT / "elmo_tasks" / "pretrained" / "small-open"
+
+
+@pytest.fixture(scope="session")
 def training_configs() -> Path:
     """The published configs."""
     return CHECKOUT / "training_configs"

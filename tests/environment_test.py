@@ -45,16 +45,16 @@ class TestConfigVariables:
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
         assert config_variables()["ELMO_TASKS_GLOVE"] == expected
 
-    def test_what_is_not_set_is_what_ships(self, fixtures_root):
+    def test_what_is_not_set_is_what_ships(self, fixtures_root, shipped_bilm):
         """Oracle: the three paths by hand; the files are there."""
         variables = config_variables()
         assert variables == {
             "ELMO_TASKS_DATA": str(fixtures_root),
             "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",
-            "ELMO_TASKS_BILM": str(fixtures_root / "bilm"),
+            "ELMO_TASKS_BILM": str(shipped_bilm),
         }
         assert (fixtures_root / "glove" / variables["ELMO_TASKS_GLOVE"]).is_file()
-        assert (fixtures_root / "bilm" / "weights.hdf5").is_file()
+        assert (shipped_bilm / "weights.hdf5").is_file()
 
     @pytest.mark.parametrize("name", NAMES)
     def test_the_environment_wins(self, nothing_set, name):
@@ -80,13 +80,15 @@ class TestEvaluateFile:
         config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_DATA="/argument", other="value")
         assert config == {"path": "/argument/x", "other": "value"}
 
-    def test_the_options_of_the_bilm_are_a_part_of_the_config(self, nothing_set, library, tmp_path, fixtures_root):
+    def test_the_options_of_the_bilm_are_a_part_of_the_config(
+        self, nothing_set, library, tmp_path, fixtures_root, shipped_bilm
+    ):
         """Oracle: the content of `options.json`, of the biLM that ships and of another."""
         content = f"(import '{library}').bilm"
-        for folder in ("bilm", "bilm_tiny"):
-            nothing_set.setenv("ELMO_TASKS_BILM", str(fixtures_root / folder))
-            options = json.loads((fixtures_root / folder / "options.json").read_text())
-            weights = str(fixtures_root / folder / "weights.hdf5")
+        for folder in (shipped_bilm, fixtures_root / "bilm_tiny"):
+            nothing_set.setenv("ELMO_TASKS_BILM", str(folder))
+            options = json.loads((folder / "options.json").read_text())
+            weights = str(folder / "weights.hdf5")
             config = evaluated(tmp_path / "config.jsonnet", content)
             assert config == {"options": options, "pretrained_file": weights}
 

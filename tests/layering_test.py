@@ -24,7 +24,7 @@ def module_of(file: Path) -> str:
 
 # The parts of elmo_tasks that a part may import, beside itself. "" is elmo_tasks/__init__.py.
 INSIDE = {
-    "": {"bilm"},
+    "": {"bilm", "vectorizer"},
     "analysis": {"models", "data", "modules", "bilm"},
     # Only the class Elmo, for strings and for its progress bar.
     "bilm": {"progress", "tokenization"},
@@ -35,10 +35,12 @@ INSIDE = {
     "models": {"modules", "bilm", "tags", "training"},
     "modules": {"bilm"},
     "progress": set(),
+    "spacy_component": {"bilm"},
     "tags": set(),
     "tokenization": set(),
     "training": {"tags"},
     "predictors": {"models", "data", "modules", "bilm"},
+    "vectorizer": {"bilm"},
 }
 PARTS = {part_of(module_of(file)) for file in FILES} | {*INSIDE, "plugin"}
 INSIDE["plugin"] = PARTS

@@ -8,6 +8,7 @@ import torch
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.cached_bilm import CachedBilm
+from elmo_tasks.bilm.documents import embed_documents
 from elmo_tasks.bilm.layer_cache import LayerCache
 from elmo_tasks.bilm.pretrained import pretrained_files
 from elmo_tasks.bilm.read_ahead import batches_by_length, chunks
@@ -202,6 +203,29 @@ class Elmo:
         readout = Readout(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
         return self._embedded(sentences, readout, batch_tokens, progress, output == "numpy")
 
+    def embed_documents(
+        self, documents: Iterable[str | Sequence[str | Sequence[str]]], *, whole: bool = False, **kwargs: Any
+    ) -> Iterator[Any]:
+        """
+        The vectors of documents one after another, NumPy arrays of the words of each; or one vector each with a `pool`.
+        The arguments, the memory that it takes and what it raises are those of `elmo_tasks.bilm.documents`.
+
+        # Parameters
+
+        documents : `Iterable[Union[str, Sequence[Union[str, Sequence[str]]]]]`
+            Each a text, which spaCy's rules split into sentences, or a list of sentences.
+        whole : `bool`, optional (default = `False`)
+            Whether the biLM reads a document as one sequence, and not sentence by sentence.
+        **kwargs
+            `layers`, `weights`, `gamma`, `pool`, `batch_tokens`, `progress`: see `embed_iter`.
+
+        # Returns
+
+        `Iterator[np.ndarray]`
+            Shape `(n_words, dim)` each, and what `embed_iter` says for `pool` and `layers="all"`.
+        """
+        return embed_documents(self, documents, whole=whole, **kwargs)
+
     def _embedded(
         self,
         sentences: Iterable[str | Sequence[str]],
@@ -211,7 +235,7 @@ class Elmo:
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        words = (self._words(index, sentence) for index, sentence in enumerate(sentences))
+        words = (self.words(index, sentence) for index, sentence in enumerate(sentences))
         with progress_bar(total, progress, "sentences") as advance:
             for chunk in chunks(words, batch_tokens):
                 found: list[Any] = [None] * len(chunk)
@@ -232,7 +256,10 @@ class Elmo:
         # Copies: a part would keep its whole batch in memory.
         return [array.copy() if as_numpy else array.clone() for array in arrays]
 
-    def _words(self, index: int, sentence: str | Sequence[str]) -> list[str]:
+    def words(self, index: int, sentence: str | Sequence[str]) -> list[str]:
+        """
+        The words of a sentence, as it is embedded; `index` is its number, for the message if it is none.
+        """
         if isinstance(sentence, str):
             return list((self._tokenizer or blank_tokenizer())(sentence))
         try:

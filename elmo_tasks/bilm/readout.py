@@ -8,10 +8,9 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.output import BilmOutput
+from elmo_tasks.bilm.pooling import POOLS, pooled
 
 __all__ = ["Readout"]
-
-_POOLS = ("mean", "max", "first-last")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +30,7 @@ class Readout:
     gamma : `float`, optional (default = `1.0`)
         What the vectors are scaled by, whatever `layers` is.
     pool : `Literal["mean", "max", "first-last"]`, optional (default = `None`)
-        One vector for the sentence: the mean of its words, the greatest value of each unit, or `"first-last"`: the
-        forward units of the last word and the backward units of the first, which have each read the whole sentence.
-        A sentence without words has zeros. `None`: a vector for each word.
+        One vector for the sentence: see `pooled`. `None`: a vector for each word.
 
     # Raises
 
@@ -54,8 +51,8 @@ class Readout:
                 f"layers must be 'mix', 'all', 'top' or a number from 0 (context-insensitive) to {self.n_layers - 1}, "
                 f"but is {self.layers!r}"
             )
-        if self.pool is not None and self.pool not in _POOLS:
-            raise ValueError(f"pool must be one of {', '.join(map(repr, _POOLS))}, or None, but is {self.pool!r}")
+        if self.pool is not None and self.pool not in POOLS:
+            raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, or None, but is {self.pool!r}")
         if not _are_finite(self.gamma, ()):
             raise ValueError(f"gamma must be a finite number, but is {self.gamma!r}")
         if self.weights is None:
@@ -85,7 +82,7 @@ class Readout:
         # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have one.
         mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
         if self.pool is not None:
-            vectors = _pooled(vectors, mask, self.pool)
+            vectors = pooled(vectors, mask, self.pool)
         return vectors if self.gamma == 1.0 else self.gamma * vectors
 
     def _chosen(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -110,19 +107,3 @@ def _are_finite(numbers: object, shape: tuple[int, ...]) -> bool:
     except (TypeError, ValueError):
         return False
     return array.shape == shape and bool(np.isfinite(array).all())
-
-
-def _pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: str) -> torch.Tensor:
-    """Shape `(..., timesteps, dim)`, zero where there is no word, to `(..., dim)`."""
-    # Shape: (batch_size, 1) or (batch_size, 1, 1)
-    lengths = mask.sum(-1, keepdim=True)
-    if pool == "mean" or not vectors.size(-2):
-        return vectors.sum(-2) / lengths.clamp(min=1)
-    if pool == "max":
-        lowest = vectors.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(-2)
-        return lowest.masked_fill(lengths == 0, 0.0)
-    n_forward = vectors.size(-1) // 2
-    # Shape: (..., 1, dim)
-    at = (lengths - 1).clamp(min=0).unsqueeze(-1).expand(*vectors.shape[:-2], 1, vectors.size(-1))
-    last = vectors.gather(-2, at).squeeze(-2)
-    return torch.cat([last[..., :n_forward], vectors[..., 0, n_forward:]], -1)

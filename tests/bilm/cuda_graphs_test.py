@@ -177,18 +177,18 @@ class TestBilmOnCuda:
     def layers(self, bilm: Bilm) -> list[torch.Tensor]:
         return [layer.cpu() for layer in bilm(self.batch()).layers]
 
-    def test_it_equals_the_biLM_on_a_cpu(self, fixtures_root):
+    def test_it_equals_the_biLM_on_a_cpu(self, shipped_bilm):
         """Oracle: the biLM on a CPU; twice, with the same graphs."""
-        files = [fixtures_root / "bilm" / name for name in ("options.json", "weights.hdf5")]
+        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
         expected = self.layers(Bilm.from_files(*files).requires_grad_(False))
         bilm = Bilm.from_files(*files).requires_grad_(False).cuda()
         for _ in range(2):
             torch.testing.assert_close(self.layers(bilm), expected, rtol=0, atol=1e-4)
 
     @pytest.mark.parametrize("precision", ["tf32", "bf16"])
-    def test_fewer_digits_are_near_float32(self, fixtures_root, news, precision):
+    def test_fewer_digits_are_near_float32(self, shipped_bilm, news, precision):
         """Oracle: the biLM on a CPU in float32: the cosine of each word's vector in each layer."""
-        files = [fixtures_root / "bilm" / name for name in ("options.json", "weights.hdf5")]
+        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
         bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).cuda()
         near, exact = bilm(news), Bilm.from_files(*files).requires_grad_(False)(news)
         for ours, theirs in zip(near.layers, exact.layers, strict=True):
