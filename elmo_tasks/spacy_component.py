@@ -150,7 +150,8 @@ class ElmoComponent:
             user_data[_KEY] = [self.pool, vectors]
         if self.similarity:
             for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
-                hooks.update(vector=_elmo_of, has_vector=_has_elmo, vector_norm=_norm, similarity=_similarity)
+                # spaCy takes the norm from the vector. A hook for it would not do: a span returns its vector for it.
+                hooks.update(vector=_elmo_of, has_vector=_has_elmo, similarity=_similarity)
 
 
 @Language.factory(
@@ -251,10 +252,6 @@ def _elmo_of(what: Doc | Span | Token) -> np.ndarray:
 
 def _has_elmo(what: Doc | Span | Token) -> bool:
     return True
-
-
-def _norm(what: Doc | Span | Token) -> float:
-    return float(np.linalg.norm(_elmo_of(what)))
 
 
 def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:

@@ -66,8 +66,11 @@ def download(url: str, file: Path, sha256: str | None = None) -> str:
         # mkstemp lets nobody else read it; a cache may be shared.
         os.chmod(part, 0o644)
         os.replace(part, file)
-    except BaseException:
+    except BaseException as error:
         Path(part).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            # A disk that is full does not say which.
+            raise OSError(error.errno, error.strerror, str(file)) from error
         raise
     return digest
 

@@ -261,7 +261,8 @@ class Elmo:
         The words of a sentence, as it is embedded; `index` is its number, for the message if it is none.
         """
         if isinstance(sentence, str):
-            return list((self._tokenizer or blank_tokenizer())(sentence))
+            # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+            return list((self._tokenizer or blank_tokenizer())(str(sentence)))
         try:
             words = list(sentence)
         except TypeError:

@@ -32,8 +32,8 @@ def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
 
 
 class TestEmbed:
-    @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(batches(max_size=12), st.sampled_from([1, 7, 40, 4096]))
+    @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(batches(max_size=7), st.sampled_from([1, 7, 40, 4096]))
     def test_a_sentence_has_the_layers_that_it_has_alone(self, elmo, bilm, sentences, batch_tokens):
         """Oracle: the biLM, sentence by sentence; whatever the size of a batch."""
         found = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)
@@ -113,10 +113,11 @@ class TestEmbed:
 
     def test_strings_are_split_by_the_rules_of_spacy(self, elmo):
         """Oracle: the vectors of the words by hand."""
-        texts = ["Don't  stop,\tMr. O'Neill!\n", "", "  "]
+        texts = np.array(["Don't  stop,\tMr. O'Neill!\n", "", "  "])
         words = [["Do", "n't", "stop", ",", "Mr.", "O'Neill", "!"], [], []]
-        for ours, theirs in zip(elmo.embed(texts), elmo.embed(words), strict=True):
+        for ours, again, theirs in zip(elmo.embed(texts), elmo.embed(texts.tolist()), elmo.embed(words), strict=True):
             assert np.array_equal(ours, theirs)
+            assert np.array_equal(again, theirs)
 
     def test_another_tokenizer_may_be_given(self, bilm, elmo):
         """Oracle: the vectors of the words; a list of words is not split again."""
@@ -159,10 +160,10 @@ class TestEmbedIter:
 
         vectors = elmo.embed_iter(corpus(), batch_tokens=20)
         assert not read
-        first = [next(vectors) for _ in range(100)]
-        assert len(first) == 100
+        first = [next(vectors) for _ in range(40)]
+        assert len(first) == 40
         # Eight batches of 20 words are 16 sentences of 8 words and two boundaries.
-        assert 100 <= len(read) <= 116
+        assert 40 <= len(read) <= 56
 
     def test_gradients_stay_on_for_who_uses_it(self, elmo):
         """Oracle: torch's switch between two vectors."""
