@@ -5,9 +5,16 @@ from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmo_tasks.bilm.elmo import Elmo
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "ElmoVectorizer is a transformer for scikit-learn, which is not installed. Remedy: `pip install scikit-learn`",
+        name=error.name,
+    ) from error
 
 __all__ = ["ElmoVectorizer"]
 

@@ -1,4 +1,5 @@
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
+import elmo_tasks
 from elmo_tasks import Elmo, ElmoVectorizer
 
 TEXTS = ["It rains.", "Jordan beat Chelsea", "", "The bank is closed."]
@@ -166,6 +168,15 @@ class TestErrors:
         vectorizer = ElmoVectorizer(**{"model": tiny, **arguments})
         with pytest.raises(ValueError, match=message):
             vectorizer.fit(TEXTS)
+
+
+class TestTheImport:
+    def test_without_scikit_learn_the_error_says_what_to_do(self, monkeypatch):
+        """Oracle: the message."""
+        monkeypatch.setitem(sys.modules, "sklearn.base", None)
+        monkeypatch.delitem(sys.modules, "elmo_tasks.vectorizer")
+        with pytest.raises(ModuleNotFoundError, match="scikit-learn, which is not installed"):
+            elmo_tasks.ElmoVectorizer  # noqa: B018
 
 
 class TestInPipelines:
