@@ -94,18 +94,19 @@ class CorefReader(DatasetReader):
             "speakers": document.speakers,
         }
         if clusters is not None:
-            metadata["clusters"] = [[(start, end) for start, end in cluster] for cluster in clusters]
-            for start, end in (mention for cluster in metadata["clusters"] for mention in cluster):
-                if not 0 <= start <= end < sum(lengths):
-                    raise ValueError(
-                        f"a mention must begin and end in a document, which has {sum(lengths)} words, but is "
-                        f"{[start, end]}"
-                    )
-            if self._remove_singleton_clusters:
-                metadata["clusters"] = [cluster for cluster in metadata["clusters"] if len(cluster) > 1]
+            metadata["clusters"] = self._checked(clusters, sum(lengths))
         # A list of fields must not be empty.
         texts = [TextField([Token(word) for word in words]) for words in document.sentences or [[]]]
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
+
+    def _checked(self, clusters: Iterable[Iterable[tuple[int, int]]], n_words: int) -> list[list[tuple[int, int]]]:
+        checked = [[(start, end) for start, end in cluster] for cluster in clusters]
+        for start, end in (mention for cluster in checked for mention in cluster):
+            if not 0 <= start <= end < n_words:
+                raise ValueError(
+                    f"a mention must begin and end in a document, which has {n_words} words, but is {[start, end]}"
+                )
+        return [cluster for cluster in checked if len(cluster) > 1 or not self._remove_singleton_clusters]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         for text in instance["tokens"]:
