@@ -25,12 +25,15 @@ def module_of(file: Path) -> str:
 # The parts of elmo_tasks that a part may import, beside itself. "" is elmo_tasks/__init__.py.
 INSIDE = {
     "": {"bilm", "vectorizer"},
+    # What `python -m elmo_tasks` starts, without AllenNLP.
+    "__main__": {"embedding"},
     "analysis": {"models", "data", "modules", "bilm"},
     # Only the class Elmo, for strings and for its progress bar.
     "bilm": {"progress", "tokenization"},
-    "commands": {"analysis", "predictors", "models", "data", "modules", "bilm"},
+    "commands": {"embedding", "analysis", "predictors", "models", "data", "modules", "bilm"},
     "compat": set(),
     "data": {"bilm", "tags"},
+    "embedding": {"bilm", "tokenization"},
     "environment": set(),
     "models": {"modules", "bilm", "tags", "training"},
     "modules": {"bilm"},
@@ -47,13 +50,15 @@ INSIDE["plugin"] = PARTS
 # What a part may import from elsewhere, beside the standard library; a part without a row may import anything.
 OUTSIDE = {
     "": set(),
+    "__main__": set(),
     "bilm": {"torch", "numpy", "h5py", "lmdb", "triton"},
     "compat": {"wrapt"},
+    "embedding": {"numpy", "h5py"},
     "progress": set(),
     "tokenization": set(),
 }
 # Parts that are imported before what they are for, or without it: their functions may import anything from elsewhere.
-LAZY = {"compat", "progress", "tokenization"}
+LAZY = {"compat", "embedding", "progress", "tokenization"}
 
 MAX_LINES_OF_FILE = 300
 MAX_LINES_OF_FUNCTION = 60

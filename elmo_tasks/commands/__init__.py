@@ -2,8 +2,9 @@
 
 from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
+from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.perplexity import PerplexityOfText
 from elmo_tasks.commands.squad_predictions import SquadPredictions
 
-__all__ = ["Compare", "CorefConll", "Export", "PerplexityOfText", "SquadPredictions"]
+__all__ = ["Compare", "CorefConll", "Embed", "Export", "PerplexityOfText", "SquadPredictions"]

@@ -1,0 +1,140 @@
+"""The lines of a text, and the parts that a job cuts them into."""
+
+import codecs
+import gzip
+import hashlib
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["LinePart", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
+
+_DECOMPRESSORS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+# Of a part, for each of its lines: what bounds a part whose lines are whole documents.
+_CHARACTERS_A_LINE = 200
+
+
+@dataclass(frozen=True)
+class LinePart:
+    """
+    Lines that are embedded together, and are done together or not at all.
+
+    # Parameters
+
+    number : `int`
+        Which part of the text it is, from 0.
+    first : `int`
+        The index of its first line in the text, from 0.
+    lines : `List[str]`
+        The lines without their ends.
+    """
+
+    number: int
+    first: int
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class TextSummary:
+    """
+    What is known of a text before it is embedded.
+
+    # Parameters
+
+    n_lines : `int`
+        Blank ones among them.
+    words_of_parts : `List[int]`
+        For each part how many words there are between white space.
+    digest : `str`
+        Of all lines: equal for a file and its compressed copy.
+    """
+
+    n_lines: int
+    words_of_parts: list[int]
+    digest: str
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """
+    The lines of a plain, `.gz` or `.xz` file without their ends. A line ends with a line feed and nothing else, so that
+    its index is its number in any editor.
+
+    # Raises
+
+    `ValueError`
+        If a line is not UTF-8 or has a NUL, or the file cannot be decompressed; with file and line.
+    `OSError`
+        If the file cannot be read.
+    """
+    number = 0
+    decompressor = _DECOMPRESSORS.get(path.suffix)
+    try:
+        # The decompressors find the end of each line in Python; the buffer does it in C.
+        with io.BufferedReader(decompressor(path)) if decompressor else open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                # A file from Windows may begin with a byte order mark, which is no part of its first word.
+                yield _decoded(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line, f"{path}, line {number}")
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise ValueError(
+            f"{path}, after line {number}: a file that ends with {path.suffix} must be one that can be decompressed, "
+            f"but it cannot ({error}): fetch or compress it again"
+        ) from error
+
+
+def _decoded(line: bytes, where: str) -> str:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{where}: the text must be UTF-8, but byte {error.start + 1} of this line is {line[error.start]:#04x}: "
+            "convert the file, with iconv for example"
+        ) from None
+    if "\0" in text:
+        # HDF5 ends a string there; what has it is UTF-16 more often than not.
+        raise ValueError(
+            f"{where}: a line must not have the character NUL, but this one has it after {text.index(chr(0))} others: "
+            "convert the file if it is UTF-16, with iconv for example, or take them out with `tr -d '\\000'`"
+        )
+    return text.rstrip("\r\n")
+
+
+def cut_into_parts(lines: Iterable[str], n_lines: int) -> Iterator[LinePart]:
+    """
+    Parts of `n_lines` lines, or fewer where lines are long. What is in a part depends on the text and on `n_lines`
+    alone, so that a job that goes on cuts as the one before it did.
+    """
+    number, first, n_characters = 0, 0, 0
+    found: list[str] = []
+    for line in lines:
+        found.append(line)
+        n_characters += len(line)
+        if len(found) == n_lines or n_characters >= n_lines * _CHARACTERS_A_LINE:
+            yield LinePart(number, first, found)
+            number, first, n_characters, found = number + 1, first + len(found), 0, []
+    if found:
+        yield LinePart(number, first, found)
+
+
+def summarize(path: Path, part_lines: int) -> TextSummary:
+    """
+    Reads a text once: so its errors come before hours of work, and the end of the work can be foretold.
+
+    # Raises
+
+    `ValueError`
+        If the text cannot be read, as in `read_lines`, or has no line.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    n_lines = 0
+    words_of_parts = []
+    for part in cut_into_parts(read_lines(path), part_lines):
+        n_lines += len(part.lines)
+        words_of_parts.append(sum(len(line.split()) for line in part.lines))
+        digest.update("".join(f"{line}\n" for line in part.lines).encode())
+    if not n_lines:
+        raise ValueError(f"{path} must hold at least one line, a sentence a line, but is empty")
+    return TextSummary(n_lines, words_of_parts, digest.hexdigest())
