@@ -197,6 +197,14 @@ class TestImportCost:
         """Oracle: `sys.modules` of a new interpreter."""
         assert not loaded_by("import elmo_tasks") & {"torch", "numpy", "h5py", "allennlp", "spacy"}
 
+    def test_embedding_a_text_needs_no_allennlp(self, tmp_path):
+        """Oracle: `sys.modules` of a new interpreter that has written vectors, with the bare name of the small biLM."""
+        (tmp_path / "text.txt").write_text("a b\n")
+        arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
+        loaded = loaded_by(f"from elmo_tasks.__main__ import main\nassert main({arguments}) == 0")
+        assert "torch" in loaded and (tmp_path / "out.h5").exists()
+        assert not loaded & {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray"}
+
     def test_importing_the_bilm_loads_no_allennlp(self):
         """Oracle: `sys.modules` of a new interpreter, where torch has called our entry point."""
         loaded = loaded_by("import elmo_tasks.bilm")

@@ -1,7 +1,8 @@
 """Sentences and their vectors in HDF5, as the `elmo` command of AllenNLP before 1.0 wrote them."""
 
+import io
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,22 +28,61 @@ def write_hdf5(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: d
         If the file cannot be written.
     """
     sentence_to_index: dict[str, str] = {}
-    try:
-        with h5py.File(path, "w") as file:
+    with open(path, "w+b", buffering=0) as raw:
+        disk = _Disk(raw)
+        with h5py.File(disk, "w") as file:
             file.attrs[_JOB] = json.dumps(job, sort_keys=True)
             sentences = file.create_dataset("sentences", (n_lines,), dtype=h5py.string_dtype())
             for part in parts:
                 sentences[part.first : part.first + len(part.sentences)] = part.sentences
-                for index, (sentence, array) in enumerate(
-                    zip(part.sentences, part.vectors, strict=True), start=part.first
-                ):
+                lines = zip(part.sentences, part.vectors, strict=True)
+                for index, (sentence, array) in enumerate(lines, start=part.first):
                     file.create_dataset(str(index), data=array)
                     sentence_to_index[sentence] = str(index)
+                    disk.check()
             text = json.dumps(sentence_to_index)
             file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = text
-    except RuntimeError as error:
-        # What h5py raises when a file cannot be closed: nearly always, a disk that is full.
-        raise OSError(f"{path} cannot be written: {error}") from error
+        disk.check()
+
+
+class _Disk:
+    """
+    The file below HDF5, which never hears of a full disk: where a write fails, closing the file ends the whole process.
+    The error is kept for `check`, and what comes after it is not written.
+    """
+
+    def __init__(self, raw: io.FileIO) -> None:
+        self._raw = raw
+        self._error: OSError | None = None
+        # h5py takes for a file what can `read`.
+        self.read, self.readinto = raw.read, raw.readinto
+        self.seek, self.tell, self.flush = raw.seek, raw.tell, raw.flush
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        n_bytes = len(left)
+        self._try(lambda: self._write(left))
+        return n_bytes
+
+    def _write(self, left: memoryview) -> None:
+        # A disk with too little room takes a part, and says only of the rest that it is full.
+        while left:
+            left = left[self._raw.write(left) :]
+
+    def truncate(self, size: int | None = None) -> int:
+        self._try(lambda: self._raw.truncate(size))
+        return self._raw.tell()
+
+    def _try(self, write: Callable[[], Any]) -> None:
+        if self._error is None:
+            try:
+                write()
+            except OSError as error:
+                self._error = error
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise OSError(self._error.errno, self._error.strerror, self._raw.name) from self._error
 
 
 def job_of_hdf5(path: Path) -> dict[str, Any] | None:

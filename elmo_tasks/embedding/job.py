@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,9 @@ class _Job:
                 with self._kept():
                     n_tokens, seconds = self._embed(embed, summary, show_progress)
                     if _signature(self._text) != signature:
-                        raise ValueError(f"{self._text} must stay as it is, but has changed meanwhile: begin anew")
+                        raise ValueError(
+                            f"{self._text} must stay as it is, but has changed meanwhile: begin anew with --force"
+                        )
                     self._finish(summary, job)
         finally:
             self._folder.close()
@@ -164,12 +167,12 @@ class _Job:
         missing = [number for number in range(len(words)) if number not in before]
         if not missing:
             return 0, 0.0
-        lines = read_lines(self._text)
-        parts = (part for part in cut_into_parts(lines, self._options.part_lines) if part.number not in before)
+        # A text that grows meanwhile has more parts; that it did is said when all is read.
+        parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(words))
         n_tokens, start = 0, time.monotonic()
         n_before = sum(words) - sum(words[number] for number in missing)
         with progress(sum(words), n_before, show_progress) as advance:
-            for done in embed(parts):
+            for done in embed(part for part in parts if part.number not in before):
                 n_tokens += done.n_tokens
                 advance(words[done.number])
         return n_tokens, time.monotonic() - start

@@ -1,0 +1,21 @@
+"""Tests of `allennlp elmo-embed`."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.__main__ import main
+
+
+class TestEmbed:
+    def test_it_writes_what_the_module_writes(self, command, tmp_path, fixtures_root):
+        """Oracle: `python -m elmo_tasks embed`, byte for byte."""
+        (tmp_path / "text.txt").write_text("a b\n\nc\n")
+        text, bilm = tmp_path / "text.txt", fixtures_root / "bilm_tiny"
+        command("elmo-embed", text, tmp_path / "a.npz", "--bilm", bilm, "--layers", "all")
+        main(["embed", str(text), str(tmp_path / "b.npz"), "--bilm", str(bilm), "--layers", "all"])
+        assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+    def test_an_error_is_one_of_configuration(self, command, tmp_path):
+        """Oracle: the message."""
+        with pytest.raises(ConfigurationError, match="output must end with"):
+            command("elmo-embed", tmp_path / "text.txt", tmp_path / "out.txt")
