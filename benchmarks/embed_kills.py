@@ -1,8 +1,8 @@
 """
 Kills an embed job again and again and compares what it makes in the end: `python benchmarks/embed_kills.py`.
 
-Each run is a process of its own that gets SIGKILL at a random moment while it works; the next goes on with --resume. The
-finished file must be that of a run that nobody killed, byte for byte.
+Each run is a process of its own that gets SIGKILL at a random moment while it works; the next goes on with --resume.
+The finished file must be that of a run that nobody killed, byte for byte.
 """
 
 import argparse

@@ -38,10 +38,10 @@ def slow_start(monkeypatch):
 @pytest.mark.slow
 class TestEmbedOnRay:
     def test_each_line_is_there_once_though_an_actor_is_killed(self, embed, text, tmp_path, slow_start):
-        """Oracle: the same job in this process, file by file; the actor is killed after the first part of 200."""
+        """Oracle: the same job in this process, file by file; the actor is killed after the first part of 100."""
         pytest.importorskip("ray")
         parquet = pytest.importorskip("pyarrow.parquet")
-        text.write_text("".join(f"{number} and some more words\n" for number in range(600)))
+        text.write_text("".join(f"{number} and some more words\n" for number in range(300)))
         embed("whole", format="parquet-folder")
         killed: list[int] = []
 
@@ -56,19 +56,19 @@ class TestEmbedOnRay:
         report = embed("out", ray="local", workers=2)
         thread.join()
         assert killed and killed[0] not in actors()
-        assert report.n_lines == 600 and report.n_tokens == 3000
+        assert report.n_lines == 300 and report.n_tokens == 1500
         names = sorted(path.name for path in (tmp_path / "whole").iterdir())
-        assert len(names) == 201 and sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+        assert len(names) == 101 and sorted(path.name for path in (tmp_path / "out").iterdir()) == names
         for name in names:
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
         table = parquet.read_table(tmp_path / "out")
-        assert table["index"].to_pylist() == list(range(600))
+        assert table["index"].to_pylist() == list(range(300))
 
     def test_what_is_no_cluster_is_an_error(self, embed):
         """Oracle: the message names the address."""
         pytest.importorskip("ray")
         pytest.importorskip("pyarrow")
-        with pytest.raises(OSError, match="--ray must be the address of a cluster that runs, .* but is 'no://where'"):
+        with pytest.raises(OSError, match=r"--ray must be the address of a cluster that runs, .* but is 'no://where'"):
             embed("out", ray="no://where")
 
 

@@ -1,0 +1,127 @@
+"""
+What it takes to embed a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
+
+The job of `python -m elmo_tasks embed`, with tokens/s, the size of each file, and the peak memory of a process of its
+own; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same text, by turns with ours so that a
+busy machine slows both: batches of 64 sentences in the order of the text, as its users have them.
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from elmo_tasks import Elmo
+from elmo_tasks.bilm.pretrained import pretrained_files
+from elmo_tasks.embedding import EmbedOptions, embed_file
+from elmo_tasks.embedding.lines import read_lines
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+OUTPUTS = {"out.h5": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}
+
+
+def first_lines(text: Path, n_tokens: int) -> list[str]:
+    """Lines of a text with about so many words."""
+    found = []
+    for line in read_lines(text):
+        if n_tokens <= 0:
+            break
+        found.append(line)
+        n_tokens -= len(line.split())
+    return found
+
+
+def show_job(arguments: argparse.Namespace, name: str) -> None:
+    """One job, in this process."""
+    with TemporaryDirectory() as folder:
+        text = Path(folder, "text.txt")
+        text.write_text(
+            "".join(f"{line}\n" for line in first_lines(arguments.text, arguments.tokens)), encoding="utf-8"
+        )
+        options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
+        report = embed_file(text, Path(folder, name), options, workers=arguments.workers)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{name:10} {report.n_tokens:10,} tokens {report.n_tokens / report.seconds:10,.0f} tokens/s "
+        f"{report.n_bytes / report.n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",
+        flush=True,
+    )
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """AllenNLP's `Elmo` and ours, batch by batch, without a file."""
+    try:
+        from allennlp.modules.elmo import Elmo as TheirElmo
+        from allennlp.modules.elmo import batch_to_ids
+    except ImportError:
+        print("AllenNLP is not installed: ours alone", file=sys.stderr)
+        return
+    import torch
+
+    ours = Elmo.from_pretrained(arguments.bilm, device=arguments.device, precision=arguments.precision)
+    device = next(ours.bilm.parameters()).device
+    theirs = TheirElmo(*map(str, pretrained_files(arguments.bilm)), 1, dropout=0.0).eval().to(device)
+    sentences = [line.split() for line in first_lines(arguments.text, arguments.compared) if line.split()]
+    # Each round is a share of the text, so that no side sees a sentence twice.
+    share = -(-len(sentences) // arguments.rounds)
+    rows = []
+    for start in range(0, len(sentences), share):
+        part = sentences[start : start + share]
+        times = []
+        for run in (
+            lambda part: run_theirs(theirs, batch_to_ids, part, device),
+            lambda part: ours.embed(part, progress=False),
+        ):
+            with torch.no_grad():
+                if start == 0:
+                    run(part[:64])  # Warms up.
+                before = time.perf_counter()
+                run(part)
+            times.append(time.perf_counter() - before)
+        rows.append((sum(map(len, part)), *times))
+    ratios = [their_time / our_time for _, their_time, our_time in rows]
+    n_tokens = sum(row[0] for row in rows)
+    print(
+        f"AllenNLP {n_tokens / sum(row[1] for row in rows):,.0f}, ours {n_tokens / sum(row[2] for row in rows):,.0f} "
+        f"tokens/s on the first {n_tokens:,} tokens; ratio {statistics.median(ratios):.2f} "
+        f"({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} rounds)"
+    )
+
+
+def run_theirs(elmo, batch_to_ids, sentences, device) -> list:
+    found = []
+    iterator = iter(sentences)
+    while batch := list(islice(iterator, 64)):
+        (vectors,) = elmo(batch_to_ids(batch).to(device))["elmo_representations"]
+        found += [array[: len(words)].cpu().numpy() for array, words in zip(vectors, batch, strict=True)]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, default=FIXTURES / "lm" / "train.txt")
+    parser.add_argument("--tokens", type=int, default=1_000_000, help="of the jobs")
+    parser.add_argument("--compared", type=int, default=50_000, help="tokens for the comparison with AllenNLP")
+    parser.add_argument("--rounds", type=int, default=5, help="of the comparison")
+    parser.add_argument("--bilm", default="small-open")
+    parser.add_argument("--device")
+    parser.add_argument("--precision")
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--outputs", nargs="*", choices=OUTPUTS, default=list(OUTPUTS))
+    parser.add_argument("--job", choices=OUTPUTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        show_job(arguments, arguments.job)
+        return
+    for name in arguments.outputs:
+        subprocess.run([sys.executable, __file__, *sys.argv[1:], "--job", name], check=True)
+    compare(arguments)
+
+
+if __name__ == "__main__":
+    main()
