@@ -66,18 +66,14 @@ def embed_file(
 
     # Parameters
 
-    text : `Path`
-        UTF-8, plain, `.gz` or `.xz`.
-    output : `Path`
-        Where the vectors go.
+    text, output : `Path`
+        The text, UTF-8, plain, `.gz` or `.xz`; and where the vectors go.
     options : `EmbedOptions`
         What vectors.
     format : `str`, optional (default = `None`)
         `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`. `None`: the ending of `output` says it.
-    force : `bool`, optional (default = `False`)
-        Begin anew, and replace an output that is there.
-    resume : `bool`, optional (default = `False`)
-        Go on with what an earlier run has done.
+    force, resume : `bool`, optional (default = `False`)
+        Begin anew, and replace an output that is there; or go on with what an earlier run has done.
     workers : `int`, optional (default = `None`)
         Processes, or actors on Ray. `None`: this process, or as many actors as the cluster has cores or GPUs.
     ray : `str`, optional (default = `None`)
