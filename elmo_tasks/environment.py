@@ -1,9 +1,9 @@
 """
 Where configs find data and biLM: the external variables of the files in `training_configs/`.
 
-`ELMO_TASKS_DATA` is the folder of the data sets, `ELMO_TASKS_GLOVE` a file of word vectors in its folder `glove`, and
-`ELMO_TASKS_BILM` the folder (or its URL) of a biLM, with `options.json` and `weights.hdf5`. Each may be set in the
-environment; what is not set is what ships with the project. A config imports the options of the biLM as
+`ELMO_TASKS_DATA` is the folder of the data sets, `ELMO_TASKS_GLOVE` a file of word vectors in its folder `glove`,
+`ELMO_TASKS_BILM` the folder (or its URL) of a biLM, with `options.json` and `weights.hdf5`, and `ELMO_TASKS_LAYER` the
+layer for configs that take a single one, by default 1, the lowest LSTM. Each may be set in the environment; what is not set is what ships with the project. A config imports the options of the biLM as
 `import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated config, and of an archive.
 """
 
@@ -33,6 +33,7 @@ def config_variables() -> dict[str, str]:
         "ELMO_TASKS_DATA": data,
         "ELMO_TASKS_GLOVE": os.environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
         _BILM: os.environ.get(_BILM) or str(_PACKAGE / "pretrained" / "small-open"),
+        "ELMO_TASKS_LAYER": os.environ.get("ELMO_TASKS_LAYER") or "1",
     }
 
 

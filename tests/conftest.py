@@ -54,7 +54,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.
     """AllenNLP with our plugin, and configs with the small data and the tiny biLM, whatever the shell has set."""
     import elmo_tasks.plugin  # noqa: F401
 
-    for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE"):
+    for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_LAYER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
     return monkeypatch

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.environment import config_variables, evaluate_file
 
-NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM")
+NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +46,13 @@ class TestConfigVariables:
         assert config_variables()["ELMO_TASKS_GLOVE"] == expected
 
     def test_what_is_not_set_is_what_ships(self, fixtures_root, shipped_bilm):
-        """Oracle: the three paths by hand; the files are there."""
+        """Oracle: the four values by hand; the files are there."""
         variables = config_variables()
         assert variables == {
             "ELMO_TASKS_DATA": str(fixtures_root),
             "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",
             "ELMO_TASKS_BILM": str(shipped_bilm),
+            "ELMO_TASKS_LAYER": "1",
         }
         assert (fixtures_root / "glove" / variables["ELMO_TASKS_GLOVE"]).is_file()
         assert (shipped_bilm / "weights.hdf5").is_file()

@@ -8,6 +8,7 @@ from elmo_tasks.data.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.lm_window_data_loader import LmWindowDataLoader
 from elmo_tasks.data.ner_reader import NerReader
+from elmo_tasks.data.pos_reader import PosReader
 from elmo_tasks.data.snli_reader import SnliReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.squad_reader import SquadReader
@@ -24,6 +25,7 @@ __all__ = [
     "LmVocabulary",
     "LmWindowDataLoader",
     "NerReader",
+    "PosReader",
     "SnliReader",
     "SpacyBlankTokenizer",
     "SquadReader",

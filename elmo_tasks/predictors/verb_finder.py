@@ -29,7 +29,7 @@ class VerbFinder:
         A model of spaCy with a tagger, installed or a folder.
     pos_model : `str`, optional (default = `None`)
         An archive of AllenNLP's `simple_tagger`, with universal tags or those of the Penn Treebank, that is used in its
-        place.
+        place: one of `training_configs/pos_layer.jsonnet` for example.
     """
 
     def __init__(self, spacy_model: str, pos_model: str | None = None) -> None:

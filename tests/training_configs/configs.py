@@ -79,6 +79,10 @@ TASKS = {
 }
 
 
+# Configs on a single layer of the biLM, which have no baseline without it.
+LAYERS = {"pos_layer": Task("model.encoder.input_dim")}
+
+
 def data_of(task: str, folder: Path, fixtures: Path) -> Path:
     """A root of data with that of one task and the word vectors."""
     folder.mkdir()
@@ -137,7 +141,7 @@ def train_and_clear(
     Trains a published config with AllenNLP's command, as it is but for one epoch and `overrides`, on a root of data
     with a tiny biLM, and takes away what the archive must not need.
     """
-    task = name.removesuffix(".jsonnet").removesuffix("_elmo")
+    task = name.removesuffix(".jsonnet").removesuffix("_elmo").removesuffix("_layer")
     root, bilm, run, kept = (folder / part for part in ("data", "bilm", "run", "kept"))
     shutil.copytree(data, root)
     shutil.copytree(CONFIGS.parent / "fixtures" / "bilm_tiny", bilm)
@@ -145,7 +149,7 @@ def train_and_clear(
     environment.setenv("ELMO_TASKS_DATA", str(root))
     environment.setenv("ELMO_TASKS_BILM", str(bilm))
     command("train", CONFIGS / name, "-s", run, "-o", json.dumps({"trainer.num_epochs": 1, **overrides}))
-    assert (run / "frozen_weights.th").is_file() is ("elmo" in name)
+    assert (run / "frozen_weights.th").is_file() is ("elmo" in name or "layer" in name)
     for path in (root, bilm):
         shutil.rmtree(path)
     environment.delenv("ELMO_TASKS_DATA")

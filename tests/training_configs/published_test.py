@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training_configs.configs import CONFIGS, PLACES, PUBLISHED, TASKS, at, differences, evaluated
+from tests.training_configs.configs import CONFIGS, LAYERS, PLACES, PUBLISHED, TASKS, at, differences, evaluated
 
 
 class TestPublishedConfigs:
@@ -17,7 +17,7 @@ class TestPublishedConfigs:
             for task in ("coref", "ner", "snli", "squad", "srl", "sst")
             for suffix in ("", "_elmo")
         ]
-        assert sorted([*bilms, *tasks]) == PUBLISHED
+        assert sorted([*bilms, *tasks, "pos_layer.jsonnet"]) == PUBLISHED
 
     @pytest.mark.parametrize("name", PUBLISHED)
     def test_it_can_be_evaluated(self, environment, name):
@@ -25,7 +25,7 @@ class TestPublishedConfigs:
         config = evaluated(CONFIGS / name)
         assert {"dataset_reader", "train_data_path", "model", "data_loader", "trainer"} <= set(config)
         task = name.removesuffix(".jsonnet").removesuffix("_elmo")
-        parts = TASKS[task].parts if task in TASKS else ("train", "validation")
+        parts = {**TASKS, **LAYERS}[task].parts if task in {**TASKS, **LAYERS} else ("train", "validation")
         assert {key for key in config if key.endswith("_data_path")} == {f"{part}_data_path" for part in parts}
         for part in parts:
             (path,) = glob(config[f"{part}_data_path"])
@@ -50,7 +50,7 @@ class TestPublishedConfigs:
     def test_every_one_belongs_to_a_task(self):
         """Oracle: the tasks by hand."""
         names = {name.removesuffix(".jsonnet").removesuffix("_elmo") for name in PUBLISHED}
-        assert names == {*TASKS, "bilm", "bilm_finetune", "bilm_original"}
+        assert names == {*TASKS, *LAYERS, "bilm", "bilm_finetune", "bilm_original"}
 
 
 class TestTemplates:

@@ -1,0 +1,129 @@
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token
+
+from elmo_tasks.data import PosReader
+
+
+def line(number: object, word: str, upos: str = "NOUN", xpos: str = "NN") -> str:
+    return "\t".join([str(number), word, "_", upos, xpos, *["_"] * 5]) + "\n"
+
+
+SENTENCE = line(1, "Dogs", "NOUN", "NNS") + line(2, "bark", "VERB", "VBP")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.conllu"
+
+
+def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
+    words = [token.text for token in instance["tokens"]]
+    assert instance["metadata"].metadata["words"] == words
+    return words, instance["tags"].labels if "tags" in instance.fields else None
+
+
+def read(path: Path, content: str | bytes, **kwargs: object) -> list[tuple[list[str], list[str] | None]]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [content_of(instance) for instance in PosReader(**kwargs).read(str(path))]
+
+
+class TestPosReader:
+    def test_words_and_tags_are_read(self, path):
+        """Oracle: by hand: either column; comments, empty lines and the end of the file part no words."""
+        content = f"# text = Dogs bark\n{SENTENCE}\n\n# newdoc\n{line(1, 'Yes', 'INTJ', 'UH')}"
+        assert read(path, content) == [(["Dogs", "bark"], ["NOUN", "VERB"]), (["Yes"], ["INTJ"])]
+        assert read(path, content, tags="xpos") == [(["Dogs", "bark"], ["NNS", "VBP"]), (["Yes"], ["UH"])]
+
+    def test_multiword_tokens_and_empty_nodes_are_no_words(self, path):
+        """Oracle: by hand."""
+        content = (
+            line("0.1", "They", "PRON", "PRP")
+            + line("1-2", "don't", "_", "_")
+            + line(1, "do", "AUX", "VBP")
+            + line(2, "n't", "PART", "RB")
+            + line("2.1", "go", "VERB", "VB")
+        )
+        assert read(path, content) == [(["do", "n't"], ["AUX", "PART"])]
+
+    def test_a_word_may_have_spaces_or_be_an_underscore(self, path):
+        """Oracle: by hand."""
+        assert read(path, line(1, "20 000", "NUM") + line(2, "_", "SYM")) == [(["20 000", "_"], ["NUM", "SYM"])]
+
+    def test_the_fixtures_are_read(self, fixtures_root):
+        """Oracle: the numbers of the README; a contraction and an ellipsis by hand; no tag is new in dev or test."""
+        sentences = {
+            part: [content_of(i) for i in PosReader(tags="xpos").read(str(fixtures_root / "pos" / f"{part}.conllu"))]
+            for part in ("train", "dev", "test")
+        }
+        assert [len(sentences[part]) for part in sentences] == [40, 10, 10]
+        assert sentences["train"][6][0] == ["Please", "do", "n't", "rock", "the", "boat", "!"]
+        assert sentences["train"][39][0] == ["Tom", "ordered", "soup", ",", "and", "Eva", "salad", "."]
+        known = {tag for _, tags in sentences["train"] for tag in tags}
+        assert {tag for part in ("dev", "test") for _, tags in sentences[part] for tag in tags} <= known
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("3 x NOUN\n", r"line 4: .* 10 columns with tabs between them, but this one has 1: '3 x NOUN'"),
+            (line(4, "x"), r"line 4: .* so that 3 comes here, but here is '4'"),
+            (line(1, "x"), r"line 4: .* so that 3 comes here, but here is '1': an empty line parts"),
+            (line("x", "x"), r"line 4: .* here is 'x'"),
+            (line("3.0", "x"), r"line 4: .* here is '3.0'"),
+            (line(3, " "), r"line 4: a word must have a form"),
+            (line(3, "x", "NN"), r"line 4: UPOS must be one of the universal tags .* but is 'NN': .*'xpos'"),
+            (line(3, "x", "_"), r"line 4: all words .* in the column UPOS, or none, .* has one, and 'x' has '_'"),
+        ],
+    )
+    def test_a_broken_line_is_named(self, path, content, message):
+        """Oracle: the message says file, line, rule and value."""
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))}, {message}"):
+            read(path, f"# text = Dogs bark\n{SENTENCE}{content}")
+
+    def test_other_broken_files_are_named(self, path):
+        """Oracle: the message says file and line."""
+        with pytest.raises(ValueError, match=f"{path}, line 3: the file must be UTF-8"):
+            read(path, SENTENCE.encode() + b"3\tcaf\xe9\n")
+        for content in ("", "\n# text = x\n"):
+            with pytest.raises(ValueError, match=f"{path} must hold at least one sentence in CoNLL-U"):
+                read(path, content)
+        with pytest.raises(ValueError, match="the first word of this file has none, and 'bark' has 'VERB'"):
+            read(path, line(1, "Dogs", "_") + line(2, "bark", "VERB"))
+
+    def test_a_file_without_tags_is_for_prediction_and_says_so(self, path, caplog):
+        """Oracle: by hand, and the warning; the other column has tags."""
+        with caplog.at_level(logging.WARNING, logger="elmo_tasks"):
+            assert read(path, line(1, "Dogs", xpos="_"), tags="xpos") == [(["Dogs"], None)]
+        assert "has no tags in the column XPOS" in caplog.text
+        assert "'upos' reads the other column" in caplog.text
+        caplog.clear()
+        assert read(path, line(1, "Dogs", xpos="_")) == [(["Dogs"], ["NOUN"])]
+        assert not caplog.records
+
+    def test_another_column_is_an_error(self):
+        """Oracle: the message says rule and value."""
+        with pytest.raises(ConfigurationError, match="tags must be 'upos' or 'xpos', but is 'pos'"):
+            PosReader(tags="pos")
+
+    def test_text_to_instance_takes_words_and_tokens(self):
+        """Oracle: by hand."""
+        for words in (["It", "works"], [Token("It"), Token("works")]):
+            assert content_of(PosReader().text_to_instance(words)) == (["It", "works"], None)
+            assert content_of(PosReader().text_to_instance(words, ["a", "b"])) == (["It", "works"], ["a", "b"])
+        with pytest.raises(ValueError, match="the input: a sentence must have at least one word"):
+            PosReader().text_to_instance([])
+
+    def test_it_is_made_from_a_config(self, environment, path):
+        """Oracle: the name in AllenNLP's registry; the indexers are those of the config."""
+        path.write_text(SENTENCE)
+        params = {"type": "elmo_pos", "tags": "xpos", "token_indexers": {"x": {"type": "elmo"}}}
+        reader = DatasetReader.from_params(Params(params))
+        (instance,) = reader.read(str(path))
+        assert isinstance(reader, PosReader)
+        assert content_of(instance)[1] == ["NNS", "VBP"]
+        assert list(instance["tokens"].token_indexers) == ["x"]

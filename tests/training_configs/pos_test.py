@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from elmo_tasks.data import PosReader
+from elmo_tasks.predictors.verb_finder import VerbFinder
+from tests.training_configs.configs import CONFIGS, data_of, evaluated, train_and_clear
+
+SENTENCE = ["We", "will", "play", "cards", "after", "dinner", "."]
+
+
+class TestLayer:
+    @pytest.mark.parametrize(("value", "layer"), [(None, 1), ("0", 0), ("2", 2), ("top", "top"), ("all", "all")])
+    def test_the_environment_chooses_it(self, environment, value, layer):
+        """Oracle: by hand; the first LSTM by default."""
+        if value is None:
+            environment.delenv("ELMO_TASKS_LAYER", raising=False)
+        else:
+            environment.setenv("ELMO_TASKS_LAYER", value)
+        model = evaluated(CONFIGS / "pos_layer.jsonnet")["model"]
+        assert model["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == layer
+
+    def test_what_is_no_layer_is_an_error(self, environment):
+        """Oracle: the message says rule and value."""
+        environment.setenv("ELMO_TASKS_LAYER", "first")
+        with pytest.raises(RuntimeError, match="ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
+            evaluated(CONFIGS / "pos_layer.jsonnet")
+
+    def test_arguments_go_before_the_environment(self, environment, tmp_path):
+        """Oracle: by hand."""
+        snippet = tmp_path / "variant.jsonnet"
+        snippet.write_text(f"(import '{CONFIGS}/lib/pos.libsonnet')(layer=2, tags='upos')")
+        config = evaluated(snippet)
+        assert config["dataset_reader"]["tags"] == "upos"
+        assert config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == 2
+
+
+@pytest.mark.slow
+class TestTraining:
+    def test_the_published_config_trains_and_its_archive_stands_alone(
+        self, environment, command, tmp_path, fixtures_root
+    ):
+        """
+        Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data and biLM
+        are gone; CoNLL-U and its words in JSON lines have the same tags; SRL's finder of verbs takes it too, and finds
+        those that it predicts.
+        """
+        data = data_of("pos", tmp_path / "fixtures", fixtures_root)
+        trained = train_and_clear(command, environment, tmp_path, data, "pos_layer.jsonnet")
+        assert 0.0 <= trained.metrics()["validation_accuracy"] <= 1.0
+        conllu = trained.data / "test.conllu"
+        sentences = [instance["metadata"].metadata["words"] for instance in PosReader().read(str(conllu))]
+        lines = tmp_path / "test.jsonl"
+        lines.write_text("".join(json.dumps({"words": words}) + "\n" for words in [*sentences, SENTENCE]))
+        from_conllu = trained.predictions(conllu, "--predictor", "elmo_pos", "--use-dataset-reader")
+        from_lines = trained.predictions(lines, "--predictor", "elmo_pos", "--batch-size", "4")
+        assert [prediction["words"] for prediction in from_conllu] == sentences
+        assert from_conllu == from_lines[:-1]
+        tags = from_lines[-1]["tags"]
+        verbs = [place for place, tag in enumerate(tags) if tag.startswith("VB") or tag == "MD"]
+        assert VerbFinder("", str(trained.run / "model.tar.gz"))(SENTENCE) == verbs
