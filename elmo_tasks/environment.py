@@ -3,8 +3,9 @@ Where configs find data and biLM: the external variables of the files in `traini
 
 `ELMO_TASKS_DATA` is the folder of the data sets, `ELMO_TASKS_GLOVE` a file of word vectors in its folder `glove`,
 `ELMO_TASKS_BILM` the folder (or its URL) of a biLM, with `options.json` and `weights.hdf5`, and `ELMO_TASKS_LAYER` the
-layer for configs that take a single one, by default 1, the lowest LSTM. Each may be set in the environment; what is not set is what ships with the project. A config imports the options of the biLM as
-`import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated config, and of an archive.
+layer for configs that take a single one, by default 1, the lowest LSTM. Each may be set in the environment; what is not
+set is what ships with the project. A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`,
+so that they are a part of the evaluated config, and of an archive.
 """
 
 import os

@@ -27,10 +27,12 @@ INSIDE = {
     "": {"bilm", "vectorizer"},
     # What `python -m elmo_tasks` starts, without AllenNLP.
     "__main__": {"embedding"},
-    "analysis": {"models", "data", "modules", "bilm"},
+    "analysis": {"models", "data", "modules", "bilm", "progress"},
     # Only the class Elmo, for strings and for its progress bar.
     "bilm": {"progress", "tokenization"},
-    "commands": {"embedding", "analysis", "predictors", "models", "data", "modules", "bilm"},
+    "commands": {
+        *("embedding", "analysis", "predictors", "models", "data", "modules", "bilm", "environment", "tokenization")
+    },
     "compat": set(),
     "data": {"bilm", "tags"},
     "embedding": {"bilm", "tokenization"},

@@ -1,6 +1,23 @@
-"""What is said of models and runs."""
+"""What is said of models and runs, and the paper's intrinsic evaluations."""
 
 from elmo_tasks.analysis.compare import compare
+from elmo_tasks.analysis.first_senses import FirstSenses
+from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, summary
+from elmo_tasks.analysis.word_senses import AnsweredSet, WordSenses, scores_of, table_of
+from elmo_tasks.analysis.wsd_score import WsdScore
 
-__all__ = ["LanguageModel", "SentenceLikelihood", "compare", "summary"]
+__all__ = [
+    "AnsweredSet",
+    "FirstSenses",
+    "LanguageModel",
+    "SenseVectors",
+    "SentenceLikelihood",
+    "WordSenses",
+    "WsdScore",
+    "compare",
+    "instance_vectors",
+    "scores_of",
+    "summary",
+    "table_of",
+]

@@ -14,6 +14,7 @@ from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.squad_reader import SquadReader
 from elmo_tasks.data.srl_reader import SrlReader
 from elmo_tasks.data.sst_reader import SstReader
+from elmo_tasks.data.wsd_corpus import WsdCorpus, WsdInstance, WsdSentence
 
 __all__ = [
     "LM_NAMESPACE",
@@ -31,4 +32,7 @@ __all__ = [
     "SquadReader",
     "SrlReader",
     "SstReader",
+    "WsdCorpus",
+    "WsdInstance",
+    "WsdSentence",
 ]

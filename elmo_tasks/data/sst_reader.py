@@ -12,6 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.known_label_field import KnownLabelField
 from elmo_tasks.data.lines import numbered_lines
+from elmo_tasks.data.treebank_words import TREEBANK_WORDS
 
 if TYPE_CHECKING:
     from nltk.tree import Tree
@@ -22,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 # From very negative to very positive.
 _LABELS = ("0", "1", "2", "3", "4")
-# How the Penn Treebank writes what is read otherwise elsewhere, in the text of a biLM too.
-_UNESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"'}
 
 
 @DatasetReader.register("elmo_sst")
@@ -138,4 +137,4 @@ def _trees(path: str) -> Iterator[tuple[str, "Tree"]]:
 
 
 def _unescaped(word: str) -> str:
-    return _UNESCAPED.get(word, word).replace("\\/", "/").replace("\\*", "*")
+    return TREEBANK_WORDS.get(word, word).replace("\\/", "/").replace("\\*", "*")

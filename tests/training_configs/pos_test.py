@@ -23,7 +23,7 @@ class TestLayer:
     def test_what_is_no_layer_is_an_error(self, environment):
         """Oracle: the message says rule and value."""
         environment.setenv("ELMO_TASKS_LAYER", "first")
-        with pytest.raises(RuntimeError, match="ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
+        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
             evaluated(CONFIGS / "pos_layer.jsonnet")
 
     def test_arguments_go_before_the_environment(self, environment, tmp_path):
