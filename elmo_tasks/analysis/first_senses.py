@@ -54,8 +54,7 @@ class FirstSenses:
             if file.is_file():
                 return cls._from_index(file.read_text(encoding="utf-8").splitlines(), str(file))
         raise FileNotFoundError(
-            f"the folder of WordNet must have {_INDEX}, as WordNet 3.0 and NLTK's corpora/wordnet have it, but '{folder}' "
-            "has none"
+            f"the folder of WordNet must have {_INDEX}, as NLTK's corpora/wordnet has, but '{folder}' has none"
         )
 
     @classmethod

@@ -4,8 +4,18 @@ from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
 from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
+from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
 from elmo_tasks.commands.squad_predictions import SquadPredictions
 from elmo_tasks.commands.word_senses import DisambiguateWords
 
-__all__ = ["Compare", "CorefConll", "DisambiguateWords", "Embed", "Export", "PerplexityOfText", "SquadPredictions"]
+__all__ = [
+    "Compare",
+    "CorefConll",
+    "DisambiguateWords",
+    "Embed",
+    "Export",
+    "Neighbors",
+    "PerplexityOfText",
+    "SquadPredictions",
+]

@@ -1,0 +1,185 @@
+"""How an index of words in context is built."""
+
+import fcntl
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from elmo_tasks.analysis.neighbor_index import NeighborIndex
+from elmo_tasks.bilm.elmo import Elmo
+from elmo_tasks.progress import progress_bar
+
+__all__ = ["build_index"]
+
+
+def build_index(
+    elmo: Elmo,
+    sentences: Iterable[Sequence[str]],
+    folder: str | PathLike[str],
+    *,
+    layer: Literal["mix", "top"] | int = "top",
+    dtype: Literal["float16", "float32"] = "float16",
+    about: dict[str, str] | None = None,
+    batch_tokens: int = 4096,
+    progress: bool | None = None,
+) -> NeighborIndex:
+    """
+    Embeds a text into a new index. It is built in `FOLDER.part`, which gets its name when it is whole; the same call
+    goes on with one that was broken off, from the last sentence that is there.
+
+    # Parameters
+
+    elmo : `Elmo`
+        Of any biLM.
+    sentences : `Iterable[Sequence[str]]`
+        Lists of words without white space; however many, since they are read as they are needed.
+    folder : `Union[str, os.PathLike]`
+        Where the index is to be.
+    layer : `Union[Literal["mix", "top"], int]`, optional (default = `"top"`)
+        The layer, as in `Elmo.embed_iter`.
+    dtype : `Literal["float16", "float32"]`, optional (default = `"float16"`)
+        How numbers are kept: in half the space, with cosines that are right to about 0.0003, or as they are.
+    about : `Dict[str, str]`, optional (default = `None`)
+        What is to be kept with the index, such as the name of the biLM. An index that was broken off goes on only with
+        the same.
+    batch_tokens, progress : optional
+        See `Elmo.embed_iter`.
+
+    # Returns
+
+    `NeighborIndex`
+        The index.
+
+    # Raises
+
+    `FileExistsError`
+        If the folder is there already, or another process is building it.
+    `ValueError`
+        If the text or a setting is not that of the index that was broken off, there is no sentence, or a word has white
+        space.
+    """
+    if dtype not in ("float16", "float32"):
+        raise ValueError(f"dtype must be 'float16' or 'float32', but is {dtype!r}")
+    folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(f"the folder of a new index must not be there yet, but '{folder}' is: name another")
+    part = folder.with_name(f"{folder.name}.part")
+    part.mkdir(parents=True, exist_ok=True)
+    request = {**(about or {}), "layer": layer, "dim": elmo.dim, "dtype": dtype}
+    with _locked(part / "lock"):
+        _check_request(part / "request.json", request)
+        n_done = _recover(part, elmo.dim * np.dtype(dtype).itemsize)
+        with (
+            open(part / "vectors.bin", "ab") as vectors,
+            open(part / "sentences.txt", "ab") as lines,
+            progress_bar(None, progress, "sentences") as advance,
+        ):
+            advance(n_done)
+            missing = _after(sentences, part / "sentences.txt", n_done)
+            for line, array in _embedded(elmo, missing, layer, batch_tokens):
+                # Shape: (n_words, dim)
+                unit = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+                vectors.write(unit.astype(dtype).tobytes())
+                lines.write(line)
+                advance(1)
+        _write_starts(part)
+        (part / "index.json").write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
+        part.rename(folder)
+    for name in ("lock", "request.json"):
+        (folder / name).unlink()
+    return NeighborIndex(folder)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with open(path, "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileExistsError(
+                f"one process alone can build an index, but another is building '{path.parent}'"
+            ) from None
+        yield
+
+
+def _check_request(path: Path, request: dict[str, object]) -> None:
+    text = json.dumps(request)
+    if not path.is_file():
+        path.write_text(text, encoding="utf-8")
+    elif (known := path.read_text(encoding="utf-8")) != text:
+        raise ValueError(
+            f"'{path.parent}' is an index that was broken off, of {known}, and can go on only with the same, but now "
+            f"this was asked: {text}. Remedy: ask the same again, or remove the folder"
+        )
+
+
+def _recover(part: Path, row_bytes: int) -> int:
+    """Cuts both files back to the sentences that are whole in both, and returns their number."""
+    for name in ("vectors.bin", "sentences.txt"):
+        (part / name).touch()
+    n_rows = (part / "vectors.bin").stat().st_size // row_bytes
+    n_words = n_bytes = n_sentences = 0
+    with open(part / "sentences.txt", "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n") or n_words + len(line.split()) > n_rows:
+                break
+            n_words, n_bytes, n_sentences = n_words + len(line.split()), n_bytes + len(line), n_sentences + 1
+    for name, size in (("vectors.bin", n_words * row_bytes), ("sentences.txt", n_bytes)):
+        with open(part / name, "r+b") as file:
+            file.truncate(size)
+    return n_sentences
+
+
+def _after(sentences: Iterable[Sequence[str]], path: Path, n_done: int) -> Iterator[bytes]:
+    """The lines of the sentences that are not in the index yet, after a look whether those before are the same."""
+    rest = iter(sentences)
+    with open(path, "rb") as file:
+        for number in range(n_done):
+            line = _line(next(rest, []))
+            if line != file.readline():
+                raise ValueError(
+                    f"'{path.parent}' is an index that was broken off, and can go on only with the same text, but "
+                    f"sentence {number} of the text is now {line.decode().strip()!r:.100}. Remedy: name the same text, "
+                    "or remove the folder"
+                )
+    first = next(rest, None)
+    if first is None and not n_done:
+        raise ValueError("the text must hold at least one sentence, but holds none")
+    yield from map(_line, chain([] if first is None else [first], rest))
+
+
+def _line(words: Sequence[str]) -> bytes:
+    line = " ".join(words)
+    if line.split() != list(words):
+        raise ValueError(f"words must be without white space, and not empty, but the text has {words!r:.100}")
+    return f"{line}\n".encode()
+
+
+def _embedded(
+    elmo: Elmo, lines: Iterator[bytes], layer: Literal["mix", "top"] | int, batch_tokens: int
+) -> Iterator[tuple[bytes, np.ndarray]]:
+    waiting: deque[bytes] = deque()
+
+    def sentences() -> Iterator[list[str]]:
+        for line in lines:
+            waiting.append(line)
+            yield line.decode().split()
+
+    for array in elmo.embed_iter(sentences(), layers=layer, batch_tokens=batch_tokens, progress=False):
+        yield waiting.popleft(), array
+
+
+def _write_starts(part: Path) -> None:
+    with open(part / "sentences.txt", "rb") as file:
+        sizes = [(len(line.split()), len(line)) for line in file]
+    # Shape: (n_sentences + 1, 2)
+    starts = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(np.array(sizes, np.int64).reshape(-1, 2), 0)])
+    np.save(part / "starts.npy", starts[:, 0])
+    np.save(part / "lines.npy", starts[:, 1])

@@ -1,0 +1,154 @@
+"""All words of a text by their vectors in context, on disk."""
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+__all__ = ["Neighbor", "NeighborIndex"]
+
+# Rows that are brought into float32 at once.
+_BLOCK = 65536
+_FILES = ("vectors.bin", "sentences.txt", "starts.npy", "lines.npy")
+
+
+class Neighbor(NamedTuple):
+    """A word in its sentence."""
+
+    words: list[str]
+    position: int
+    # The cosine.
+    similarity: float
+
+
+class NeighborIndex:
+    """
+    The words of a text with their vectors in one layer of a biLM, as `build_index` makes it. The vectors stay on disk,
+    mapped into memory, and have the length 1, so that a product is a cosine.
+
+    The search is exact: it reads all vectors, one block after another. A million words of the small biLM are 512 MB in
+    float16, and one product with each is less work than embedding a few sentences; an approximate index (faiss,
+    hnswlib) would need more memory than that to be built, and miss neighbours, before it saves anybody time.
+
+    # Parameters
+
+    folder : `Union[str, os.PathLike]`
+        The index.
+
+    # Raises
+
+    `FileNotFoundError`
+        If there is none, or only a half-built one.
+    `ValueError`
+        If its files do not fit each other.
+    """
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.folder = Path(folder)
+        about = self.folder / "index.json"
+        if not about.is_file():
+            part = self.folder.with_name(f"{self.folder.name}.part")
+            state = f"only a half-built one, '{part}': build it again, and it goes on" if part.is_dir() else "none"
+            raise FileNotFoundError(f"there must be an index in '{folder}', but there is {state}")
+        for name in _FILES:
+            if not (self.folder / name).is_file():
+                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has none: build it anew")
+        self.about: dict[str, object] = json.loads(about.read_text(encoding="utf-8"))
+        # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
+        self._starts = np.load(self.folder / "starts.npy")
+        self._lines = np.load(self.folder / "lines.npy")
+        dtype, dim = np.dtype(str(self.about["dtype"])), int(str(self.about["dim"]))
+        n_bytes = (self.folder / "vectors.bin").stat().st_size
+        if n_bytes != len(self) * dim * dtype.itemsize or len(self._starts) != len(self._lines):
+            raise ValueError(
+                f"the index '{folder}' must have {len(self):,} vectors of {dim} numbers, but has {n_bytes:,} bytes: "
+                "build it anew"
+            )
+        # Copied on write, which never comes, because torch warns of arrays that cannot be written to.
+        # Shape: (n_words, dim)
+        self._vectors = np.memmap(self.folder / "vectors.bin", dtype, "c", shape=(len(self), dim))
+
+    def __len__(self) -> int:
+        """How many words there are."""
+        return int(self._starts[-1])
+
+    @property
+    def n_sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self._starts) - 1
+
+    @property
+    def n_bytes(self) -> int:
+        """What all files take on disk."""
+        return sum((self.folder / name).stat().st_size for name in _FILES)
+
+    def sentence(self, number: int) -> list[str]:
+        """The words of a sentence, counted from 0."""
+        with open(self.folder / "sentences.txt", "rb") as file:
+            file.seek(self._lines[number])
+            return file.read(int(self._lines[number + 1] - self._lines[number])).decode().split()
+
+    def search(self, vector: np.ndarray, k: int = 10, *, without: list[str] | None = None) -> list[Neighbor]:
+        """
+        # Parameters
+
+        vector : `np.ndarray`
+            Shape `(dim,)`.
+        k : `int`, optional (default = `10`)
+            How many neighbours.
+        without : `List[str]`, optional (default = `None`)
+            The sentence of the vector, which is no neighbour of itself.
+
+        # Returns
+
+        `List[Neighbor]`
+            The nearest first; the nearest word of each sentence only, and of sentences that are the same only one.
+
+        # Raises
+
+        `ValueError`
+            If the vector has another length, or `k` is below 1.
+        """
+        if vector.shape != self._vectors.shape[1:]:
+            raise ValueError(
+                f"the vector must have the shape {self._vectors.shape[1:]}, as the words of the index, but has "
+                f"{vector.shape}"
+            )
+        if k < 1:
+            raise ValueError(f"k must be at least 1, but is {k}")
+        target = torch.from_numpy(vector / max(float(np.linalg.norm(vector)), np.finfo(np.float32).tiny)).float()
+        # More than asked for, because some share a sentence.
+        n_rows = 4 * k + 16
+        while True:
+            found = self._distinct(*self._best(target, n_rows), k, without)
+            if len(found) == k or n_rows >= len(self):
+                return found
+            n_rows *= 8
+
+    def _best(self, target: torch.Tensor, n_rows: int) -> tuple[list[float], list[int]]:
+        """The highest cosines and their rows."""
+        values, rows = torch.empty(0), torch.empty(0, dtype=torch.long)
+        for start in range(0, len(self), _BLOCK):
+            # Shape: (n_block,)
+            products = torch.from_numpy(self._vectors[start : start + _BLOCK]).float() @ target
+            values = torch.cat([values, products])
+            rows = torch.cat([rows, torch.arange(start, start + len(products))])
+            values, order = values.topk(min(n_rows, len(values)))
+            rows = rows[order]
+        return values.tolist(), rows.tolist()
+
+    def _distinct(self, values: list[float], rows: list[int], k: int, without: list[str] | None) -> list[Neighbor]:
+        seen = {tuple(without or ())}
+        found: list[Neighbor] = []
+        numbers = np.searchsorted(self._starts, rows, side="right") - 1
+        for value, row, number in zip(values, rows, numbers.tolist(), strict=True):
+            words = self.sentence(number)
+            if tuple(words) not in seen:
+                seen.add(tuple(words))
+                found.append(Neighbor(words, row - int(self._starts[number]), value))
+            if len(found) == k:
+                break
+        return found

@@ -1,0 +1,89 @@
+"""Words by vectors that are the same in every sentence, as GloVe's."""
+
+import gzip
+import zlib
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["StaticVectors"]
+
+
+class StaticVectors:
+    """
+    # Parameters
+
+    words : `List[str]`
+        The vocabulary.
+    vectors : `np.ndarray`
+        Shape `(n_words, dim)`.
+    """
+
+    def __init__(self, words: list[str], vectors: np.ndarray) -> None:
+        self._words = words
+        self._rows = {word: row for row, word in enumerate(words)}
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        self._vectors = vectors / np.where(lengths > 0, lengths, 1)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> "StaticVectors":
+        """
+        # Parameters
+
+        path : `Union[str, os.PathLike]`
+            GloVe's form, plain or `.gz`: in each line a word and as many numbers as in the first.
+
+        # Raises
+
+        `FileNotFoundError`
+            If there is no such file.
+        `ValueError`
+            If a line is not as it should be; the message names file and line.
+        """
+        words: list[str] = []
+        rows: list[np.ndarray] = []
+        try:
+            with gzip.open(path) if Path(path).suffix == ".gz" else open(path, "rb") as file:
+                for number, line in enumerate(file, start=1):
+                    # Some of GloVe's words have spaces in them.
+                    columns = line.rstrip().rsplit(b" ", len(rows[0]) if rows else line.rstrip().count(b" "))
+                    try:
+                        row = np.array(columns[1:], np.float32)
+                        words.append(columns[0].decode())
+                    except ValueError:
+                        row = np.zeros(0)
+                    if len(row) < 2 or (rows and len(row) != len(rows[0])):
+                        raise ValueError(
+                            f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
+                            f"numbers, with spaces between them, but is {line!r:.80}"
+                        )
+                    rows.append(row)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path}: the file cannot be decompressed: {error}") from error
+        if not rows:
+            raise ValueError(f"{path} must hold at least one vector, but holds none")
+        return cls(words, np.stack(rows))
+
+    def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]] | None:
+        """
+        # Parameters
+
+        word : `str`
+            Looked up as it is, and in lower case if it is not there.
+        k : `int`, optional (default = `10`)
+            How many neighbours.
+
+        # Returns
+
+        `List[Tuple[str, float]]`
+            The words with the highest cosines, the word itself left out; `None` if the word has no vector.
+        """
+        row = self._rows.get(word, self._rows.get(word.lower()))
+        if row is None:
+            return None
+        # Shape: (n_words,)
+        cosines = self._vectors @ self._vectors[row]
+        cosines[row] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
+        return [(self._words[index], float(cosines[index])) for index in best]

@@ -1,0 +1,111 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from elmo_tasks.analysis import build_index, neighbor_builder
+from elmo_tasks.bilm.elmo import Elmo
+from tests.analysis.neighbor_index_test import SENTENCES
+
+FILES = {"vectors.bin", "sentences.txt", "starts.npy", "lines.npy", "index.json"}
+
+
+@pytest.fixture(scope="module")
+def elmo() -> Elmo:
+    return Elmo.from_pretrained(Path(__file__).resolve().parents[2] / "fixtures" / "bilm_tiny", device="cpu")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def broken_off(elmo: Elmo, folder: Path, after: int) -> None:
+    """Builds an index of which the text ends with an error."""
+
+    def sentences() -> Iterator[list[str]]:
+        yield from SENTENCES[:after]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_index(elmo, sentences(), folder, batch_tokens=1, progress=False)
+    assert not folder.exists()
+
+
+class TestBuildIndex:
+    @pytest.mark.parametrize(("dtype", "error"), [("float16", 1e-3), ("float32", 1e-6)])
+    @pytest.mark.parametrize("layer", [0, 2, "mix"])
+    def test_vectors_are_those_of_the_layer_with_the_length_1(self, elmo, tmp_path, layer, dtype, error):
+        """Oracle: `Elmo` on each sentence by itself, divided by the lengths; the sentences, a line each."""
+        folder = tmp_path / "new" / "index"
+        build_index(elmo, iter(SENTENCES), folder, layer=layer, dtype=dtype, batch_tokens=12, progress=False)
+        assert set(contents(folder)) == FILES
+        expected = np.concatenate([elmo.embed([words], layers=layer)[0] for words in SENTENCES])
+        expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
+        found = np.fromfile(folder / "vectors.bin", dtype).reshape(-1, elmo.dim)
+        np.testing.assert_allclose(found, expected, atol=error)
+        lines = (folder / "sentences.txt").read_text(encoding="utf-8").splitlines()
+        assert [line.split() for line in lines] == SENTENCES
+
+    @pytest.mark.parametrize("after", [0, 2, 5])
+    def test_one_that_was_broken_off_goes_on(self, elmo, tmp_path, monkeypatch, after):
+        """Oracle: the bytes of an index that was built at once; sentences that are there are not embedded again."""
+        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
+        broken_off(elmo, tmp_path / "index", after)
+        embedded = []
+
+        def counted(elmo: Elmo, lines: Iterator[bytes], *rest: object) -> Iterator[tuple[bytes, np.ndarray]]:
+            for line, array in original(elmo, lines, *rest):
+                embedded.append(line)
+                yield line, array
+
+        original = neighbor_builder._embedded
+        monkeypatch.setattr(neighbor_builder, "_embedded", counted)
+        build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
+        assert contents(tmp_path / "index") == contents(tmp_path / "whole")
+        assert len(embedded) == len(SENTENCES) - after
+        assert not (tmp_path / "index.part").exists()
+
+    @pytest.mark.parametrize(("name", "n_bytes"), [("vectors.bin", 1), ("vectors.bin", 200), ("sentences.txt", 3)])
+    def test_what_was_cut_is_computed_again(self, elmo, tmp_path, monkeypatch, name, n_bytes):
+        """Oracle: the bytes of an index that was built at once, after one file has lost some at its end."""
+        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
+        broken_off(elmo, tmp_path / "index", 4)
+        with open(tmp_path / "index.part" / name, "r+b") as file:
+            file.truncate(file.seek(0, 2) - n_bytes)
+        build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
+        assert contents(tmp_path / "index") == contents(tmp_path / "whole")
+
+    def test_it_goes_on_only_with_the_same(self, elmo, tmp_path, monkeypatch):
+        """Oracle: the messages, for another setting, another text, and a shorter one."""
+        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        broken_off(elmo, tmp_path / "index", 3)
+        for kwargs in ({"layer": 0}, {"dtype": "float32"}, {"about": {"bilm": "other"}}):
+            with pytest.raises(ValueError, match=r"broken off, of .* can go on only with the same.*Remedy"):
+                build_index(elmo, SENTENCES, tmp_path / "index", progress=False, **kwargs)
+        other = [SENTENCES[0], ["Other"], *SENTENCES[2:]]
+        with pytest.raises(ValueError, match=r"only with the same text, but sentence 1 of the text is now 'Other'"):
+            build_index(elmo, other, tmp_path / "index", progress=False)
+        with pytest.raises(ValueError, match=r"only with the same text, but sentence 1 of the text is now ''"):
+            build_index(elmo, SENTENCES[:1], tmp_path / "index", progress=False)
+
+    def test_two_processes_do_not_build_one(self, elmo, tmp_path):
+        """Oracle: the message, while the lock is held, as another process holds it."""
+        (tmp_path / "index.part").mkdir()
+        with neighbor_builder._locked(tmp_path / "index.part" / "lock"):
+            with pytest.raises(FileExistsError, match=r"another is building '.*index\.part'"):
+                build_index(elmo, SENTENCES, tmp_path / "index", progress=False)
+
+    def test_wrong_arguments_are_errors(self, elmo, tmp_path):
+        """Oracle: the messages."""
+        with pytest.raises(FileExistsError, match=r"must not be there yet"):
+            build_index(elmo, SENTENCES, tmp_path)
+        folder = tmp_path / "index"
+        with pytest.raises(ValueError, match=r"dtype must be 'float16' or 'float32', but is 'int8'"):
+            build_index(elmo, SENTENCES, folder, dtype="int8")
+        with pytest.raises(ValueError, match=r"must hold at least one sentence"):
+            build_index(elmo, [], folder, progress=False)
+        with pytest.raises(ValueError, match=r"without white space, and not empty, but the text has \['New York'\]"):
+            build_index(elmo, [["New York"]], folder, progress=False)

@@ -1,0 +1,90 @@
+"""Tests of `allennlp elmo-neighbors`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+TEXT = "They play on Saturdays .\nThe play opens at the theatre .\nShe played the piano .\nYes .\n"
+
+
+@pytest.fixture
+def index(command, tmp_path: Path, capsys) -> Path:
+    """An index of four sentences with the tiny biLM."""
+    (tmp_path / "text.txt").write_text(TEXT)
+    command("elmo-neighbors", "index", tmp_path / "text.txt", tmp_path / "index")
+    assert "indexed 19 words of 4 sentences in 0.0 MB" in capsys.readouterr().out
+    return tmp_path / "index"
+
+
+def message_of(command, *arguments) -> str:
+    with pytest.raises(SystemExit) as error:
+        command("elmo-neighbors", *arguments)
+    message = str(error.value)
+    assert message.startswith("allennlp elmo-neighbors: error: ")
+    assert "\n" not in message
+    return message
+
+
+class TestNeighbors:
+    def test_neighbors_are_printed_beside_those_of_glove(self, index, command, fixtures_root, tmp_path, capsys):
+        """Oracle: the JSON, whose words and cosines are in the table; the query's own sentence is not there."""
+        glove, output = fixtures_root / "glove" / "glove.open.100d.txt.gz", tmp_path / "found.json"
+        options = ("--word", "play", "-k", "2", "--glove", glove, "--output-file", output)
+        command("elmo-neighbors", "query", index, "They play on Saturdays.", *options)
+        printed, found = capsys.readouterr().out.splitlines(), json.loads(output.read_text())
+        assert printed[0] == "They [play] on Saturdays ."
+        assert found["words"] == ["They", "play", "on", "Saturdays", "."]
+        assert (found["position"], found["layer"]) == (1, "top")
+        assert [len(found["neighbors"]), len(found["static_neighbors"])] == [2, 2]
+        assert found["words"] not in [neighbor["words"] for neighbor in found["neighbors"]]
+        for line, neighbor, (word, cosine) in zip(
+            printed[-2:], found["neighbors"], found["static_neighbors"], strict=True
+        ):
+            assert line.startswith(f"{cosine:.2f}  {word}")
+            assert f"{neighbor['similarity']:.2f}  " in line
+            assert f"[{neighbor['words'][neighbor['position']]}]" in line
+
+    def test_without_glove_there_is_one_column(self, index, command, capsys):
+        """Oracle: the lines by hand: the query, an empty one, the title, one neighbour."""
+        command("elmo-neighbors", "query", index, "Yes", "--word", "Yes", "-k", "1", "--tokenized")
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "[Yes]"
+        assert lines[2] == "in context"
+        assert len(lines) == 4
+
+    def test_a_word_that_glove_does_not_have_is_said(self, index, command, fixtures_root, capsys):
+        """Oracle: the line."""
+        glove = fixtures_root / "glove" / "glove.open.100d.txt.gz"
+        command("elmo-neighbors", "query", index, "zzyzx play", "--word", "zzyzx", "--glove", glove)
+        assert f"'zzyzx' has no vector in {glove}" in capsys.readouterr().out
+
+    def test_a_word_that_is_there_twice_needs_its_place(self, index, command, capsys):
+        """Oracle: the messages, and the brackets."""
+        sentence = "They play a play"
+        message = message_of(command, "query", index, sentence, "--word", "play")
+        assert "is 2 times: choose one with --position: 0:They 1:play 2:a 3:play" in message
+        command("elmo-neighbors", "query", index, sentence, "--word", "play", "--position", "3")
+        assert capsys.readouterr().out.startswith("They play a [play]\n")
+        assert "but is 2; the words are" in message_of(
+            command, "query", index, sentence, "--word", "play", "--position", "2"
+        )
+        assert "is 0 times: name one" in message_of(command, "query", index, sentence, "--word", "plays")
+
+    def test_errors_are_one_line(self, index, command, tmp_path):
+        """Oracle: the messages."""
+        assert "there must be an index" in message_of(command, "query", tmp_path / "none", "a", "--word", "a")
+        assert "must not be there yet" in message_of(command, "index", tmp_path / "text.txt", index)
+        assert "layers must be" in message_of(command, "index", tmp_path / "text.txt", tmp_path / "x", "--layer", "7")
+        assert "pattern that matches files" in message_of(command, "index", tmp_path / "no.txt", tmp_path / "y")
+
+    def test_another_bilm_is_refused(self, index, command, fixtures_root, tmp_path):
+        """Oracle: the message, for a folder with one byte more; the same biLM in another folder is none."""
+        moved = tmp_path / "moved"
+        shutil.copytree(fixtures_root / "bilm_tiny", moved)
+        command("elmo-neighbors", "query", index, "play", "--word", "play", "--bilm", moved)
+        with open(moved / "weights.hdf5", "ab") as file:
+            file.write(b"x")
+        message = message_of(command, "query", index, "play", "--word", "play", "--bilm", moved)
+        assert "has other weights now" in message
