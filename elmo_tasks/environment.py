@@ -9,6 +9,7 @@ so that they are a part of the evaluated config, and of an archive.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import _jsonnet
@@ -23,18 +24,23 @@ _BILM = "ELMO_TASKS_BILM"
 _GLOVE = "glove.open.100d.txt.gz"
 
 
-def config_variables() -> dict[str, str]:
+def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
     The variables with the values they have in the environment, or else by default: what ships with the project; and for
     `ELMO_TASKS_GLOVE` the only file in the folder `glove` of the data, if there is just one.
+
+    # Parameters
+
+    environ : `Mapping[str, str]`, optional (default = `os.environ`)
+        The environment.
     """
-    data = os.environ.get("ELMO_TASKS_DATA") or str(_FIXTURES)
+    data = environ.get("ELMO_TASKS_DATA") or str(_FIXTURES)
     files = [path.name for path in Path(data, "glove").glob("*d.txt*")]
     return {
         "ELMO_TASKS_DATA": data,
-        "ELMO_TASKS_GLOVE": os.environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
-        _BILM: os.environ.get(_BILM) or str(_PACKAGE / "pretrained" / "small-open"),
-        "ELMO_TASKS_LAYER": os.environ.get("ELMO_TASKS_LAYER") or "1",
+        "ELMO_TASKS_GLOVE": environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
+        _BILM: environ.get(_BILM) or str(_PACKAGE / "pretrained" / "small-open"),
+        "ELMO_TASKS_LAYER": environ.get("ELMO_TASKS_LAYER") or "1",
     }
 
 

@@ -1,9 +1,8 @@
 """The scores of several runs beside each other."""
 
-import json
 from pathlib import Path
 
-from allennlp.common.checks import ConfigurationError
+from elmo_tasks.analysis.run_scores import run_scores
 
 __all__ = ["compare"]
 
@@ -27,7 +26,7 @@ def compare(runs: list[Path], metric: str) -> str:
     `ConfigurationError`
         If a run is not finished, or does not have the metric.
     """
-    scores = [_scores(run, metric) for run in runs]
+    scores = [run_scores(run, metric) for run in runs]
     width = max(len(str(run)) for run in runs)
     lines = [f"{metric:{width}}  {'dev':>6}  {'test':>6}  {'test difference':>15}"]
     for run, (dev, test) in zip(runs, scores, strict=True):
@@ -35,21 +34,6 @@ def compare(runs: list[Path], metric: str) -> str:
         difference = None if run is runs[0] or test is None or first is None else test - first
         lines.append(f"{run!s:{width}}  {_percent(dev):>6}  {_percent(test):>6}  {_percent(difference, '+'):>15}")
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _scores(run: Path, metric: str) -> tuple[float, float | None]:
-    file = run / "metrics.json"
-    if not file.is_file():
-        raise ConfigurationError(
-            f"{run} must be the serialization directory of a finished run, but has no metrics.json: "
-            "finish it with `allennlp train ... --recover`"
-        )
-    metrics = json.loads(file.read_text())
-    dev = metrics.get(f"best_validation_{metric}")
-    if dev is None:
-        known = sorted(key.removeprefix("best_validation_") for key in metrics if key.startswith("best_validation_"))
-        raise ConfigurationError(f"{file} must have the metric '{metric}', but has {', '.join(known)}")
-    return dev, metrics.get(f"test_{metric}")
 
 
 def _percent(score: float | None, sign: str = "") -> str:

@@ -1,0 +1,17 @@
+"""Tests of the scores of one run; what is wrong with a run is tested with `compare`."""
+
+import json
+
+from elmo_tasks.analysis import run_scores
+
+
+class TestRunScores:
+    def test_dev_and_test(self, tmp_path):
+        """Oracle: the file."""
+        (tmp_path / "metrics.json").write_text(json.dumps({"best_validation_f1": 0.5, "test_f1": 0.25}))
+        assert run_scores(tmp_path, "f1") == (0.5, 0.25)
+
+    def test_without_a_test_set(self, tmp_path):
+        """Oracle: the file."""
+        (tmp_path / "metrics.json").write_text(json.dumps({"best_validation_f1": 0.5}))
+        assert run_scores(tmp_path, "f1") == (0.5, None)
