@@ -31,7 +31,8 @@ INSIDE = {
     # Only the class Elmo, for strings and for its progress bar.
     "bilm": {"progress", "tokenization"},
     "commands": {
-        *("embedding", "analysis", "predictors", "models", "data", "modules", "bilm", "environment", "tokenization")
+        *("embedding", "analysis", "tables", "predictors", "models", "data", "modules", "bilm"),
+        *("environment", "tokenization"),
     },
     "compat": set(),
     "data": {"bilm", "tags"},
@@ -41,6 +42,7 @@ INSIDE = {
     "modules": {"bilm"},
     "progress": set(),
     "spacy_component": {"bilm"},
+    "tables": {"analysis", "data", "environment"},
     "tags": set(),
     "tokenization": set(),
     "training": {"tags"},

@@ -1,0 +1,73 @@
+"""Figure 2: how trained models mix the layers of the biLM."""
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["LayerWeight", "layer_weights"]
+
+_ENDING = ".mix.layer_weights"
+
+
+class LayerWeight(NamedTuple):
+    """
+    # Parameters
+
+    place : `str`
+        `"input"` or `"output"`.
+    layer : `int`
+        0 is the context-insensitive one.
+    weight : `float`
+        After the softmax.
+    gamma : `float`
+        What the mix is scaled by.
+    """
+
+    place: str
+    layer: int
+    weight: float
+    gamma: float
+
+
+def layer_weights(archive: Path) -> list[LayerWeight]:
+    """
+    # Parameters
+
+    archive : `Path`
+        A `model.tar.gz`.
+
+    # Returns
+
+    `List[LayerWeight]`
+        Of each place at which the model mixes layers; none for one without ELMo, or with a single layer.
+
+    # Raises
+
+    `ValueError`
+        If it is not a whole archive.
+    """
+    found = []
+    weights = _weights(archive)
+    for name in sorted(weights):
+        if name.endswith(_ENDING):
+            place = "output" if name.startswith("output_embedder.") else "input"
+            gamma = weights[name.removesuffix("layer_weights") + "gamma"].item()
+            normalized = weights[name].double().softmax(0).tolist()
+            found += [LayerWeight(place, layer, weight, gamma) for layer, weight in enumerate(normalized)]
+    return found
+
+
+def _weights(archive: Path) -> dict[str, Any]:
+    import torch
+
+    try:
+        with tarfile.open(archive) as tar:
+            member = tar.extractfile("weights.th")
+            if member is None:
+                raise ValueError("weights.th is not a file")
+            content = io.BytesIO(member.read())
+        weights: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
+    except (OSError, EOFError, KeyError, ValueError, tarfile.TarError) as error:
+        raise ValueError(f"{archive} must be the whole archive of a trained model, but: {error}") from None
+    return weights

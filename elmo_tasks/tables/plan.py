@@ -1,0 +1,91 @@
+"""Which runs a table or a figure needs."""
+
+from collections.abc import Iterable, Sequence
+
+from elmo_tasks.tables.run import Run
+from elmo_tasks.tables.setting import Setting
+from elmo_tasks.tables.task import TASKS, Task
+from elmo_tasks.tables.variant import Variant
+
+__all__ = ["LAMBDAS", "TASKS_OF", "plan", "variants_of"]
+
+# Lambda of Table 2.
+LAMBDAS = (1.0, 0.001)
+
+_ABLATED = ("squad", "snli", "srl")
+TASKS_OF = {
+    "table 1": tuple(TASKS),
+    "table 2": _ABLATED,
+    "table 3": _ABLATED,
+    "figure 1": ("snli", "srl"),
+    "figure 2": tuple(TASKS),
+}
+
+
+def variants_of(what: str, task: Task) -> list[Variant]:
+    """
+    # Parameters
+
+    what : `str`
+        A key of `TASKS_OF`.
+    task : `Task`
+        A task.
+
+    # Returns
+
+    `List[Variant]`
+        The columns of the table in the paper's order.
+    """
+    baseline, elmo = Variant.baseline(), Variant.elmo(task)
+    return {
+        "table 1": [baseline, elmo],
+        "table 2": [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
+        "table 3": [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
+        "figure 1": [baseline, elmo],
+        "figure 2": [elmo],
+    }[what]
+
+
+def plan(setting: Setting, what: str, tasks: Iterable[str], n_seeds: int, sizes: Sequence[str] = ()) -> list[Run]:
+    """
+    # Parameters
+
+    setting : `Setting`
+        What they share.
+    what : `str`
+        A key of `TASKS_OF`.
+    tasks : `Iterable[str]`
+        Some of its tasks.
+    n_seeds : `int`
+        The seeds are 1 to this.
+    sizes : `Sequence[str]`, optional (default = `()`)
+        For Figure 1: how much of the training sets, beside all.
+
+    # Returns
+
+    `List[Run]`
+        Seed by seed, so that a plan that is broken off has as many seeds of everything as it can.
+
+    # Raises
+
+    `ValueError`
+        If a task is not in the table, or there are no seeds, or sizes for what has none.
+    `FileNotFoundError`
+        If data or biLM is not there.
+    """
+    tasks = list(tasks)
+    unknown = [task for task in tasks if task not in TASKS_OF[what]]
+    if unknown:
+        raise ValueError(f"{what} is about {', '.join(TASKS_OF[what])}, but not about {unknown[0]!r}")
+    if n_seeds < 1:
+        raise ValueError(f"there must be at least one seed, but --seeds is {n_seeds}")
+    if sizes and what != "figure 1":
+        raise ValueError(f"sizes of training sets are for figure 1, not for {what}: leave --sizes away")
+    counts = {task: sorted({count for size in sizes if (count := setting.size(task, size))}) for task in tasks}
+    return [
+        setting.run(task, variant, seed, size)
+        for seed in range(1, n_seeds + 1)
+        for task in tasks
+        for variant in variants_of(what, TASKS[task])
+        for size in (*counts[task], None)
+    ]

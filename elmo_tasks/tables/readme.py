@@ -1,0 +1,64 @@
+"""The part of README.md that is made from result files."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from elmo_tasks.tables.layout import layout
+from elmo_tasks.tables.render import markdown_table
+from elmo_tasks.tables.results import Results
+
+__all__ = ["BEGIN", "END", "results_section", "with_section"]
+
+BEGIN = "<!-- Made from results/ by `make results`: begin -->"
+END = "<!-- Made from results/ by `make results`: end -->"
+
+
+def results_section(files: Iterable[Path]) -> str:
+    """
+    # Parameters
+
+    files : `Iterable[Path]`
+        Result files, as `allennlp elmo-tables --format json` prints them.
+
+    # Returns
+
+    `str`
+        A table in Markdown for each, in the order of their names.
+
+    # Raises
+
+    `ValueError`
+        If there is none, or one is not such a file.
+    """
+    tables = [markdown_table(layout(Results.from_file(path))) for path in sorted(files)]
+    if not tables:
+        raise ValueError("there must be a result file, but there is none: see `allennlp elmo-tables --format json`")
+    return "\n\n".join(tables)
+
+
+def with_section(readme: str, section: str) -> str:
+    """
+    # Parameters
+
+    readme : `str`
+        A text with the lines `BEGIN` and `END`, once each.
+    section : `str`
+        What shall be between them.
+
+    # Returns
+
+    `str`
+        The text with it.
+
+    # Raises
+
+    `ValueError`
+        If the two lines are not there, or not in this order.
+    """
+    lines = readme.split("\n")
+    if lines.count(BEGIN) != 1 or lines.count(END) != 1 or lines.index(BEGIN) > lines.index(END):
+        raise ValueError(
+            f"the text must have the line {BEGIN!r} once and after it {END!r} once: put them where results go"
+        )
+    begin, end = lines.index(BEGIN), lines.index(END)
+    return "\n".join([*lines[: begin + 1], "", section, "", *lines[end:]])

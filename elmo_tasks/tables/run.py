@@ -1,0 +1,62 @@
+"""One training."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """
+    A training of a variant of a task with a seed, in a folder of its own: `config.json` is what is trained, `run` the
+    serialization directory, `record.json` says what it is, `log.txt` is what `allennlp train` wrote.
+
+    # Parameters
+
+    task, variant : `str`
+        Their names.
+    seed : `int`
+        For all random numbers.
+    size : `int`, optional
+        How much of the training set; `None` is all of it.
+    results : `Path`
+        The folder of all runs.
+    config : `Dict[str, Any]`
+        The evaluated config.
+    identity : `Dict[str, Any]`
+        What makes it another run if it is another: its config with the digests of the data, wherever these lie.
+    about : `Dict[str, Any]`
+        What a caption says of it, with the keys `bilm`, `data`, `arguments` and `overrides`.
+    """
+
+    task: str
+    variant: str
+    seed: int
+    size: int | None
+    results: Path
+    config: dict[str, Any]
+    identity: dict[str, Any]
+    about: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """For example `snli/both/1`, or with 1,000 pairs `snli/both-of-1000/1`."""
+        part = "" if self.size is None else f"-of-{self.size}"
+        return f"{self.task}/{self.variant}{part}/{self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        return self.results / self.name
+
+    @property
+    def serialization_dir(self) -> Path:
+        return self.folder / "run"
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits of the identity."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:16]

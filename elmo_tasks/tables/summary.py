@@ -1,0 +1,65 @@
+"""Mean and standard deviation of some seeds, and whether two of them differ."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """
+    # Parameters
+
+    mean : `float`
+        In percent.
+    sd : `float`, optional
+        The standard deviation of the population that the seeds are drawn from (divided by n - 1); `None` for one seed.
+    n : `int`
+        How many seeds.
+    """
+
+    mean: float
+    sd: float | None
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Summary":
+        """Of one value or more."""
+        return cls(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
+
+    def __str__(self) -> str:
+        sd = "" if self.sd is None else f" ± {self.sd:.2f}"
+        return f"{self.mean:.2f}{sd} ({self.n})"
+
+    def absolute_increase(self, other: "Summary") -> float:
+        """How far the other's mean is above ours."""
+        return other.mean - self.mean
+
+    def relative_increase(self, other: "Summary") -> float | None:
+        """What part of our errors the other does not make, in percent, as the paper has it; `None` if we make none."""
+        return None if self.mean >= 100 else 100 * (other.mean - self.mean) / (100 - self.mean)
+
+    def p_value(self, other: "Summary") -> float | None:
+        """
+        That of Welch's t-test, two-sided: seeds of two models are not pairs, since the same seed gives them other
+        random numbers, and their variances need not be equal.
+
+        # Returns
+
+        `Optional[float]`
+            `None` if one of the two has one seed only, or neither has any variance.
+        """
+        if self.sd is None or other.sd is None or self.sd == other.sd == 0:
+            return None
+        # At use: it takes a second to import.
+        from scipy import stats
+
+        p = float(
+            stats.ttest_ind_from_stats(
+                *(self.mean, self.sd, self.n), *(other.mean, other.sd, other.n), equal_var=False
+            ).pvalue
+        )
+        return None if math.isnan(p) else p

@@ -1,0 +1,117 @@
+"""The six tasks, as tables and figures speak of them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["TASKS", "Task"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """
+    A task of the paper: how it is scored, and where its template has ELMo.
+
+    # Parameters
+
+    name : `str`
+        The template `training_configs/lib/<name>.libsonnet`, and the folder of its data.
+    title : `str`
+        As the paper calls it.
+    score : `str`
+        What the paper counts.
+    metric : `str`
+        The metric of our models that counts it, from 0 to 1, without `best_validation_` or `test_`.
+    places : `Tuple[str, ...]`
+        Where the paper's Table 1 has ELMo.
+    l2 : `float`
+        The paper's lambda there; the template's default.
+    split : `Literal["dev", "test"]`
+        What Table 1 is about.
+    differences : `Tuple[str, ...]`
+        What our model and its data do otherwise than the paper's.
+    """
+
+    name: str
+    title: str
+    score: str
+    metric: str
+    places: tuple[str, ...]
+    l2: float
+    differences: tuple[str, ...]
+    split: Literal["dev", "test"] = "test"
+
+
+_BOTH = ("input", "output")
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task(
+            name="squad",
+            title="SQuAD",
+            score="F1",
+            metric="f1",
+            places=_BOTH,
+            l2=0.0,
+            # SQuAD's test set is not public.
+            split="dev",
+            differences=(
+                "the dev set, where the paper's Table 1 has the test set, which is not public",
+                "words in lower case for GloVe",
+                "a biLM that was not fine-tuned on the task's text",
+                "a word cannot attend to nothing",
+            ),
+        ),
+        Task(
+            name="snli",
+            title="SNLI",
+            score="accuracy",
+            metric="accuracy",
+            places=_BOTH,
+            l2=0.001,
+            differences=(
+                "layer normalisation of each word's vector, not over a batch",
+                "a biLM that was not fine-tuned on the task's text",
+            ),
+        ),
+        Task(
+            name="srl",
+            title="SRL",
+            score="F1",
+            metric="f1",
+            places=("input",),
+            l2=0.001,
+            differences=("only V is marked as the predicate",),
+        ),
+        Task(
+            name="coref",
+            title="Coref",
+            score="mean F1",
+            metric="coref_f1",
+            places=("input",),
+            l2=0.0,
+            differences=(
+                "GloVe alone, in lower case, without Turian's vectors",
+                "a plain LSTM without dropout of its state",
+            ),
+        ),
+        Task(
+            name="ner",
+            title="NER",
+            score="F1",
+            metric="f1-measure-overall",
+            places=("input",),
+            l2=0.1,
+            differences=("GloVe, tuned, in place of Senna's vectors",),
+        ),
+        Task(
+            name="sst",
+            title="SST-5",
+            score="accuracy",
+            metric="accuracy",
+            places=_BOTH,
+            l2=0.001,
+            differences=("no batch normalisation", "half of ELMo is dropped out at the output"),
+        ),
+    )
+}

@@ -1,0 +1,25 @@
+"""Tests of the variants of a template."""
+
+from elmo_tasks.tables import TASKS, Variant
+
+
+class TestVariant:
+    def test_what_it_is_called_with_and_its_name(self):
+        """Oracle: by hand."""
+        variants = [
+            Variant.baseline(),
+            Variant.elmo(TASKS["ner"]),
+            Variant.elmo(TASKS["snli"], top=True),
+            Variant.elmo(TASKS["squad"], l2=1.0),
+        ]
+        assert [(variant.name, variant.arguments) for variant in variants] == [
+            ("baseline", {}),
+            ("input", {"elmo_at": ["input"]}),
+            ("both-top", {"elmo_at": ["input", "output"], "elmo_layers": "top"}),
+            ("both-l2-1", {"elmo_at": ["input", "output"], "elmo_l2": 1.0}),
+        ]
+
+    def test_a_lambda_that_the_template_has_anyway_is_no_other_variant(self):
+        """Oracle: the paper's lambda is 0.001 for SNLI, and 0 for SQuAD."""
+        assert Variant.elmo(TASKS["snli"], l2=0.001) == Variant.elmo(TASKS["snli"])
+        assert Variant.elmo(TASKS["squad"], l2=0.001).name == "both-l2-0.001"
