@@ -7,6 +7,7 @@ from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
 from elmo_tasks.commands.squad_predictions import SquadPredictions
+from elmo_tasks.commands.tables import Tables
 from elmo_tasks.commands.word_senses import DisambiguateWords
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "Neighbors",
     "PerplexityOfText",
     "SquadPredictions",
+    "Tables",
 ]

@@ -1,0 +1,131 @@
+"""Tests of `allennlp elmo-tables`."""
+
+import argparse
+import functools
+import json
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from elmo_tasks.commands import Tables
+from elmo_tasks.commands import tables as module
+from elmo_tasks.tables import Results, run_here
+
+# As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
+FAKE = """
+mkdir -p "$4"
+case "$2" in {fails}) echo out of memory; exit 1;; esac
+echo '{{"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}}' > "$4/metrics.json"
+"""
+
+
+@pytest.fixture
+def tables(environment: pytest.MonkeyPatch, tmp_path) -> Callable[..., None]:
+    """Runs the command with `allennlp train` replaced: `tables(*arguments, fails="nothing")`."""
+    parser = argparse.ArgumentParser()
+    Tables().add_subparser(parser.add_subparsers())
+
+    def run(*arguments: str, fails: str = "nothing") -> None:
+        (tmp_path / "fake").write_text(FAKE.format(fails=fails))
+        command = ("/bin/sh", str(tmp_path / "fake"))
+        environment.setattr(module, "run_here", functools.partial(run_here, command=command))
+        given = parser.parse_args(["elmo-tables", "--results", str(tmp_path / "results"), *arguments])
+        given.func(given)
+
+    return run
+
+
+NER = ("--table", "1", "--tasks", "ner")
+
+
+class TestTables:
+    def test_a_dry_run_shows_the_runs_and_makes_nothing(self, tables, tmp_path, capsys):
+        """Oracle: the plan by hand."""
+        tables(*NER, "--seeds", "1", "--dry-run")
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert lines[:2] == [["to", "run", "ner/baseline/1"], ["to", "run", "ner/input/1"]]
+        assert lines[2][:3] == ["2", "of", "2"]
+        assert not (tmp_path / "results").exists()
+
+    def test_a_failed_run_is_named_and_the_next_call_trains_it_alone(self, tables, tmp_path, capsys):
+        """Oracle: the numbers of seeds in the table, the messages, and when the folders were made."""
+        with pytest.raises(SystemExit, match=r"1 runs are not finished.*: ner/baseline/1"):
+            tables(*NER, "--seeds", "2", fails="*baseline/1/*")
+        captured = capsys.readouterr()
+        assert "| 25.00 (1) | 25.00 ± 0.00 (2) |" in captured.out
+        assert "ner/baseline/1: ended with status 1: out of memory" in captured.err
+        record = tmp_path / "results" / "ner" / "input" / "1" / "record.json"
+        before = record.stat().st_mtime_ns
+        tables(*NER, "--seeds", "2")
+        assert "| 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in capsys.readouterr().out
+        assert record.stat().st_mtime_ns == before
+
+    def test_json_is_a_result_file(self, tables, tmp_path, capsys):
+        """Oracle: what reads it, and the cells of the Markdown table."""
+        tables(*NER, "--seeds", "1", "--format", "json", "--name", "ner=names")
+        (tmp_path / "a.json").write_text(text := capsys.readouterr().out)
+        results = Results.from_file(tmp_path / "a.json")
+        assert [(run["variant"], run["dev"], run["test"]) for run in results.runs] == [
+            ("baseline", 50.0, 25.0),
+            ("input", 50.0, 25.0),
+        ]
+        assert results.about["ner"]["data"] == "names"
+        assert json.loads(text)["computed"]["rows"][0][2] == "25.00 (1)"
+
+    def test_other_settings_do_not_mix_with_runs_that_are_there(self, tables):
+        """Oracle: the message; the same call without them works."""
+        tables(*NER, "--seeds", "1")
+        with pytest.raises(SystemExit, match="num_epochs is 75, not 3"):
+            tables(*NER, "--seeds", "1", "--overrides", '{"trainer.num_epochs": 3}')
+        tables(*NER, "--seeds", "1")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((*NER, "--data", "nowhere"), r"\(--data\) must be a folder, but .*nowhere"),
+            ((*NER, "--bilm", "nowhere"), r"\(--bilm\) must be a folder"),
+            (("--table", "6"), "pos_layer.jsonnet"),
+            (("--table", "3", "--tasks", "ner"), "not about 'ner'"),
+            ((*NER, "--jobs", "0"), "--jobs is 0"),
+            ((*NER, "--overrides", 'nre={"a": 1}'), "'nre'"),
+        ],
+    )
+    def test_what_cannot_be_is_one_line(self, tables, arguments, message):
+        """Oracle: the message with which the command ends."""
+        with pytest.raises(SystemExit, match=message) as ended:
+            tables(*arguments)
+        assert "\n" not in ended.value.code
+
+    @pytest.mark.parametrize(
+        "arguments", [("--overrides", "snli={"), ("--overrides", "[1]"), ("--name", "ner"), ("--table", "4")]
+    )
+    def test_arguments_that_say_nothing_are_refused(self, tables, arguments):
+        """Oracle: argparse's status."""
+        with pytest.raises(SystemExit) as ended:
+            tables(*NER, *arguments)
+        assert ended.value.code == 2
+
+
+@pytest.mark.slow
+class TestTraining:
+    def test_a_table_and_a_figure_from_real_trainings(self, command, environment, small_ner, tmp_path, capsys):
+        """
+        Oracle: both variants are in the table, and the one with ELMo in the figure, for which nothing is trained again;
+        the weights of the three layers come to 1.
+        """
+        shutil.copytree(small_ner / "ner", tmp_path / "data" / "ner")
+        for path in (tmp_path / "data" / "ner").iterdir():
+            path.write_text("\n\n".join(path.read_text().split("\n\n")[:10]) + "\n")
+        (tmp_path / "data" / "glove").symlink_to(small_ner / "glove")
+        given = ("--tasks", "ner", "--seeds", "1", "--results", tmp_path / "results", "--data", tmp_path / "data")
+        given += ("--overrides", '{"trainer.num_epochs": 1}')
+        command("elmo-tables", "--table", "1", *given)
+        assert "| NER | F1, test |" in capsys.readouterr().out
+        log = tmp_path / "results" / "ner" / "input" / "1" / "log.txt"
+        before = log.stat().st_mtime_ns
+        command("elmo-tables", "--figure", "2", *given)
+        assert log.stat().st_mtime_ns == before
+        lines = (tmp_path / "results" / "figures" / "figure2.csv").read_text().splitlines()[1:]
+        assert [line.rsplit(",", 2)[0] for line in lines] == [f"ner,input,1,{layer}" for layer in range(3)]
+        assert sum(float(line.split(",")[4]) for line in lines) == pytest.approx(1)
