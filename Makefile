@@ -15,7 +15,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench fixtures clean
+.PHONY: help install demo test check format bench results fixtures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,10 +47,11 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
-check: install  ## formatter, linter and type checker
+check: install  ## formatter, linter, type checker, and whether README.md shows what is in results/
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy elmo_tasks
+	$(BIN)/python -m elmo_tasks.tables README.md results/*.json --check
 
 format: install  ## put the code into the formatter's form
 	$(BIN)/ruff format .
@@ -63,6 +64,9 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/srl_encoder.py
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
+
+results: install  ## write the tables of README.md from the files in results/
+	$(BIN)/python -m elmo_tasks.tables README.md results/*.json
 
 fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py
