@@ -1,8 +1,55 @@
 """Tests of several trainings."""
 
+import sys
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from elmo_tasks.tables import Outcome, run_here, run_on_ray, status
+from elmo_tasks.tables.runner import _run_on_ray
+
+
+class RayWithoutProcesses:
+    """What we call of Ray; a task runs when it is waited for, and one of them is lost with its machine."""
+
+    class RayError(Exception):
+        pass
+
+    def __init__(self, lost_seed: int, gpus: float = 0.0) -> None:
+        self.exceptions = SimpleNamespace(RayError=self.RayError)
+        self.lost_seed, self.gpus = lost_seed, gpus
+        self.options: dict[str, Any] = {}
+        self.most_active = self.active = 0
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0, "GPU": self.gpus} if self.gpus else {"CPU": 2.0}
+
+    def remote(self, **options: Any) -> Any:
+        self.options = options
+
+        def task(function: Any) -> Any:
+            def begin(run: Any, command: Any) -> Any:
+                self.active += 1
+                self.most_active = max(self.most_active, self.active)
+                return lambda: self._result(function, run, command)
+
+            return SimpleNamespace(remote=begin)
+
+        return task
+
+    def wait(self, tasks: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        return tasks[:num_returns], tasks[num_returns:]
+
+    def get(self, task: Any) -> Any:
+        return task()
+
+    def _result(self, function: Any, run: Any, command: Any) -> Any:
+        self.active -= 1
+        if run.seed == self.lost_seed:
+            raise self.RayError("the node died")
+        return function(run, command)
 
 
 class TestRunHere:
@@ -51,9 +98,35 @@ class TestRunHere:
 class TestRunOnRay:
     def test_without_ray_it_says_what_to_install(self, make_run, monkeypatch):
         """Oracle: the message; a module that is `None` cannot be imported."""
-        monkeypatch.setitem(__import__("sys").modules, "ray", None)
+        monkeypatch.setitem(sys.modules, "ray", None)
         with pytest.raises(ValueError, match=r"pip install 'elmo_tasks\[ray\]'"):
             list(run_on_ray([make_run()], address="local"))
+
+    def test_runs_are_begun_as_there_is_room_and_a_lost_one_is_told(self, make_run, allennlp):
+        """Oracle: what was asked of a Ray without processes: two at once, and the outcome of the lost one."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        ray = RayWithoutProcesses(lost_seed=2)
+        outcomes = list(_run_on_ray(ray, deque(runs), 2, allennlp.command))
+        assert [outcome.error for outcome in outcomes] == [None, "was lost by Ray: the node died", None]
+        assert ray.most_active == 2
+        assert ray.options == {"num_cpus": 1, "num_gpus": 0, "max_retries": 0}
+
+    def test_a_run_has_a_gpu_where_there_are_any(self, make_run, allennlp):
+        """Oracle: what was asked of Ray; without a limit, all runs are its own to order."""
+        ray = RayWithoutProcesses(lost_seed=0, gpus=4.0)
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        assert len(list(_run_on_ray(ray, deque(runs), None, allennlp.command))) == ray.most_active == 3
+        assert ray.options["num_gpus"] == 1
+
+    def test_an_address_without_a_cluster_is_told(self, make_run, monkeypatch):
+        """Oracle: the message; Ray's own is in it."""
+
+        def init(**kwargs: Any) -> None:
+            raise ConnectionError("nobody answers")
+
+        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+        with pytest.raises(ValueError, match=r"at '1.2.3.4:5', but: nobody answers"):
+            list(run_on_ray([make_run()], address="1.2.3.4:5"))
 
     @pytest.mark.slow
     def test_on_a_cluster_of_this_machine(self, make_run, allennlp):
