@@ -3,7 +3,7 @@
 import fcntl
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from os import PathLike
@@ -109,7 +109,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _check_request(path: Path, request: dict[str, object]) -> None:
+def _check_request(path: Path, request: Mapping[str, object]) -> None:
     text = json.dumps(request)
     if not path.is_file():
         path.write_text(text, encoding="utf-8")

@@ -52,7 +52,7 @@ class StaticVectors:
                         row = np.array(columns[1:], np.float32)
                         words.append(columns[0].decode())
                     except ValueError:
-                        row = np.zeros(0)
+                        row = np.zeros(0, np.float32)
                     if len(row) < 2 or (rows and len(row) != len(rows[0])):
                         raise ValueError(
                             f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
