@@ -4,8 +4,8 @@ from elmo_tasks.analysis.compare import compare
 from elmo_tasks.analysis.first_senses import FirstSenses
 from elmo_tasks.analysis.neighbor_builder import build_index
 from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
-from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.run_scores import run_scores
+from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.analysis.static_vectors import StaticVectors
 from elmo_tasks.analysis.word_senses import AnsweredSet, WordSenses, scores_of, table_of
