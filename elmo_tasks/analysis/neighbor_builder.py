@@ -47,8 +47,7 @@ def build_index(
     dtype : `Literal["float16", "float32"]`, optional (default = `"float16"`)
         How numbers are kept: in half the space, with cosines that are right to about 0.0003, or as they are.
     about : `Dict[str, str]`, optional (default = `None`)
-        What is to be kept with the index, such as the name of the biLM. An index that was broken off goes on only with
-        the same.
+        What to keep with the index, such as the name of the biLM.
     batch_tokens, progress : optional
         See `Elmo.embed_iter`.
 
@@ -62,39 +61,34 @@ def build_index(
     `FileExistsError`
         If the folder is there already, or another process is building it.
     `ValueError`
-        If the text or a setting is not that of the index that was broken off, there is no sentence, or a word has white
-        space.
+        If text or settings are not those of the index that was broken off, or there is no text, or a word
+        has white space in it.
     """
-    if dtype not in ("float16", "float32"):
-        raise ValueError(f"dtype must be 'float16' or 'float32', but is {dtype!r}")
     folder = Path(folder)
-    if folder.exists():
-        raise FileExistsError(f"the folder of a new index must not be there yet, but '{folder}' is: name another")
-    part = folder.with_name(f"{folder.name}.part")
-    part.mkdir(parents=True, exist_ok=True)
-    request = {**(about or {}), "layer": layer, "dim": elmo.dim, "dtype": dtype}
+    part = _part_of(folder, dtype)
+    request: dict[str, object] = {**(about or {}), "layer": layer, "dim": elmo.dim, "dtype": dtype}
     with _locked(part / "lock"):
         _check_request(part / "request.json", request)
         n_done = _recover(part, elmo.dim * np.dtype(dtype).itemsize)
-        with (
-            open(part / "vectors.bin", "ab") as vectors,
-            open(part / "sentences.txt", "ab") as lines,
-            progress_bar(None, progress, "sentences") as advance,
-        ):
-            advance(n_done)
-            missing = _after(sentences, part / "sentences.txt", n_done)
-            for line, array in _embedded(elmo, missing, layer, batch_tokens):
-                # Shape: (n_words, dim)
-                unit = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
-                vectors.write(unit.astype(dtype).tobytes())
-                lines.write(line)
-                advance(1)
+        missing = _after(sentences, part / "sentences.txt", n_done)
+        _write(part, dtype, _embedded(elmo, missing, layer, batch_tokens), n_done, progress)
         _write_starts(part)
         (part / "index.json").write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
         part.rename(folder)
     for name in ("lock", "request.json"):
         (folder / name).unlink()
     return NeighborIndex(folder)
+
+
+def _part_of(folder: Path, dtype: str) -> Path:
+    """The folder in which the index is built."""
+    if dtype not in ("float16", "float32"):
+        raise ValueError(f"dtype must be 'float16' or 'float32', but is {dtype!r}")
+    if folder.exists():
+        raise FileExistsError(f"the folder of a new index must not be there yet, but '{folder}' is: name another")
+    part = folder.with_name(f"{folder.name}.part")
+    part.mkdir(parents=True, exist_ok=True)
+    return part
 
 
 @contextmanager
@@ -174,6 +168,23 @@ def _embedded(
 
     for array in elmo.embed_iter(sentences(), layers=layer, batch_tokens=batch_tokens, progress=False):
         yield waiting.popleft(), array
+
+
+def _write(
+    part: Path, dtype: str, embedded: Iterator[tuple[bytes, np.ndarray]], n_done: int, progress: bool | None
+) -> None:
+    with (
+        open(part / "vectors.bin", "ab") as vectors,
+        open(part / "sentences.txt", "ab") as lines,
+        progress_bar(None, progress, "sentences") as advance,
+    ):
+        advance(n_done)
+        for line, array in embedded:
+            # Shape: (n_words, dim)
+            unit = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+            vectors.write(unit.astype(dtype).tobytes())
+            lines.write(line)
+            advance(1)
 
 
 def _write_starts(part: Path) -> None:
