@@ -154,8 +154,10 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     # Evaluated configs name their files, and are read in other processes: nothing may depend on the folder we are in.
     absolute = {name: path if "://" in path else os.path.abspath(path) for name, path in given.items() if path}
     variables = config_variables({**os.environ, **absolute})
-    folders = {name: path for name, path in variables.items() if name != "ELMO_TASKS_GLOVE" and "://" not in path}
-    for name, path in folders.items():
+    for name in given:
+        path = variables[name]
+        if "://" in path:
+            continue
         if not os.path.isdir(path):
             raise FileNotFoundError(f"{name} (--{name.split('_')[-1].lower()}) must be a folder, but {path!r} is none")
         variables[name] = os.path.abspath(path)
