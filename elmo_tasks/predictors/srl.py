@@ -37,8 +37,9 @@ class SrlPredictor(JsonLinesPredictor):
         The one it was trained with.
     language : `str`, optional (default = `"en"`)
         The language whose tokenization rules are used.
-    spacy_model : `str`, optional (default = `"en_core_web_sm"`)
-        A model of spaCy, installed or a folder, that finds the verbs.
+    spacy_model : `str`, optional (default = `None`)
+        A model of spaCy, installed or a folder, that finds the verbs. `None`: `en_core_web_sm` if it is installed, and
+        otherwise the tagger that ships, `PosTagger`.
     pos_model : `str`, optional (default = `None`)
         An archive of AllenNLP's `simple_tagger` that finds them in its place.
     """
@@ -50,7 +51,7 @@ class SrlPredictor(JsonLinesPredictor):
         model: Model,
         dataset_reader: DatasetReader,
         language: str = "en",
-        spacy_model: str = "en_core_web_sm",
+        spacy_model: Optional[str] = None,
         pos_model: Optional[str] = None,
     ) -> None:
         super().__init__(model, dataset_reader)

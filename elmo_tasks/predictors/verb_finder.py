@@ -1,5 +1,6 @@
 """Which words of a sentence are verbs."""
 
+import logging
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +10,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token
 from allennlp.models.archival import load_archive
 
+from elmo_tasks.predictors.pos_tagger import PosTagger
+
 __all__ = ["VerbFinder"]
+
+logger = logging.getLogger(__name__)
+
+_SPACY_MODEL = "en_core_web_sm"
 
 # Auxiliaries too, as AllenNLP's predictor takes them in English; those of the Penn Treebank are VB, VBD, ..., and MD.
 _UNIVERSAL = frozenset({"VERB", "AUX"})
@@ -25,14 +32,15 @@ class VerbFinder:
 
     # Parameters
 
-    spacy_model : `str`
-        A model of spaCy with a tagger, installed or a folder.
+    spacy_model : `str`, optional (default = `None`)
+        A model of spaCy with a tagger, installed or a folder. `None`: `en_core_web_sm` if it is installed, and
+        otherwise `PosTagger`, which the log says.
     pos_model : `str`, optional (default = `None`)
         An archive of AllenNLP's `simple_tagger`, with universal tags or those of the Penn Treebank, that is used in its
         place: one of `training_configs/pos_layer.jsonnet` for example.
     """
 
-    def __init__(self, spacy_model: str, pos_model: str | None = None) -> None:
+    def __init__(self, spacy_model: str | None = None, pos_model: str | None = None) -> None:
         self._spacy_model = spacy_model
         self._pos_model = pos_model
 
@@ -46,12 +54,16 @@ class VerbFinder:
         # Raises
 
         `ConfigurationError`
-            If there is no tagger, or it has no tags for verbs.
+            If the tagger that was asked for is not there, or has no tags for verbs.
         """
         if not words:
             return []
-        tags = self._spacy_tags(words) if self._pos_model is None else self._archive_tags(words)
-        return [index for index, tag in enumerate(tags) if _is_verb(tag)]
+        return [index for index, tag in enumerate(self._tags(words)) if _is_verb(tag)]
+
+    def _tags(self, words: Sequence[str]) -> list[str]:
+        if self._pos_model is not None:
+            return self._archive_tags(words)
+        return self._spacy_tags(words) if self._ours is None else self._ours(words)
 
     def _archive_tags(self, words: Sequence[str]) -> list[str]:
         model, reader = self._archive
@@ -77,24 +89,40 @@ class VerbFinder:
         return archive.model.eval(), archive.validation_dataset_reader
 
     @cached_property
+    def _ours(self) -> PosTagger | None:
+        """Our own tagger, where it is needed."""
+        import spacy
+
+        if self._spacy_model is not None or spacy.util.is_package(_SPACY_MODEL):
+            return None
+        logger.warning(
+            "The spaCy model %s is not installed: the verbs of sentences are found by the smaller tagger that comes "
+            "with elmo_tasks, for English. For spaCy's, say `python -m spacy download %s`.",
+            _SPACY_MODEL,
+            _SPACY_MODEL,
+        )
+        return PosTagger()
+
+    @cached_property
     def _spacy(self) -> Any:
         import spacy
 
-        name = self._spacy_model
+        name = self._spacy_model or _SPACY_MODEL
         if not Path(name).is_dir() and not spacy.util.is_package(name):
-            raise ConfigurationError(self._no_tagger("is not installed"))
+            raise ConfigurationError(_no_tagger(name, "is not installed"))
         model = spacy.load(name, exclude=["ner", "parser"])
         if not _TAGGERS & set(model.pipe_names):
-            raise ConfigurationError(self._no_tagger("has no tagger"))
+            raise ConfigurationError(_no_tagger(name, "has no tagger"))
         return model
 
-    def _no_tagger(self, problem: str) -> str:
-        return (
-            f"a sentence without its predicates needs a tagger that finds them, but the spaCy model "
-            f"{self._spacy_model!r} {problem}: say `python -m spacy download en_core_web_sm`, or name an archive of "
-            "AllenNLP's simple_tagger with the predictor's argument pos_model, or give lines with \"words\" and "
-            '"predicates"'
-        )
+
+def _no_tagger(name: str, problem: str) -> str:
+    return (
+        f"a sentence without its predicates needs a tagger that finds them, but the spaCy model {name!r} {problem}: "
+        "say `python -m spacy download en_core_web_sm`, or leave spacy_model out for the tagger that comes with "
+        "elmo_tasks, or name an archive of AllenNLP's simple_tagger with the predictor's argument pos_model, or give "
+        'lines with "words" and "predicates"'
+    )
 
 
 def _is_verb(tag: str) -> bool:

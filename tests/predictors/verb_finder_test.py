@@ -1,3 +1,4 @@
+import logging
 from copy import deepcopy
 from pathlib import Path
 
@@ -89,6 +90,24 @@ class TestVerbFinder:
             ConfigurationError, match=r"model.tar.gz must have tags for verbs, VERB or VB, but has .*PER"
         ):
             VerbFinder("", archive)(SENTENCE)
+
+    def test_without_any_model_the_tagger_that_ships_finds_them_and_the_log_says_so(self, monkeypatch, caplog):
+        """Oracle: the verbs by hand; the warning names the model that is not installed, once."""
+        monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
+        finder = VerbFinder()
+        with caplog.at_level(logging.WARNING):
+            assert finder(SENTENCE) == [1, 2]
+            assert finder(["The", "old", "dog", "was", "sleeping", "."]) == [3, 4]
+        assert [record.message for record in caplog.records if "en_core_web_sm is not installed" in record.message]
+        assert len(caplog.records) == 1
+
+    def test_spacys_model_goes_before_it_where_it_is_installed(self, monkeypatch, tmp_path):
+        """Oracle: the tags by hand, which our tagger would not give."""
+        model = write_spacy_model(tmp_path / "model", {"songs": "VERB"})
+        load = spacy.load
+        monkeypatch.setattr(spacy.util, "is_package", lambda name: name == "en_core_web_sm")
+        monkeypatch.setattr(spacy, "load", lambda name, **kwargs: load(model, **kwargs))
+        assert VerbFinder()(SENTENCE) == [3]
 
     def test_without_a_tagger_the_remedies_are_named(self, tmp_path):
         """Oracle: the message; nothing is wrong before a tagger is needed."""

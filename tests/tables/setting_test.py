@@ -74,7 +74,7 @@ class TestSetting:
         """Oracle: by hand, and the options of the biLM that ships."""
         about = setting(names={"snli": "SNLI 1.0"}).run("snli", ELMO, 1).about
         assert about["data"] == "SNLI 1.0"
-        assert about["bilm"].startswith("bilm (2 x ") and about["bilm"].endswith("vectors of 256)")
+        assert about["bilm"].startswith("small-open (2 x ") and about["bilm"].endswith("vectors of 256)")
 
     @pytest.mark.parametrize(
         ("given", "message"),

@@ -74,11 +74,11 @@ class TestTemplates:
     def test_widths_follow_the_bilm_and_the_word_vectors(self, environment, tmp_path, task, fixtures_root):
         """Oracle: the difference of the widths by hand: two directions, and the numbers in the files' names."""
         widths, dims = [], []
-        for bilm in ("bilm_tiny", "bilm"):
-            environment.setenv("ELMO_TASKS_BILM", str(fixtures_root / bilm))
+        for bilm in (fixtures_root / "bilm_tiny", fixtures_root / "bilm_words"):
+            environment.setenv("ELMO_TASKS_BILM", str(bilm))
             config = evaluated(CONFIGS / f"{task}_elmo.jsonnet")
             widths.append(at(config, TASKS[task].input_width))
-            options = json.loads((fixtures_root / bilm / "options.json").read_text())
+            options = json.loads((bilm / "options.json").read_text())
             dims.append(options["lstm"]["projection_dim"])
         assert dims[0] != dims[1]
         assert widths[1] - widths[0] == 2 * (dims[1] - dims[0])
