@@ -36,7 +36,7 @@ INSIDE = {
     },
     "compat": set(),
     "data": {"bilm", "tags"},
-    "embedding": {"bilm", "tokenization"},
+    "embedding": {"bilm", "progress", "tokenization"},
     "environment": set(),
     "models": {"modules", "bilm", "tags", "training"},
     "modules": {"bilm"},

@@ -173,7 +173,7 @@ class Elmo:
             How many words are computed at once, padding and sentence boundaries counted; a longer sentence is computed
             by itself. Fewer need less memory, more are faster on a GPU.
         progress : `bool`, optional (default = `None`)
-            Whether to show a progress bar on stderr, if tqdm is installed. `None`: if stderr is a terminal.
+            Whether to show on stderr how far it is. `None`: if stderr is a terminal.
         output : `Literal["numpy", "torch"]`, optional (default = `"numpy"`)
             Arrays of NumPy, or tensors on the device of the biLM.
 

@@ -3,9 +3,9 @@
 import argparse
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks import embedding
+from elmo_tasks.commands.errors import errors_in_one_line
 
 __all__ = ["Embed"]
 
@@ -28,7 +28,6 @@ class Embed(Subcommand):
 
 
 def _embed(arguments: argparse.Namespace) -> None:
-    try:
+    # Those of workers that were killed.
+    with errors_in_one_line("elmo-embed", RuntimeError):
         embedding.embed(arguments)
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        raise ConfigurationError(str(error)) from error

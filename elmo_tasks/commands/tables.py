@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
+from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.environment import config_variables
 from elmo_tasks.tables import (
     RENDERERS,
@@ -77,10 +77,8 @@ class Tables(Subcommand):
 
 
 def _tables(arguments: argparse.Namespace) -> None:
-    try:
+    with errors_in_one_line("elmo-tables"):
         failed = _made(arguments)
-    except (ValueError, OSError, ConfigurationError) as error:
-        sys.exit(f"allennlp elmo-tables: {error}")
     if failed:
         names = ", ".join(failed)
         sys.exit(f"allennlp elmo-tables: {len(failed)} runs are not finished, and left out above: {names}")

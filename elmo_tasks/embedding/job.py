@@ -18,8 +18,8 @@ from elmo_tasks.embedding.options import EmbedOptions, fingerprint
 from elmo_tasks.embedding.part_files import EmbeddedPart, part_path, read_part
 from elmo_tasks.embedding.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embedding.processes import embed_in_processes
-from elmo_tasks.embedding.progress import progress
 from elmo_tasks.embedding.ray_actors import embed_on_ray, options_on_ray, require_ray
+from elmo_tasks.progress import progress_bar
 
 __all__ = ["EmbedReport", "embed_file"]
 
@@ -167,7 +167,7 @@ class _Job:
         parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(words))
         n_tokens, start = 0, time.monotonic()
         n_before = sum(words) - sum(words[number] for number in missing)
-        with progress(sum(words), n_before, show_progress) as advance:
+        with progress_bar(sum(words), show_progress, "tokens", n_before) as advance:
             for done in embed(part for part in parts if part.number not in before):
                 n_tokens += done.n_tokens
                 advance(words[done.number])
