@@ -23,17 +23,18 @@ from elmo_tasks.tables import (
     Run,
     Setting,
     Table,
+    WordSenseRun,
     by_epochs,
     by_sizes,
     draw_curves,
     draw_mixes,
-    intrinsic_table,
     layout,
     mixes,
     plan,
     run_here,
     run_on_ray,
     status,
+    word_senses_table,
 )
 
 __all__ = ["Tables"]
@@ -52,9 +53,7 @@ class Tables(Subcommand):
         description = "Train what a table or a figure of the paper needs, and print it beside the paper's numbers."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         what = sub.add_mutually_exclusive_group(required=True)
-        what.add_argument(
-            "--table", choices=["1", "2", "3", "5", "6"], help="5 and 6: from what other commands measured"
-        )
+        what.add_argument("--table", choices=["1", "2", "3", "5", "6"])
         what.add_argument("--figure", choices=["1", "2"], help="written to RESULTS/figures as PNG, SVG and CSV")
         sub.add_argument("--tasks", nargs="+", metavar="TASK", choices=list(TASKS), help=f"some of {', '.join(TASKS)}")
         sub.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds 1 to N (default: 5)")
@@ -68,6 +67,7 @@ class Tables(Subcommand):
         sub.add_argument(
             "--name", action="append", default=[], type=_name, metavar="TASK=NAME", help="what the data is"
         )
+        sub.add_argument("--wordnet", type=Path, metavar="FOLDER", help="table 5: as for `allennlp elmo-wsd`")
         sub.add_argument("--format", choices=[*RENDERERS, "json"], default="markdown")
         sub.add_argument("--dry-run", action="store_true", help="show the runs and how far they are, and train nothing")
         sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: 1; on Ray what it has room for)")
@@ -86,12 +86,11 @@ def _tables(arguments: argparse.Namespace) -> None:
 
 def _made(arguments: argparse.Namespace) -> list[str]:
     """Makes what is asked for; the names of the runs that it is without."""
-    if arguments.table in ("5", "6"):
-        table = intrinsic_table(arguments.table, arguments.results)
-        print(json.dumps(asdict(table), indent=1) if arguments.format == "json" else RENDERERS[arguments.format](table))
+    setting = _setting(arguments)
+    if arguments.table == "5":
+        _word_senses(arguments, setting)
         return []
     what = f"table {arguments.table}" if arguments.table else f"figure {arguments.figure}"
-    setting = _setting(arguments)
     runs = plan(setting, what, arguments.tasks or TASKS_OF[what], arguments.seeds, arguments.sizes)
     states = {run.name: status(run) for run in runs}
     if arguments.dry_run:
@@ -128,6 +127,20 @@ def _outcomes(runs: list[Run], arguments: argparse.Namespace) -> Iterable[Outcom
         if outcome.error is not None:
             print(f"{outcome.run.name}: {outcome.error}", file=sys.stderr)
         yield outcome
+
+
+def _word_senses(arguments: argparse.Namespace, setting: Setting) -> None:
+    data, bilm = Path(setting.variables["ELMO_TASKS_DATA"], "wsd"), setting.variables["ELMO_TASKS_BILM"]
+    run = WordSenseRun(setting.results, data, bilm, arguments.wordnet)
+    if arguments.dry_run:
+        print(f"{'finished' if run.is_finished() else 'to run':12} {run.scores.parent.name}")
+        return
+    if not run.is_finished():
+        run.measure()
+    if arguments.format == "json":
+        print(run.scores.read_text(encoding="utf-8"), end="")
+    else:
+        print(RENDERERS[arguments.format](word_senses_table(run.scores)))
 
 
 def _print_table(results: Results, form: str) -> None:

@@ -13,6 +13,7 @@ from elmo_tasks.bilm.elmo import Elmo
 from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.data import WsdCorpus
 from elmo_tasks.environment import config_variables
+from elmo_tasks.tables import WORD_SENSES
 
 __all__ = ["DisambiguateWords"]
 
@@ -44,7 +45,7 @@ class DisambiguateWords(Subcommand):
         subparser.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
         subparser.add_argument("--batch-tokens", type=int, default=4096, help="words computed at once")
         subparser.add_argument("--max-sentences", type=int, help="learn from the first so many sentences only")
-        subparser.add_argument("--output-file", type=Path, help="all numbers as JSON")
+        subparser.add_argument("--output-file", type=Path, help="all numbers as JSON, as `make results` reads them")
         subparser.add_argument(
             "--predictions", type=Path, help="new folder for the answers, as the official scorer reads them"
         )
@@ -71,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> None:
         sets = [senses.answer(corpus) for corpus in tests]
         scores = scores_of(sets)
         if arguments.output_file is not None:
-            _write_numbers(arguments, str(bilm), senses, sets, scores)
+            _write_numbers(arguments, bilm, training, senses, sets, scores)
         if arguments.predictions is not None:
             _write_answers(arguments.predictions, sets)
     print(table_of(sets, scores))
@@ -109,12 +110,17 @@ def _training(path: Path | None, folder: Path) -> WsdCorpus:
 def _write_numbers(
     arguments: argparse.Namespace,
     bilm: str,
+    training: WsdCorpus,
     senses: WordSenses,
     sets: list[AnsweredSet],
     scores: dict[str, dict[str, WsdScore]],
 ) -> None:
     numbers: dict[str, Any] = {
-        "bilm": bilm,
+        "format": 1,
+        "table": WORD_SENSES,
+        "bilm": Path(bilm).name,
+        "training": training.name,
+        "wordnet": arguments.wordnet is not None,
         "distance": arguments.distance,
         "max_sentences": arguments.max_sentences,
         "instances_of_training": senses.n_instances,

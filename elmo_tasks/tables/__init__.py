@@ -2,7 +2,6 @@
 
 from elmo_tasks.tables.drawing import draw_curves, draw_mixes
 from elmo_tasks.tables.figures import by_epochs, by_sizes, mixes
-from elmo_tasks.tables.intrinsic import intrinsic_table
 from elmo_tasks.tables.layer_weights import LayerWeight, layer_weights
 from elmo_tasks.tables.layout import layout
 from elmo_tasks.tables.outcome import Outcome
@@ -17,12 +16,15 @@ from elmo_tasks.tables.runner import run_here, run_on_ray
 from elmo_tasks.tables.setting import Setting
 from elmo_tasks.tables.summary import Summary
 from elmo_tasks.tables.table import Table
-from elmo_tasks.tables.task import TASKS, Task
+from elmo_tasks.tables.task import SIX_TASKS, TASKS, Task
 from elmo_tasks.tables.training import Training
 from elmo_tasks.tables.variant import Variant
+from elmo_tasks.tables.word_sense_run import WordSenseRun
+from elmo_tasks.tables.word_senses import WORD_SENSES, word_senses_table
 
 __all__ = [
     "RENDERERS",
+    "SIX_TASKS",
     "TABLE_1",
     "TABLE_2",
     "TABLE_3",
@@ -30,6 +32,7 @@ __all__ = [
     "TABLE_6",
     "TASKS",
     "TASKS_OF",
+    "WORD_SENSES",
     "LayerWeight",
     "Outcome",
     "Results",
@@ -40,11 +43,11 @@ __all__ = [
     "Task",
     "Training",
     "Variant",
+    "WordSenseRun",
     "by_epochs",
     "by_sizes",
     "draw_curves",
     "draw_mixes",
-    "intrinsic_table",
     "layer_weights",
     "layout",
     "mixes",
@@ -54,4 +57,5 @@ __all__ = [
     "run_on_ray",
     "status",
     "with_section",
+    "word_senses_table",
 ]

@@ -1,19 +1,22 @@
-"""Tables 1 to 3: our scores beside the paper's."""
+"""Tables 1, 2, 3 and 6: our scores beside the paper's."""
 
 import json
 from collections.abc import Mapping, Sequence
 
 from elmo_tasks.tables import paper
-from elmo_tasks.tables.plan import LAMBDAS, variants_of
+from elmo_tasks.tables.plan import LAMBDAS, LAYERS, variants_of
 from elmo_tasks.tables.results import Results, Split
 from elmo_tasks.tables.summary import Summary
 from elmo_tasks.tables.table import Table
-from elmo_tasks.tables.task import TASKS
+from elmo_tasks.tables.task import POS, TASKS
+from elmo_tasks.tables.variant import Variant
 
 __all__ = ["layout"]
 
 _FEW_SEEDS = "n too small"
 _NO_RUN = "–"
+# What the paper calls its layers; it leaves the first of ours out.
+_LAYERS = dict(zip(LAYERS, ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer"), strict=True))
 
 
 def layout(results: Results) -> Table:
@@ -21,7 +24,7 @@ def layout(results: Results) -> Table:
     # Parameters
 
     results : `Results`
-        Of a table from 1 to 3; a variant that has no score yet has an empty cell.
+        Of table 1, 2, 3 or 6; a variant that has no score yet has an empty cell.
 
     # Returns
 
@@ -33,7 +36,7 @@ def layout(results: Results) -> Table:
     `ValueError`
         If it is another table.
     """
-    layouts = {"table 1": _table_1, "table 2": _table_2, "table 3": _table_3}
+    layouts = {"table 1": _table_1, "table 2": _table_2, "table 3": _table_3, "table 6": _table_6}
     if results.table not in layouts:
         raise ValueError(f"results must be those of {', '.join(layouts)}, but are of {results.table!r}")
     return layouts[results.table](results)
@@ -75,6 +78,27 @@ def _table_2(results: Results) -> Table:
 def _table_3(results: Results) -> Table:
     table = _ablation(results, ["input", "input and output", "output"], paper.TABLE_3, (0, 1))
     return Table(f"Table 3: {table.title}", table.columns, table.rows, table.caption)
+
+
+def _table_6(results: Results) -> Table:
+    ours = {_LAYERS[layer]: [_summary_of_layer(results, layer, split) for split in ("dev", "test")] for layer in LAYERS}
+    rows = []
+    for model in dict.fromkeys([*ours, *paper.TABLE_6]):
+        quoted = paper.TABLE_6.get(model)
+        rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
+    first, second = (ours[_LAYERS[layer]][1] for layer in (1, 2))
+    test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
+    sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
+    return Table(
+        f"Table 6: parts of speech, {POS.score}",
+        ["model", "dev", "test", "paper, Wall Street Journal"],
+        rows,
+        _caption(results, sources, ["dev", "test"], [f"from the first layer to the second, on test: {test}"]),
+    )
+
+
+def _summary_of_layer(results: Results, layer: int, split: Split) -> Summary | None:
+    return results.summary(POS.name, Variant((), layer=layer).name, split)
 
 
 def _ablation(

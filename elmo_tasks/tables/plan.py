@@ -4,21 +4,24 @@ from collections.abc import Iterable, Sequence
 
 from elmo_tasks.tables.run import Run
 from elmo_tasks.tables.setting import Setting
-from elmo_tasks.tables.task import TASKS, Task
+from elmo_tasks.tables.task import POS, SIX_TASKS, TASKS, Task
 from elmo_tasks.tables.variant import Variant
 
-__all__ = ["LAMBDAS", "TASKS_OF", "plan", "variants_of"]
+__all__ = ["LAMBDAS", "LAYERS", "TASKS_OF", "plan", "variants_of"]
 
 # Lambda of Table 2.
 LAMBDAS = (1.0, 0.001)
+# Layers of Table 6: the context-insensitive one, which the paper leaves out, and the two LSTMs.
+LAYERS = (0, 1, 2)
 
 _ABLATED = ("squad", "snli", "srl")
 TASKS_OF = {
-    "table 1": tuple(TASKS),
+    "table 1": tuple(SIX_TASKS),
     "table 2": _ABLATED,
     "table 3": _ABLATED,
+    "table 6": (POS.name,),
     "figure 1": ("snli", "srl"),
-    "figure 2": tuple(TASKS),
+    "figure 2": tuple(SIX_TASKS),
 }
 
 
@@ -34,13 +37,14 @@ def variants_of(what: str, task: Task) -> list[Variant]:
     # Returns
 
     `List[Variant]`
-        The columns of the table in the paper's order.
+        The columns of the table in the paper's order; of Table 6 the rows.
     """
     baseline, elmo = Variant.baseline(), Variant.elmo(task)
     return {
         "table 1": [baseline, elmo],
         "table 2": [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
         "table 3": [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
+        "table 6": [Variant((), layer=layer) for layer in LAYERS],
         "figure 1": [baseline, elmo],
         "figure 2": [elmo],
     }[what]

@@ -1,11 +1,14 @@
 """The part of README.md that is made from result files."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_tasks.tables.layout import layout
 from elmo_tasks.tables.render import markdown_table
 from elmo_tasks.tables.results import Results
+from elmo_tasks.tables.table import Table
+from elmo_tasks.tables.word_senses import WORD_SENSES, word_senses_table
 
 __all__ = ["BEGIN", "END", "results_section", "with_section"]
 
@@ -18,7 +21,7 @@ def results_section(files: Iterable[Path]) -> str:
     # Parameters
 
     files : `Iterable[Path]`
-        Result files, as `allennlp elmo-tables --format json` prints them.
+        Result files, as `allennlp elmo-tables --format json` prints them, and `allennlp elmo-wsd` writes them.
 
     # Returns
 
@@ -30,10 +33,20 @@ def results_section(files: Iterable[Path]) -> str:
     `ValueError`
         If there is none, or one is not such a file.
     """
-    tables = [markdown_table(layout(Results.from_file(path))) for path in sorted(files)]
+    tables = [markdown_table(_table(path)) for path in sorted(files)]
     if not tables:
         raise ValueError("there must be a result file, but there is none: see `allennlp elmo-tables --format json`")
     return "\n\n".join(tables)
+
+
+def _table(path: Path) -> Table:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} must be a result file, but: {error}") from None
+    if isinstance(content, dict) and content.get("table") == WORD_SENSES:
+        return word_senses_table(path)
+    return layout(Results.from_file(path))
 
 
 def with_section(readme: str, section: str) -> str:

@@ -16,7 +16,7 @@ from elmo_tasks.tables.variant import Variant
 __all__ = ["Setting"]
 
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
-_OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2"}
+_OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer"}
 _OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 
 
@@ -147,7 +147,9 @@ class Setting:
         return config, named, inputs
 
     def _about(self, task: str, config: Mapping[str, Any]) -> dict[str, Any]:
-        bilm = config["model"].get("bilm")
+        model = config["model"]
+        # Where there are no places, ELMo is the only embedder.
+        bilm = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
         return {
             "data": self.names.get(task, f"{self.variables['ELMO_TASKS_DATA']}/{task}"),
             "bilm": None if bilm is None else _bilm_name(bilm["options"], self.variables["ELMO_TASKS_BILM"]),

@@ -21,11 +21,14 @@ class Variant:
         The highest layer alone in place of all.
     l2 : `float`, optional (default = `None`)
         The paper's lambda; `None` is what the template has.
+    layer : `int`, optional (default = `None`)
+        The only layer, of a template without places.
     """
 
     places: tuple[str, ...]
     top: bool = False
     l2: float | None = None
+    layer: int | None = None
 
     @classmethod
     def baseline(cls) -> "Variant":
@@ -39,13 +42,17 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """For example `baseline`, `input`, `both`, `both-top`, `both-l2-1`."""
+        """For example `baseline`, `input`, `both`, `both-top`, `both-l2-1`, `layer-1`."""
+        if self.layer is not None:
+            return f"layer-{self.layer}"
         place = {0: "baseline", 1: "".join(self.places), 2: "both"}[len(self.places)]
         return place + "-top" * self.top + ("" if self.l2 is None else f"-l2-{self.l2:g}")
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What the template gets; what is not named has its default."""
+        if self.layer is not None:
+            return {"layer": self.layer}
         arguments: dict[str, Any] = {"elmo_at": list(self.places)} if self.places else {}
         if self.top:
             arguments["elmo_layers"] = "top"

@@ -85,7 +85,7 @@ class TestTables:
         [
             ((*NER, "--data", "nowhere"), r"\(--data\) must be a folder, but .*nowhere"),
             ((*NER, "--bilm", "nowhere"), r"\(--bilm\) must be a folder"),
-            (("--table", "6"), "pos_layer.jsonnet"),
+            (("--table", "5", "--wordnet", "nowhere"), "index.sense"),
             (("--table", "3", "--tasks", "ner"), "not about 'ner'"),
             ((*NER, "--jobs", "0"), "--jobs is 0"),
             ((*NER, "--overrides", 'nre={"a": 1}'), "'nre'"),

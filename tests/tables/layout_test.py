@@ -1,12 +1,13 @@
 """Tests of Tables 1 to 3."""
 
 import pytest
+from scipy.stats import ttest_ind_from_stats
 
 from elmo_tasks.tables import Results, layout
 
 
 def row(task: str, variant: str, mean: float, sd: float | None, n: int, split: str = "test") -> dict:
-    metric = {"ner": "f1-measure-overall", "snli": "accuracy", "squad": "f1"}[task]
+    metric = {"ner": "f1-measure-overall", "squad": "f1"}.get(task, "accuracy")
     return {"task": task, "variant": variant, "metric": metric, "split": split, "mean": mean, "sd": sd, "n": n}
 
 
@@ -74,6 +75,20 @@ class TestAblations:
         assert table.columns[2:5] == ["input", "input and output", "output"]
         assert table.rows[0][5:] == ["+0.00 (+0.0%)", "1.000"]
         assert table.rows[1][2:5] == ["88.9", "89.5", "88.7"]
+
+    def test_table_6_has_a_row_for_each_layer_and_the_papers_below(self):
+        """Oracle: by hand; p from scipy's Welch test of the same summaries."""
+        means = {"layer-0": 86.8, "layer-1": 93.7, "layer-2": 93.0}
+        rows = [row("pos", name, mean, 0.1, 3, split) for name, mean in means.items() for split in ("dev", "test")]
+        table = layout(Results("table 6", [], rows))
+        assert table.rows[:3] == [
+            ["biLM, context-insensitive layer", "86.80 ± 0.10 (3)", "86.80 ± 0.10 (3)", "–"],
+            ["biLM, first layer", "93.70 ± 0.10 (3)", "93.70 ± 0.10 (3)", "97.3"],
+            ["biLM, second layer", "93.00 ± 0.10 (3)", "93.00 ± 0.10 (3)", "96.8"],
+        ]
+        assert ["Collobert et al. 2011", "–", "–", "97.3"] in table.rows
+        p = ttest_ind_from_stats(93.7, 0.1, 3, 93.0, 0.1, 3, equal_var=False).pvalue
+        assert f"-0.70 (-11.1%), p (Welch's t-test, two-sided): {p:.3f}" in table.caption[0]
 
     def test_there_is_no_other_table(self):
         """Oracle: the message."""

@@ -20,6 +20,7 @@ class TestPlan:
             ("table 2", "squad", ["baseline", "both-top", "both-l2-1", "both-l2-0.001"]),
             ("table 2", "srl", ["baseline", "input-top", "input-l2-1", "input"]),
             ("table 3", "srl", ["input", "both", "output"]),
+            ("table 6", "pos", ["layer-0", "layer-1", "layer-2"]),
             ("figure 2", "sst", ["both"]),
         ],
     )
@@ -47,6 +48,7 @@ class TestPlan:
         ("arguments", "message"),
         [
             (("table 3", ["ner"], 1), "not about 'ner'"),
+            (("table 1", ["pos"], 1), "not about 'pos'"),
             (("table 1", ["ner"], 0), "--seeds is 0"),
             (("table 1", ["snli"], 1, ["5"]), "figure 1, not for table 1"),
         ],

@@ -11,12 +11,14 @@ class TestVariant:
             Variant.elmo(TASKS["ner"]),
             Variant.elmo(TASKS["snli"], top=True),
             Variant.elmo(TASKS["squad"], l2=1.0),
+            Variant((), layer=1),
         ]
         assert [(variant.name, variant.arguments) for variant in variants] == [
             ("baseline", {}),
             ("input", {"elmo_at": ["input"]}),
             ("both-top", {"elmo_at": ["input", "output"], "elmo_layers": "top"}),
             ("both-l2-1", {"elmo_at": ["input", "output"], "elmo_l2": 1.0}),
+            ("layer-1", {"layer": 1}),
         ]
 
     def test_a_lambda_that_the_template_has_anyway_is_no_other_variant(self):
