@@ -4,7 +4,52 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["blank_sentences", "blank_tokenizer"]
+__all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer"]
+
+
+def blank_pipeline(language: str = "en") -> Any:
+    """
+    spaCy's pipeline of a language without components, whose tokenizer goes by rule, as that of its trained models does.
+
+    # Parameters
+
+    language : `str`, optional (default = `"en"`)
+        spaCy's code of the language.
+
+    # Returns
+
+    `spacy.Language`
+        A new pipeline, to which components may be added.
+
+    # Raises
+
+    `ModuleNotFoundError`
+        If spaCy is not installed.
+    `ValueError`
+        If spaCy does not know the language.
+    `ImportError`
+        If spaCy knows it and something else is missing: Japanese, for example, needs another package.
+    """
+    try:
+        import spacy
+    except ModuleNotFoundError as error:
+        if error.name != "spacy":
+            raise
+        raise ModuleNotFoundError(
+            "text is split into words by spaCy, which is not installed. Remedy: `pip install spacy`, or give each "
+            "sentence as a list of its words",
+            name="spacy",
+        ) from None
+    try:
+        return spacy.blank(language)
+    except ImportError as error:
+        # Not for its E048 alone, which a language that it knows gives too, where one of its imports fails.
+        missing = error.__cause__
+        if not isinstance(missing, ModuleNotFoundError) or missing.name != f"spacy.lang.{language}":
+            raise
+        raise ValueError(
+            f"language must be a code that spaCy knows, like 'en' or 'de', but is {language!r}: {error}"
+        ) from error
 
 
 @lru_cache(maxsize=8)
@@ -24,12 +69,10 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
 
     # Raises
 
-    `ModuleNotFoundError`
-        If spaCy is not installed.
-    `ValueError`
-        If spaCy does not know the language.
+    `ImportError`, `ValueError`
+        See `blank_pipeline`.
     """
-    tokenizer = _blank(language).tokenizer
+    tokenizer = blank_pipeline(language).tokenizer
     return lambda text: [token.text for token in tokenizer(text) if not token.is_space]
 
 
@@ -50,10 +93,10 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
 
     # Raises
 
-    `ModuleNotFoundError`, `ValueError`
-        See `blank_tokenizer`.
+    `ImportError`, `ValueError`
+        See `blank_pipeline`.
     """
-    nlp = _blank(language)
+    nlp = blank_pipeline(language)
     sentencizer = nlp.add_pipe("sentencizer")
 
     def split(text: str) -> list[list[str]]:
@@ -63,22 +106,3 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
         return [sentence for sentence in sentences if sentence]
 
     return split
-
-
-def _blank(language: str) -> Any:
-    try:
-        import spacy
-    except ModuleNotFoundError as error:
-        if error.name != "spacy":
-            raise
-        raise ModuleNotFoundError(
-            "text is split into words by spaCy, which is not installed. Remedy: `pip install spacy`, or give each "
-            "sentence as a list of its words",
-            name="spacy",
-        ) from None
-    try:
-        return spacy.blank(language)
-    except ImportError as error:
-        raise ValueError(
-            f"language must be a code that spaCy knows, like 'en' or 'de', but is {language!r}: {error}"
-        ) from error

@@ -35,7 +35,7 @@ INSIDE = {
         *("environment", "tokenization"),
     },
     "compat": set(),
-    "data": {"bilm", "tags"},
+    "data": {"bilm", "tags", "tokenization"},
     "embedding": {"bilm", "progress", "tokenization"},
     "environment": set(),
     "models": {"modules", "bilm", "tags", "training"},
@@ -46,7 +46,7 @@ INSIDE = {
     "tags": set(),
     "tokenization": set(),
     "training": {"tags"},
-    "predictors": {"models", "data", "modules", "bilm"},
+    "predictors": {"models", "data", "modules", "bilm", "tokenization"},
     "vectorizer": {"bilm"},
 }
 PARTS = {part_of(module_of(file)) for file in FILES} | {*INSIDE, "plugin"}

@@ -1,11 +1,49 @@
+import importlib
 import sys
 
 import pytest
 import spacy
 
-from elmo_tasks.tokenization import blank_sentences, blank_tokenizer
+from elmo_tasks.tokenization import blank_pipeline, blank_sentences, blank_tokenizer
 
 TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; don't!"]
+
+
+class TestBlankPipeline:
+    def test_each_call_makes_a_new_pipeline(self):
+        """Oracle: a component that is added to one is not in the other."""
+        blank_pipeline("de").add_pipe("sentencizer")
+        assert (blank_pipeline("de").lang, blank_pipeline("de").pipe_names) == ("de", [])
+
+    def test_an_unknown_language_is_an_error(self):
+        """Oracle: the message names it, and says what spaCy does."""
+        with pytest.raises(ValueError, match=r"language must be a code that spaCy knows.*'klingon': \[E048\]"):
+            blank_pipeline("klingon")
+
+    def test_an_error_of_the_installation_shows_itself(self, monkeypatch):
+        """Oracle: the error itself, which is what Japanese gives without its package, or a broken plugin."""
+        broken = ImportError("no SudachiPy")
+
+        def blank(language: str) -> None:
+            raise broken
+
+        monkeypatch.setattr(spacy, "blank", blank)
+        with pytest.raises(ImportError) as raised:
+            blank_pipeline("ja")
+        assert raised.value is broken
+
+    def test_a_known_language_whose_own_imports_fail_is_not_an_unknown_one(self, monkeypatch):
+        """Oracle: spaCy's error for Faroese, of which a module is missing that is not the language's own."""
+        imported = importlib.import_module
+
+        def import_module(name: str, package: str | None = None):
+            if name == ".lang.fo":
+                raise ModuleNotFoundError("No module named 'spacy.lang.char_classes'", name="spacy.lang.char_classes")
+            return imported(name, package)
+
+        monkeypatch.setattr(importlib, "import_module", import_module)
+        with pytest.raises(ImportError, match=r"E048.*char_classes"):
+            blank_pipeline("fo")
 
 
 class TestBlankTokenizer:

@@ -1,8 +1,9 @@
 """spaCy's tokenizer without a model to download."""
 
-import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
+
+from elmo_tasks.tokenization import blank_pipeline
 
 __all__ = ["SpacyBlankTokenizer"]
 
@@ -23,15 +24,15 @@ class SpacyBlankTokenizer(Tokenizer):
 
     `ConfigurationError`
         If spaCy does not know the language.
+    `ImportError`
+        If spaCy knows it and something else is missing.
     """
 
     def __init__(self, language: str = "en") -> None:
         try:
-            self._tokenizer = spacy.blank(language).tokenizer
-        except ImportError as error:
-            raise ConfigurationError(
-                f"language must be a code that spaCy knows, like 'en' or 'de', but is {language!r}: {error}"
-            ) from error
+            self._tokenizer = blank_pipeline(language).tokenizer
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
 
     def tokenize(self, text: str) -> list[Token]:
         """

@@ -1,10 +1,8 @@
 """Coreference in documents in JSON lines."""
 
 import json
-import sys
 from typing import Any, ClassVar
 
-import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -12,6 +10,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.tokenization import blank_sentences
 
 __all__ = ["CorefPredictor"]
 
@@ -39,6 +38,8 @@ class CorefPredictor(JsonLinesPredictor):
 
     `ConfigurationError`
         If spaCy does not know the language.
+    `ImportError`
+        If spaCy knows it and something else is missing.
     """
 
     example: ClassVar[JsonDict] = {"document": "Ann sang. She was tired."}
@@ -46,14 +47,9 @@ class CorefPredictor(JsonLinesPredictor):
     def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en") -> None:
         super().__init__(model, dataset_reader)
         try:
-            self._spacy = spacy.blank(language)
-        except ImportError as error:
-            raise ConfigurationError(
-                f"language must be a code that spaCy knows, like 'en' or 'de', but is {language!r}: {error}"
-            ) from error
-        # Rules alone, which need no trained model, and no memory that a long text could use up.
-        self._spacy.add_pipe("sentencizer")
-        self._spacy.max_length = sys.maxsize
+            self._sentences = blank_sentences(language)
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
 
     def predict(self, document: str) -> JsonDict:
         """The clusters of a text: see `CorefResolver.make_output_human_readable`."""
@@ -75,12 +71,6 @@ class CorefPredictor(JsonLinesPredictor):
             'the input must have the key "document" with a text, or "sentences" with lists of words, '
             f"but is {json.dumps(inputs)[:200]}"
         )
-
-    def _sentences(self, document: str) -> list[list[str]]:
-        sentences = (
-            [token.text for token in sentence if not token.is_space] for sentence in self._spacy(document).sents
-        )
-        return [words for words in sentences if words]
 
 
 def _are_words(value: Any) -> bool:
