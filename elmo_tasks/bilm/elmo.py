@@ -84,8 +84,8 @@ class Elmo:
         # Raises
 
         `ValueError`
-            If it is neither a name nor a folder, a downloaded file is not the one it was, or a file is not what it
-            should be.
+            If it is neither a name nor a folder, a downloaded file is not the one it was, a file is not what it should
+            be, or there is no such device.
         `OSError`
             If a file is not there, or cannot be downloaded.
         """
@@ -115,10 +115,11 @@ class Elmo:
         # Raises
 
         `ValueError`
-            If a file is not what it should be; `OSError` if it is not there.
+            If a file is not what it should be, or there is no such device; `OSError` if a file is not there.
         """
+        device = _usable(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
-        return cls(bilm.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), **kwargs)
+        return cls(bilm.to(device), **kwargs)
 
     @property
     def dim(self) -> int:
@@ -271,6 +272,17 @@ class Elmo:
             if not isinstance(word, str):
                 raise ValueError(f"{_RULE}, but sentence {index} has the word {word!r:.80}, a {type(word).__name__}")
         return words
+
+
+def _usable(device: str | torch.device) -> str | torch.device:
+    """A device that is there, since torch says so late, with an error of any kind."""
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(
+            f"device must be one that torch has here, like 'cpu' or 'cuda', but is {str(device)!r}: {error}"
+        ) from error
+    return device
 
 
 _RULE = "a sentence must be a string, or a list of words that are strings"

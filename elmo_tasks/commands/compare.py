@@ -6,6 +6,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import compare
+from elmo_tasks.commands.errors import errors_in_one_line
 
 __all__ = ["Compare"]
 
@@ -26,5 +27,10 @@ class Compare(Subcommand):
         subparser.add_argument(
             "--metric", default="f1-measure-overall", help="the metric, without best_validation_ or test_"
         )
-        subparser.set_defaults(func=lambda arguments: print(compare(arguments.runs, arguments.metric)))
+        subparser.set_defaults(func=_print)
         return subparser
+
+
+def _print(arguments: argparse.Namespace) -> None:
+    with errors_in_one_line("elmo-compare"):
+        print(compare(arguments.runs, arguments.metric))

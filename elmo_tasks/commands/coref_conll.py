@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.data.coref_conll import document_lines
 from elmo_tasks.data.lines import numbered_lines
 
@@ -34,12 +34,10 @@ class CorefConll(Subcommand):
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    try:
+    with errors_in_one_line("elmo-coref-conll"):
         # All of them before the first is written: what is broken leaves no file behind.
         lines = list(_lines(arguments.predictions))
         arguments.output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    except (ValueError, OSError) as error:
-        raise ConfigurationError(str(error)) from error
     print(f"wrote {arguments.output}")
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
-from allennlp.models import load_archive
+from allennlp.models import Model, load_archive
 
+from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.models import BilmLanguageModel
 
 __all__ = ["Export"]
@@ -36,20 +36,34 @@ class Export(Subcommand):
 
 def _export(arguments: argparse.Namespace) -> None:
     files = [arguments.folder / name for name in ("options.json", "weights.hdf5", "vocab.txt")]
-    present = [str(file) for file in files if file.exists()]
-    if present and not arguments.force:
-        raise ConfigurationError(f"{', '.join(present)} must not be there yet, but is: name another folder, or --force")
-    model = load_archive(arguments.archive).model
-    if not isinstance(model, BilmLanguageModel):
-        raise ConfigurationError(
-            f"the model of {arguments.archive} must be an 'elmo_bilm', but is a {type(model).__name__}"
-        )
-    softmax = None if arguments.without_softmax else model.public_softmax()
-    try:
-        words = model.word_list()
-        arguments.folder.mkdir(parents=True, exist_ok=True)
-        model.bilm.save(files[0], files[1], softmax=softmax, dtype=getattr(torch, arguments.dtype))
-        words.save(files[2])
-    except (ValueError, OSError) as error:
-        raise ConfigurationError(f"{arguments.archive} cannot be exported: {error}") from error
+    with errors_in_one_line("elmo-export"):
+        present = [str(file) for file in files if file.exists()]
+        if present and not arguments.force:
+            raise FileExistsError(
+                f"{', '.join(present)} must not be there yet, but is: name another folder, or --force"
+            )
+        model = _model(arguments.archive)
+        if not isinstance(model, BilmLanguageModel):
+            raise ValueError(
+                f"the model of {arguments.archive} must be an 'elmo_bilm', but is a {type(model).__name__}"
+            )
+        softmax = None if arguments.without_softmax else model.public_softmax()
+        try:
+            words = model.word_list()
+            arguments.folder.mkdir(parents=True, exist_ok=True)
+            model.bilm.save(files[0], files[1], softmax=softmax, dtype=getattr(torch, arguments.dtype))
+            words.save(files[2])
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
     print(f"wrote {', '.join(map(str, files))}")
+
+
+def _model(archive: str) -> Model:
+    try:
+        return load_archive(archive).model
+    except Exception as error:
+        # What is no archive, or a broken one, comes out of AllenNLP as errors of any kind, AttributeError among them.
+        raise ValueError(
+            f"{archive} must be the archive of a model, or the folder of its run, but cannot be loaded "
+            f"({type(error).__name__}: {error})"
+        ) from error

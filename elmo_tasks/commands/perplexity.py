@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TextIO
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
+from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.data import LmText
 
 __all__ = ["PerplexityOfText"]
@@ -40,7 +40,7 @@ class PerplexityOfText(Subcommand):
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
-    try:
+    with errors_in_one_line("elmo-perplexity"):
         model = LanguageModel(arguments.bilm)
         scores = Tqdm.tqdm(model.score(LmText(arguments.text)), desc="sentences", unit="")
         if arguments.output_file is None:
@@ -48,8 +48,6 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         else:
             with open(arguments.output_file, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
-    except (ValueError, OSError) as error:
-        raise ConfigurationError(str(error)) from error
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
 

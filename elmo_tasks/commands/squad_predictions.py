@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.data.lines import numbered_lines
 
 __all__ = ["SquadPredictions"]
@@ -32,11 +32,12 @@ class SquadPredictions(Subcommand):
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    if arguments.output.exists() and not arguments.force:
-        raise ConfigurationError(f"{arguments.output} must not be there yet, but is: name another file, or --force")
-    answers = _answers(arguments.predictions)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+    with errors_in_one_line("elmo-squad-predictions"):
+        if arguments.output.exists() and not arguments.force:
+            raise FileExistsError(f"{arguments.output} must not be there yet, but is: name another file, or --force")
+        answers = _answers(arguments.predictions)
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        arguments.output.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {len(answers)} answers to {arguments.output}")
 
 

@@ -37,6 +37,16 @@ def write_npz(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: di
 
 
 def job_of_npz(path: Path) -> dict[str, Any] | None:
-    """The fingerprint of the job that made a file; `None` if another program made it."""
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read(_JOB)) if _JOB in archive.namelist() else None
+    """
+    The fingerprint of the job that made a file; `None` if another program made it.
+
+    # Raises
+
+    `ValueError`
+        If it is no archive at all.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return json.loads(archive.read(_JOB)) if _JOB in archive.namelist() else None
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} must be an archive of NumPy's, but is none or damaged: {error}") from error

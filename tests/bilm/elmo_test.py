@@ -238,6 +238,12 @@ class TestFromPretrained:
         with pytest.raises(ValueError, match="precision must be one of"):
             Elmo.from_files(*files, precision="int8")
 
+    @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+    def test_a_device_that_is_not_here_is_an_error(self, files, device):
+        """Oracle: the message; the first is no name of torch's, the second no machine has."""
+        with pytest.raises(ValueError, match=f"device must be one that torch has here, .* but is '{device}': "):
+            Elmo.from_files(*files, device=device)
+
     def test_it_needs_neither_allennlp_nor_spacy_nor_transformers(self, tmp_path):
         """Oracle: `sys.modules` of a new interpreter in another folder, after three sentences."""
         code = (

@@ -3,6 +3,8 @@
 import argparse
 import json
 
+import pytest
+
 from elmo_tasks.analysis import compare
 from elmo_tasks.commands import Compare
 
@@ -18,3 +20,13 @@ class TestCompare:
         arguments = parser.parse_args([*map(str, runs), "--metric", "f1"])
         arguments.func(arguments)
         assert capsys.readouterr().out == compare(runs, "f1") + "\n"
+
+    @pytest.mark.parametrize("run", ["none", "folder", "file", "no JSON"])
+    def test_what_is_no_finished_run_is_a_line(self, error_of, tmp_path, run):
+        """Oracle: the message."""
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "file").touch()
+        (tmp_path / "no JSON").mkdir()
+        (tmp_path / "no JSON" / "metrics.json").write_text("{")
+        message = error_of("elmo-compare", tmp_path / run)
+        assert ("line 1 column 2" if run == "no JSON" else f"{run} must be the serialization directory of a") in message

@@ -1,9 +1,9 @@
 """Tests of `allennlp elmo-coref-conll`."""
 
 import json
+import re
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.data.coref_conll import read_documents
 
@@ -36,15 +36,30 @@ class TestCorefConll:
         ['{"words": ["a"]}', "no json", "[]", json.dumps({**PREDICTIONS[0], "document": ""})],
         ids=["another task", "no JSON", "no object", "JSON lines without a name"],
     )
-    def test_what_is_no_prediction_is_named(self, command, tmp_path, line):
+    def test_what_is_no_prediction_is_named(self, error_of, tmp_path, line):
         """Oracle: the message says file, line and rule; nothing is written."""
         source, output = tmp_path / "predictions.jsonl", tmp_path / "output.conll"
         source.write_text(json.dumps(PREDICTIONS[0]) + f"\n{line}\n")
-        with pytest.raises(ConfigurationError, match=r"predictions.jsonl, line 2: .* --use-dataset-reader"):
-            command("elmo-coref-conll", source, output)
+        assert re.search(
+            r"predictions.jsonl, line 2: .* --use-dataset-reader", error_of("elmo-coref-conll", source, output)
+        )
         assert not output.exists()
 
-    def test_a_file_that_is_not_there_is_an_error(self, command, tmp_path):
+    @pytest.mark.parametrize("output", ["folder", "none/output.conll", "predictions.jsonl/output.conll"])
+    def test_what_cannot_be_written_is_an_error(self, error_of, tmp_path, output):
         """Oracle: the message names it."""
-        with pytest.raises(ConfigurationError, match=r"missing\.jsonl"):
-            command("elmo-coref-conll", tmp_path / "missing.jsonl", tmp_path / "output.conll")
+        (tmp_path / "predictions.jsonl").write_text(json.dumps(PREDICTIONS[0]) + "\n")
+        (tmp_path / "folder").mkdir()
+        assert f"'{tmp_path / output}'" in error_of(
+            "elmo-coref-conll", tmp_path / "predictions.jsonl", tmp_path / output
+        )
+
+    def test_a_folder_is_no_file(self, error_of, tmp_path):
+        """Oracle: the message names it."""
+        assert f"Is a directory: '{tmp_path}'" in error_of("elmo-coref-conll", tmp_path, tmp_path / "output.conll")
+
+    def test_a_file_that_is_not_there_is_an_error(self, error_of, tmp_path):
+        """Oracle: the message names it."""
+        assert re.search(
+            r"missing\.jsonl", error_of("elmo-coref-conll", tmp_path / "missing.jsonl", tmp_path / "output.conll")
+        )

@@ -1,13 +1,13 @@
 """Tests of `allennlp elmo-export`."""
 
 import os
+import re
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model, archive_model, load_archive
 
@@ -71,43 +71,68 @@ class TestExport:
             assert file["CNN_proj/W_proj"].dtype == np.float32
 
     @pytest.mark.parametrize("name", sorted(FILES))
-    def test_files_that_are_there_stay(self, lm_run, exported, command, tmp_path, name):
+    def test_files_that_are_there_stay(self, lm_run, exported, command, error_of, tmp_path, name):
         """Oracle: the message names the file and the remedy; the file; that the remedy is one."""
         folder = tmp_path / "other"
         folder.mkdir()
         (folder / name).write_text("mine")
-        with pytest.raises(ConfigurationError, match=rf"{name} must not be there yet.*--force"):
-            command("elmo-export", lm_run, folder)
+        assert re.search(rf"{name} must not be there yet.*--force", error_of("elmo-export", lm_run, folder))
         assert [(path.name, path.read_text()) for path in folder.iterdir()] == [(name, "mine")]
         command("elmo-export", lm_run, folder, "--force")
         assert set(os.listdir(folder)) == FILES
         assert Bilm.from_files(folder / "options.json", folder / "weights.hdf5").num_layers == 3
 
-    def test_another_model_is_refused(self, command, tmp_path):
+    def test_another_model_is_refused(self, error_of, tmp_path):
         """Oracle: the message names what the model is."""
         (tmp_path / "run").mkdir()
-        with pytest.raises(ConfigurationError, match="must be an 'elmo_bilm', but is a NoLanguageModel"):
-            command("elmo-export", archive_of_another_model(tmp_path / "run"), tmp_path / "exported")
+        assert re.search(
+            "must be an 'elmo_bilm', but is a NoLanguageModel",
+            error_of("elmo-export", archive_of_another_model(tmp_path / "run"), tmp_path / "exported"),
+        )
         assert not (tmp_path / "exported").exists()
 
-    def test_an_adaptive_softmax_stays_behind(self, command, environment, tmp_path):
+    @pytest.mark.parametrize("name", ["none", "folder", "file.tar.gz", "no model", "no JSON"])
+    def test_what_is_no_archive_is_refused(self, error_of, tmp_path, name):
+        """Oracle: the message names it; nothing is written."""
+        for folder, config in (("folder", None), ("no model", "{}"), ("no JSON", "{")):
+            (tmp_path / folder).mkdir()
+            if config is not None:
+                (tmp_path / folder / "config.json").write_text(config)
+        (tmp_path / "file.tar.gz").write_text("no archive")
+        message = error_of("elmo-export", tmp_path / name, tmp_path / "exported")
+        assert f"{name} must be the archive of a model, or the folder of its run, but cannot be loaded (" in message
+        assert not (tmp_path / "exported").exists()
+
+    def test_a_file_in_place_of_the_folder_is_an_error(self, lm_run, error_of, tmp_path):
+        """Oracle: the message names it; the file."""
+        (tmp_path / "file").write_text("mine")
+        assert f"cannot be exported: [Errno 17] File exists: '{tmp_path / 'file'}'" in error_of(
+            "elmo-export", lm_run, tmp_path / "file"
+        )
+        assert (tmp_path / "file").read_text() == "mine"
+
+    def test_an_adaptive_softmax_stays_behind(self, command, error_of, environment, tmp_path):
         """Oracle: the message and its remedy; nothing is written before."""
         overrides = {"model.softmax": "adaptive", "model.cutoffs": [50]}
         train_tiny(tmp_path / "run", overrides)
-        with pytest.raises(ConfigurationError, match=r"no place for an adaptive softmax.*--without-softmax"):
-            command("elmo-export", tmp_path / "run", tmp_path / "exported")
+        assert re.search(
+            r"no place for an adaptive softmax.*--without-softmax",
+            error_of("elmo-export", tmp_path / "run", tmp_path / "exported"),
+        )
         assert not (tmp_path / "exported").exists()
         command("elmo-export", tmp_path / "run", tmp_path / "exported", "--without-softmax")
         assert set(os.listdir(tmp_path / "exported")) == FILES
 
-    def test_what_float16_cannot_hold_leaves_nothing_behind(self, lm_run, command, tmp_path, monkeypatch):
+    def test_what_float16_cannot_hold_leaves_nothing_behind(self, lm_run, error_of, tmp_path, monkeypatch):
         """Oracle: the message; an empty folder."""
         original = BilmLanguageModel.public_softmax
         monkeypatch.setattr(
             BilmLanguageModel, "public_softmax", lambda model: {k: v + 1e6 for k, v in original(model).items()}
         )
-        with pytest.raises(ConfigurationError, match=r"cannot be exported: .* finite numbers .* torch\.float16"):
-            command("elmo-export", lm_run, tmp_path / "exported", "--dtype", "float16")
+        assert re.search(
+            r"cannot be exported: .* finite numbers .* torch\.float16",
+            error_of("elmo-export", lm_run, tmp_path / "exported", "--dtype", "float16"),
+        )
         assert os.listdir(tmp_path / "exported") == []
 
     def test_an_exported_model_can_be_trained_on(self, exported, environment, tmp_path):

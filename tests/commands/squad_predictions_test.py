@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 
 LINES = [
     {"id": "q1", "best_span_str": "Ann Lee", "best_span": [0, 1], "score": 0.5},
@@ -46,26 +45,40 @@ class TestSquadPredictions:
             ("{", r"line 3: must be a JSON object, but is '\{'"),
         ],
     )
-    def test_a_broken_line_is_named(self, command, predictions, tmp_path, line, message):
+    def test_a_broken_line_is_named(self, error_of, predictions, tmp_path, line, message):
         """Oracle: the message, with file and line; nothing is written."""
         with predictions.open("a") as file:
             file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
-        with pytest.raises(ValueError, match=f"{re.escape(str(predictions))}, {message}"):
-            command("elmo-squad-predictions", predictions, tmp_path / "official.json")
+        assert re.search(
+            f"{re.escape(str(predictions))}, {message}",
+            error_of("elmo-squad-predictions", predictions, tmp_path / "official.json"),
+        )
         assert not (tmp_path / "official.json").exists()
 
-    def test_a_file_without_predictions_is_an_error(self, command, predictions, tmp_path):
+    def test_a_file_without_predictions_is_an_error(self, error_of, predictions, tmp_path):
         """Oracle: the message."""
         predictions.write_text("\n")
-        with pytest.raises(ValueError, match="must hold at least one prediction, but holds none"):
-            command("elmo-squad-predictions", predictions, tmp_path / "official.json")
+        assert re.search(
+            "must hold at least one prediction, but holds none",
+            error_of("elmo-squad-predictions", predictions, tmp_path / "official.json"),
+        )
 
-    def test_a_file_that_is_there_stays(self, command, predictions, tmp_path):
+    def test_a_file_that_is_there_stays(self, command, error_of, predictions, tmp_path):
         """Oracle: the message and its remedy; the file."""
         output = tmp_path / "official.json"
         output.write_text("mine")
-        with pytest.raises(ConfigurationError, match=r"official.json must not be there yet.*--force"):
-            command("elmo-squad-predictions", predictions, output)
+        assert re.search(
+            r"official.json must not be there yet.*--force", error_of("elmo-squad-predictions", predictions, output)
+        )
         assert output.read_text() == "mine"
         command("elmo-squad-predictions", predictions, output, "--force")
         assert len(json.loads(output.read_text())) == 2
+
+    def test_files_that_cannot_be_read_or_written_are_an_error(self, error_of, predictions, tmp_path):
+        """Oracle: the message names the file."""
+        output = tmp_path / "official.json"
+        assert "missing.jsonl" in error_of("elmo-squad-predictions", tmp_path / "missing.jsonl", output)
+        assert f"Is a directory: '{tmp_path}'" in error_of("elmo-squad-predictions", tmp_path, output)
+        assert f"Is a directory: '{tmp_path}'" in error_of("elmo-squad-predictions", predictions, tmp_path, "--force")
+        assert str(predictions) in error_of("elmo-squad-predictions", predictions, predictions / "official.json")
+        assert not output.exists()
