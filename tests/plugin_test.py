@@ -1,0 +1,39 @@
+"""Tests of the module that AllenNLP imports."""
+
+import re
+from pathlib import Path
+
+import allennlp.common.params
+from allennlp.common import Params, Registrable
+
+import elmo_tasks.plugin
+
+_REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
+
+
+class TestPlugin:
+    def test_it_registers_all_our_classes(self):
+        """Oracle: the decorators in the source; AllenNLP's registry, in which the names are ours."""
+        package = Path(elmo_tasks.plugin.__file__).parent
+        expected = {
+            (base, name, ".".join(("elmo_tasks", *path.relative_to(package).with_suffix("").parts)))
+            for path in package.rglob("*.py")
+            for base, name in _REGISTERED.findall(path.read_text(encoding="utf-8"))
+        }
+        registered = {
+            (base.__name__, name, found.__module__)
+            for base, names in Registrable._registry.items()
+            for name, (found, _) in names.items()
+        }
+        assert ("Subcommand", "elmo-embed", "elmo_tasks.commands.embed") in expected
+        assert expected <= registered, expected - registered
+
+    def test_configs_know_where_the_data_is(self, environment, tmp_path):
+        """Oracle: the variable that the shell has set, and that AllenNLP's own function does not know the other."""
+        (tmp_path / "config.jsonnet").write_text(
+            '{bilm: std.extVar("ELMO_TASKS_BILM"), data: std.extVar("ELMO_TASKS_DATA")}'
+        )
+        environment.setenv("ELMO_TASKS_BILM", "here")
+        config = Params.from_file(tmp_path / "config.jsonnet").as_dict(quiet=True)
+        assert config["bilm"] == "here" and Path(config["data"]).is_dir()
+        assert allennlp.common.params.evaluate_file is elmo_tasks.plugin.environment.evaluate_file
