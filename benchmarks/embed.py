@@ -1,9 +1,9 @@
 """
 What it takes to embed a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-The job of `python -m elmo_tasks embed`, with tokens/s, the size of each file, and the peak memory of a process of its
-own; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same text, by turns with ours so that a
-busy machine slows both: batches of 64 sentences in the order of the text, as its users have them.
+The job of `python -m elmo_tasks embed`, as a process, with tokens/s, the size of each file, and the peak memory of the
+largest of its processes; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same text, by turns
+with ours so that a busy machine slows both: batches of 64 sentences in the order of the text, as its users have them.
 """
 
 import argparse
@@ -45,7 +45,8 @@ def show_job(arguments: argparse.Namespace, name: str) -> None:
         )
         options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
         report = embed_file(text, Path(folder, name), options, workers=arguments.workers)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # With workers, the largest of them or this one.
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
     print(
         f"{name:10} {report.n_tokens:10,} tokens {report.n_tokens / report.seconds:10,.0f} tokens/s "
         f"{report.n_bytes / report.n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",

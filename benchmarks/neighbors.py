@@ -1,7 +1,8 @@
 """
 What an index of words in context costs: `python benchmarks/neighbors.py --text TEXT --tokens 1000000`.
 
-Builds one in a temporary folder from the first sentences of a text, and asks it for the neighbours of its own words.
+Builds one from the first sentences of a text, and asks it for the neighbours of its own words. It is thrown away,
+unless `--folder` names a place for it, where `allennlp elmo-neighbors query` can be asked too.
 """
 
 import argparse
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--bilm", default="small-open")
     parser.add_argument("--dtype", choices=("float16", "float32"), default="float16")
     parser.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
+    parser.add_argument("--folder", type=Path, help="a new folder to keep the index in")
     parser.add_argument("--queries", type=int, default=20)
     arguments = parser.parse_args()
 
@@ -43,7 +45,7 @@ def main() -> None:
     elmo.embed(sentences[:8])  # Warms up.
     with TemporaryDirectory() as folder:
         start, cpu = time.perf_counter(), time.process_time()
-        index = build_index(elmo, sentences, Path(folder, "index"), dtype=arguments.dtype)
+        index = build_index(elmo, sentences, arguments.folder or Path(folder, "index"), dtype=arguments.dtype)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
         print(f"built: {len(index):,} words of {index.n_sentences:,} sentences in {seconds:.1f} s ({cpu:.1f} s of CPU)")
         print(f"size: {index.n_bytes / 1e6:,.1f} MB, {index.n_bytes / len(index):,.0f} bytes a word")
