@@ -3,7 +3,7 @@
 import json
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ class NeighborIndex:
     `FileNotFoundError`
         If there is none, or only a half-built one.
     `ValueError`
-        If its files do not fit each other.
+        If its files are damaged, or do not fit each other.
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -56,11 +56,17 @@ class NeighborIndex:
         for name in _FILES:
             if not (self.folder / name).is_file():
                 raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has none: build it anew")
-        self.about: dict[str, object] = json.loads(about.read_text(encoding="utf-8"))
-        # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
-        self._starts = np.load(self.folder / "starts.npy")
-        self._lines = np.load(self.folder / "lines.npy")
-        dtype, dim = np.dtype(str(self.about["dtype"])), int(str(self.about["dim"]))
+        try:
+            self.about: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
+            dtype, dim, _ = np.dtype(self.about["dtype"]), int(self.about["dim"]), self.about["layer"]
+            # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
+            self._starts = np.load(self.folder / "starts.npy")
+            self._lines = np.load(self.folder / "lines.npy")
+        except (EOFError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the files of the index '{folder}' must be as they were made, but one is damaged ({error!r}): "
+                "build it anew"
+            ) from error
         n_bytes = (self.folder / "vectors.bin").stat().st_size
         if n_bytes != len(self) * dim * dtype.itemsize or len(self._starts) != len(self._lines):
             raise ValueError(

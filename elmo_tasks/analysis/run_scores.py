@@ -26,7 +26,7 @@ def run_scores(run: Path, metric: str) -> tuple[float, float | None]:
     # Raises
 
     `ConfigurationError`
-        If the run is not finished, or does not have the metric.
+        If the run is not finished, or its metrics cannot be read or are without this one.
     """
     file = run / "metrics.json"
     if not file.is_file():
@@ -34,7 +34,12 @@ def run_scores(run: Path, metric: str) -> tuple[float, float | None]:
             f"{run} must be the serialization directory of a finished run, but has no metrics.json: "
             "finish it with `allennlp train ... --recover`"
         )
-    metrics = json.loads(file.read_text())
+    try:
+        metrics = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{file} must be a JSON object, as `allennlp train` writes it, but: {error}"
+        ) from error
     dev = metrics.get(f"best_validation_{metric}")
     if dev is None:
         known = sorted(key.removeprefix("best_validation_") for key in metrics if key.startswith("best_validation_"))

@@ -91,12 +91,7 @@ def _query(arguments: argparse.Namespace) -> None:
         index = NeighborIndex(arguments.folder)
         words = arguments.sentence.split() if arguments.tokenized else blank_tokenizer()(arguments.sentence)
         position = _position(words, arguments.word, arguments.position)
-        bilm = arguments.bilm or str(index.about["bilm"])
-        if file_digest(pretrained_files(bilm)[1]) != index.about["weights"]:
-            raise ValueError(
-                f"a query must have the biLM of its index, but '{bilm}' has other weights now: name the one that "
-                f"'{arguments.folder}' was made with (--bilm), or make the index anew"
-            )
+        bilm = _bilm(arguments, index)
         layer: Any = index.about["layer"]
         (vectors,) = Elmo.from_pretrained(bilm).embed([words], layers=layer, progress=False)
         found = index.search(vectors[position], arguments.k, without=words)
@@ -113,6 +108,20 @@ def _query(arguments: argparse.Namespace) -> None:
             }
             arguments.output_file.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     _print(arguments, Neighbor(words, position, 1.0), found, static)
+
+
+def _bilm(arguments: argparse.Namespace, index: NeighborIndex) -> str:
+    """The biLM of a query. Only an index that the command made says which one it is of."""
+    bilm = arguments.bilm or index.about.get("bilm")
+    if bilm is None:
+        raise ValueError(f"'{arguments.folder}' does not say which biLM it was made with: name it with --bilm")
+    weights = index.about.get("weights")
+    if weights is not None and file_digest(pretrained_files(bilm)[1]) != weights:
+        raise ValueError(
+            f"a query must have the biLM of its index, but '{bilm}' has other weights now: name the one that "
+            f"'{arguments.folder}' was made with (--bilm), or make the index anew"
+        )
+    return str(bilm)
 
 
 def _position(words: list[str], word: str, position: int | None) -> int:

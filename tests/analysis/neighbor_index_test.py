@@ -92,6 +92,18 @@ class TestNeighborIndex:
         with pytest.raises(FileNotFoundError, match=r"must have the file lines.npy"):
             NeighborIndex(folder)
 
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [("index.json", b"["), ("index.json", b"[]"), ("index.json", b"{}"), ("starts.npy", b""), ("lines.npy", b"x")],
+    )
+    def test_a_damaged_file_is_an_error(self, elmo, tmp_path, name, content):
+        """Oracle: the message."""
+        folder = tmp_path / "index"
+        build_index(elmo, SENTENCES, folder, progress=False)
+        (folder / name).write_bytes(content)
+        with pytest.raises(ValueError, match=r"the index '.*index' must be as they were made, but one is damaged"):
+            NeighborIndex(folder)
+
     def test_a_neighbor_has_names(self):
         """Oracle: by hand."""
         assert Neighbor(["a"], 0, 0.5)._asdict() == {"words": ["a"], "position": 0, "similarity": 0.5}

@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+from allennlp.common.checks import ConfigurationError
+
 from elmo_tasks.analysis import run_scores
 
 
@@ -15,3 +18,10 @@ class TestRunScores:
         """Oracle: the file."""
         (tmp_path / "metrics.json").write_text(json.dumps({"best_validation_f1": 0.5}))
         assert run_scores(tmp_path, "f1") == (0.5, None)
+
+    @pytest.mark.parametrize("content", ["{", "[1]", "3"])
+    def test_what_is_no_object_is_an_error(self, tmp_path, content):
+        """Oracle: the message, which names the file."""
+        (tmp_path / "metrics.json").write_text(content)
+        with pytest.raises(ConfigurationError, match=r"metrics\.json must be a JSON object"):
+            run_scores(tmp_path, "f1")

@@ -88,3 +88,14 @@ class TestNeighbors:
             file.write(b"x")
         message = message_of(command, "query", index, "play", "--word", "play", "--bilm", moved)
         assert "has other weights now" in message
+
+    def test_an_index_that_does_not_name_its_bilm_needs_the_name(self, index, command, fixtures_root, capsys):
+        """Oracle: the message, and the same neighbours as before once it is named."""
+        query = ("elmo-neighbors", "query", index, "play", "--word", "play")
+        command(*query)
+        before = capsys.readouterr().out
+        about = json.loads((index / "index.json").read_text())
+        (index / "index.json").write_text(json.dumps({key: about[key] for key in ("layer", "dim", "dtype")}))
+        assert "does not say which biLM" in message_of(command, *query[1:])
+        command(*query, "--bilm", fixtures_root / "bilm_tiny")
+        assert capsys.readouterr().out == before
