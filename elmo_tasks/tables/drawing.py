@@ -62,6 +62,8 @@ def draw_curves(rows: Sequence[Row], x: str, stem: Path) -> list[Path]:
         panel.set_ylabel(f"{TASKS[task].score}, dev (%)")
         if x == "size":
             panel.set_xscale("log")
+        else:
+            panel.xaxis.get_major_locator().set_params(integer=True)
         panel.legend(frameon=False)
     return [*_save(figure, stem), write_csv(rows, stem.with_name(stem.name + ".csv"))]
 

@@ -35,6 +35,12 @@ class TestDrawing:
             rows = list(csv.DictReader(file))
         assert rows == [{key: str(value) for key, value in row.items()} for row in CURVE]
 
+    def test_epochs_are_whole_numbers(self, tmp_path):
+        """Oracle: the numbers in the SVG; the scores have none below 10."""
+        rows = [{"task": "snli", "variant": "both", "epoch": n, "mean": 50.0 * n, "sd": "", "n": 1} for n in (1, 2)]
+        _, svg, _ = draw_curves(rows, "epoch", tmp_path / "figure1")
+        assert {text for text in texts_of(svg) if text[:1].isdecimal() and float(text) < 10} == {"1", "2"}
+
     def test_mixes_have_a_grid_for_each_place_with_means_over_seeds(self, tmp_path):
         """Oracle: what is written in the SVG."""
         _, svg, _ = draw_mixes(MIX, tmp_path / "figure2")
