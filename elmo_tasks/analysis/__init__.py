@@ -1,7 +1,7 @@
 """What is said of models and runs, and the paper's intrinsic evaluations."""
 
 from elmo_tasks.analysis.compare import compare
-from elmo_tasks.analysis.first_senses import FirstSenses
+from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
 from elmo_tasks.analysis.neighbor_builder import build_index
 from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.run_scores import run_scores
@@ -29,4 +29,5 @@ __all__ = [
     "scores_of",
     "summary",
     "table_of",
+    "wordnet_index",
 ]

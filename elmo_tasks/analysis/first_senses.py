@@ -5,11 +5,31 @@ from pathlib import Path
 
 from elmo_tasks.data import WsdInstance
 
-__all__ = ["FirstSenses"]
+__all__ = ["FirstSenses", "wordnet_index"]
 
 _INDEX = "index.sense"
 # The parts of speech by the numbers in sense keys; WordNet numbers the senses of an adjective with its satellites.
 _PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
+
+
+def wordnet_index(folder: str | PathLike[str]) -> Path:
+    """
+    # Returns
+
+    `Path`
+        The file `index.sense` of a folder of WordNet, or of the folder `dict` in it.
+
+    # Raises
+
+    `FileNotFoundError`
+        If there is none.
+    """
+    for file in (Path(folder, _INDEX), Path(folder, "dict", _INDEX)):
+        if file.is_file():
+            return file
+    raise FileNotFoundError(
+        f"the folder of WordNet must have {_INDEX}, as NLTK's corpora/wordnet has, but '{folder}' has none"
+    )
 
 
 class FirstSenses:
@@ -49,13 +69,8 @@ class FirstSenses:
         `ValueError`
             If a line is not as it should be; the message names file and line.
         """
-        files = [Path(folder, _INDEX), Path(folder, "dict", _INDEX)]
-        for file in files:
-            if file.is_file():
-                return cls._from_index(file.read_text(encoding="utf-8").splitlines(), str(file))
-        raise FileNotFoundError(
-            f"the folder of WordNet must have {_INDEX}, as NLTK's corpora/wordnet has, but '{folder}' has none"
-        )
+        file = wordnet_index(folder)
+        return cls._from_index(file.read_text(encoding="utf-8").splitlines(), str(file))
 
     @classmethod
     def _from_index(cls, lines: list[str], path: str) -> "FirstSenses":

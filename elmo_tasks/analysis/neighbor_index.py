@@ -30,8 +30,8 @@ class NeighborIndex:
     mapped into memory, and have the length 1, so that a product is a cosine.
 
     The search is exact: it reads all vectors, one block after another. A million words of the small biLM are 512 MB in
-    float16, and one product with each is less work than embedding a few sentences; an approximate index (faiss,
-    hnswlib) would need more memory than that to be built, and miss neighbours, before it saves anybody time.
+    float16 and take about a second; an approximate index (faiss, hnswlib) would need more memory than that to be built,
+    and miss neighbours, before it saves anybody time.
 
     # Parameters
 
@@ -58,17 +58,23 @@ class NeighborIndex:
                 raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has none: build it anew")
         try:
             self.about: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
-            dtype, dim, _ = np.dtype(self.about["dtype"]), int(self.about["dim"]), self.about["layer"]
+            dtype, dim = np.dtype(self.about["dtype"]), int(self.about["dim"])
+            if "layer" not in self.about:
+                raise ValueError("index.json has no layer")
             # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
             self._starts = np.load(self.folder / "starts.npy")
             self._lines = np.load(self.folder / "lines.npy")
+            if self._starts.shape != self._lines.shape or self._starts.ndim != 1 or not len(self._starts):
+                raise ValueError(f"starts.npy and lines.npy have {self._starts.shape} and {self._lines.shape} numbers")
+            if (size := (self.folder / "sentences.txt").stat().st_size) != self._lines[-1]:
+                raise ValueError(f"sentences.txt has {size:,} bytes and not {self._lines[-1]:,}")
         except (EOFError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the files of the index '{folder}' must be as they were made, but one is damaged ({error!r}): "
                 "build it anew"
             ) from error
         n_bytes = (self.folder / "vectors.bin").stat().st_size
-        if n_bytes != len(self) * dim * dtype.itemsize or len(self._starts) != len(self._lines):
+        if n_bytes != len(self) * dim * dtype.itemsize:
             raise ValueError(
                 f"the index '{folder}' must have {len(self):,} vectors of {dim} numbers, but has {n_bytes:,} bytes: "
                 "build it anew"

@@ -56,10 +56,12 @@ class Tables(Subcommand):
         what.add_argument("--table", choices=["1", "2", "3", "5", "6"])
         what.add_argument("--figure", choices=["1", "2"], help="written to RESULTS/figures as PNG, SVG and CSV")
         sub.add_argument("--tasks", nargs="+", metavar="TASK", choices=list(TASKS), help=f"some of {', '.join(TASKS)}")
-        sub.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds 1 to N (default: 5)")
+        sub.add_argument("--seeds", type=int, metavar="N", help="seeds 1 to N (default: 5)")
         sub.add_argument("--sizes", nargs="+", default=[], help="figure 1: parts of the training set, as 1000 or 10%%")
         sub.add_argument("--data", metavar="ROOT", help="the data (default: $ELMO_TASKS_DATA)")
-        sub.add_argument("--bilm", metavar="PATH", help="folder or URL of the biLM (default: $ELMO_TASKS_BILM)")
+        sub.add_argument(
+            "--bilm", metavar="PATH", help="folder (or URL, but for table 5) of the biLM (default: $ELMO_TASKS_BILM)"
+        )
         sub.add_argument("--results", type=Path, default=Path("output/tables"), help="folder of all runs")
         by_task: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
         sub.add_argument("--overrides", **by_task, help="laid over the configs; names with dots")
@@ -86,12 +88,13 @@ def _tables(arguments: argparse.Namespace) -> None:
 
 def _made(arguments: argparse.Namespace) -> list[str]:
     """Makes what is asked for; the names of the runs that it is without."""
+    _check(arguments)
     setting = _setting(arguments)
     if arguments.table == "5":
         _word_senses(arguments, setting)
         return []
     what = f"table {arguments.table}" if arguments.table else f"figure {arguments.figure}"
-    runs = plan(setting, what, arguments.tasks or TASKS_OF[what], arguments.seeds, arguments.sizes)
+    runs = plan(setting, what, arguments.tasks or TASKS_OF[what], _seeds(arguments), arguments.sizes)
     states = {run.name: status(run) for run in runs}
     if arguments.dry_run:
         for run in runs:
@@ -113,6 +116,20 @@ def _made(arguments: argparse.Namespace) -> list[str]:
     else:
         _draw(arguments.figure, finished, setting)
     return sorted(failed)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuses what would be ignored."""
+    of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "jobs", "ray")
+    given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
+    if arguments.table == "5" and given:
+        raise ValueError(f"table 5 is one measurement, without trainings: leave --{given[0]} away")
+    if arguments.table != "5" and arguments.wordnet is not None:
+        raise ValueError("WordNet is for table 5: leave --wordnet away")
+
+
+def _seeds(arguments: argparse.Namespace) -> int:
+    return 5 if arguments.seeds is None else arguments.seeds
 
 
 def _outcomes(runs: list[Run], arguments: argparse.Namespace) -> Iterable[Outcome]:

@@ -103,7 +103,10 @@ def _training(path: Path | None, folder: Path) -> WsdCorpus:
     corpora = WsdCorpus.find(folder)
     if len(corpora) > 1:
         names = ", ".join(str(corpus.path) for corpus in corpora)
-        raise ValueError(f"'{folder}' must have one data set to learn from, but has {names}: choose one with --train")
+        raise ValueError(
+            f"'{folder}' must have one data set to learn from, but has {names}: choose one with --train, or keep only "
+            "one there"
+        )
     return corpora[0]
 
 
@@ -125,7 +128,8 @@ def _write_numbers(
         "max_sentences": arguments.max_sentences,
         "instances_of_training": senses.n_instances,
         "senses": len(senses.senses),
-        "first_senses": senses.first_senses.source,
+        # Without the path of WordNet, which is of this machine.
+        "first_senses": "WordNet" if arguments.wordnet else senses.first_senses.source,
         "senses_not_in_wordnet": senses.n_unknown_senses,
         "scores": {name: {group: asdict(score) for group, score in row.items()} for name, row in scores.items()},
         "sets": {a.name: {"lemma_not_in_training": a.n_unseen, "unanswered": a.n_unanswered} for a in sets},

@@ -4,19 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 
 from elmo_tasks.tables import paper
-from elmo_tasks.tables.plan import LAMBDAS, LAYERS, variants_of
+from elmo_tasks.tables.plan import LAMBDAS, TASKS_OF, variants_of
 from elmo_tasks.tables.results import Results, Split
 from elmo_tasks.tables.summary import Summary
 from elmo_tasks.tables.table import Table
 from elmo_tasks.tables.task import POS, TASKS
-from elmo_tasks.tables.variant import Variant
 
 __all__ = ["layout"]
 
 _FEW_SEEDS = "n too small"
 _NO_RUN = "–"
-# What the paper calls its layers; it leaves the first of ours out.
-_LAYERS = dict(zip(LAYERS, ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer"), strict=True))
 
 
 def layout(results: Results) -> Table:
@@ -34,11 +31,16 @@ def layout(results: Results) -> Table:
     # Raises
 
     `ValueError`
-        If it is another table.
+        If it is another table, or has scores of a task that is not in it.
     """
     layouts = {"table 1": _table_1, "table 2": _table_2, "table 3": _table_3, "table 6": _table_6}
     if results.table not in layouts:
         raise ValueError(f"results must be those of {', '.join(layouts)}, but are of {results.table!r}")
+    others = [task for task in results.tasks() if task not in TASKS_OF[results.table]]
+    if others:
+        raise ValueError(
+            f"{results.table} is about {', '.join(TASKS_OF[results.table])}, but has scores of {others[0]}"
+        )
     return layouts[results.table](results)
 
 
@@ -81,12 +83,16 @@ def _table_3(results: Results) -> Table:
 
 
 def _table_6(results: Results) -> Table:
-    ours = {_LAYERS[layer]: [_summary_of_layer(results, layer, split) for split in ("dev", "test")] for layer in LAYERS}
+    variants = variants_of(results.table, POS)
+    ours = {
+        name: [results.summary(POS.name, variant.name, split) for split in ("dev", "test")]
+        for name, variant in zip(paper.LAYER_NAMES, variants, strict=True)
+    }
     rows = []
     for model in dict.fromkeys([*ours, *paper.TABLE_6]):
         quoted = paper.TABLE_6.get(model)
         rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
-    first, second = (ours[_LAYERS[layer]][1] for layer in (1, 2))
+    first, second = (ours[name][1] for name in paper.LAYER_NAMES[1:])
     test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
     return Table(
@@ -95,10 +101,6 @@ def _table_6(results: Results) -> Table:
         rows,
         _caption(results, sources, ["dev", "test"], [f"from the first layer to the second, on test: {test}"]),
     )
-
-
-def _summary_of_layer(results: Results, layer: int, split: Split) -> Summary | None:
-    return results.summary(POS.name, Variant((), layer=layer).name, split)
 
 
 def _ablation(

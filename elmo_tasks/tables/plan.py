@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from elmo_tasks.tables.paper import LAYER_NAMES
 from elmo_tasks.tables.run import Run
 from elmo_tasks.tables.setting import Setting
 from elmo_tasks.tables.task import POS, SIX_TASKS, TASKS, Task
@@ -11,8 +12,8 @@ __all__ = ["LAMBDAS", "LAYERS", "TASKS_OF", "plan", "variants_of"]
 
 # Lambda of Table 2.
 LAMBDAS = (1.0, 0.001)
-# Layers of Table 6: the context-insensitive one, which the paper leaves out, and the two LSTMs.
-LAYERS = (0, 1, 2)
+# Of Table 6.
+LAYERS = range(len(LAYER_NAMES))
 
 _ABLATED = ("squad", "snli", "srl")
 TASKS_OF = {
@@ -44,7 +45,7 @@ def variants_of(what: str, task: Task) -> list[Variant]:
         "table 1": [baseline, elmo],
         "table 2": [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
         "table 3": [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
-        "table 6": [Variant((), layer=layer) for layer in LAYERS],
+        "table 6": [Variant.of_layer(layer) for layer in LAYERS],
         "figure 1": [baseline, elmo],
         "figure 2": [elmo],
     }[what]

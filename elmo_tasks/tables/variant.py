@@ -30,6 +30,10 @@ class Variant:
     l2: float | None = None
     layer: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.layer is not None and (self.places or self.top or self.l2 is not None):
+            raise ValueError(f"a variant of layer {self.layer} alone must have nothing else, but is {self}")
+
     @classmethod
     def baseline(cls) -> "Variant":
         """Without ELMo."""
@@ -39,6 +43,11 @@ class Variant:
     def elmo(cls, task: Task, *, l2: float | None = None, top: bool = False) -> "Variant":
         """With ELMo where the paper's Table 1 has it; a lambda that the template has anyway is not named."""
         return cls(task.places, top, None if l2 == task.l2 else l2)
+
+    @classmethod
+    def of_layer(cls, layer: int) -> "Variant":
+        """A layer alone, of a template without places."""
+        return cls((), layer=layer)
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """The measurement that Table 5 is made of."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from elmo_tasks.analysis import wordnet_index
 from elmo_tasks.tables.inputs import digest
 from elmo_tasks.tables.record import differences
 from elmo_tasks.tables.training import ALLENNLP
@@ -38,7 +40,7 @@ class WordSenseRun:
 
     @property
     def scores(self) -> Path:
-        """The file that it writes."""
+        """The file that it writes: that of `elmo-wsd`, with digests of what was measured."""
         return self.results / "wsd" / "scores.json"
 
     def is_finished(self) -> bool:
@@ -46,14 +48,21 @@ class WordSenseRun:
         # Raises
 
         `ValueError`
-            If another measurement is there: of other data, another biLM, or another WordNet.
+            If another measurement is there: of other data, another biLM, or another WordNet; or if the biLM is a URL.
         `FileNotFoundError`
-            If one of them is not there.
+            If data, biLM or WordNet is not there.
         """
+        identity = self._identity()
         if not self.scores.is_file():
             return False
-        different = differences(json.loads(self._record.read_text(encoding="utf-8")), self._identity())
-        if different:
+        try:
+            found = json.loads(self.scores.read_text(encoding="utf-8"))["identity"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self.scores} must be of this command, but is not ({error!r}): move it away, or name another folder "
+                "with --results"
+            ) from None
+        if different := differences(found, identity):
             raise ValueError(
                 f"{self.scores.parent} must hold what is asked for, but holds another: {'; '.join(different)}; "
                 "name another folder with --results, or move this one away"
@@ -69,33 +78,55 @@ class WordSenseRun:
 
         # Raises
 
+        `BlockingIOError`
+            If another process measures it.
         `ChildProcessError`
-            If it fails; it has said why.
-        `FileNotFoundError`
-            If data, biLM or WordNet is not there.
+            If `elmo-wsd` fails.
+        `ValueError`, `FileNotFoundError`
+            See `is_finished`.
         """
-        identity = self._identity()
-        self.scores.parent.mkdir(parents=True, exist_ok=True)
-        part = self.scores.with_name(f"scores-{os.getpid()}.part")
+        self._identity()
+        folder = self.scores.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "lock", "ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BlockingIOError(
+                    f"{folder} is being measured by another process: wait for it, and call this again"
+                ) from None
+            # Another process may have ended since.
+            if not self.is_finished():
+                self._measure(command, lock.fileno())
+
+    def _measure(self, command: Sequence[str], lock: int) -> None:
+        part = self.scores.with_name("scores.json.part")
         call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
         if self.wordnet is not None:
             call += ["--wordnet", str(self.wordnet)]
-        # Its bar and its errors are for whoever waits; its table is printed from the file.
-        code = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode
-        if code != 0:
+        # Its bar and its errors are for whoever waits; its table and its warnings are in the file. Should we be killed,
+        # it goes on and holds the lock.
+        ended = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[lock])
+        if ended.returncode != 0:
             part.unlink(missing_ok=True)
-            raise ChildProcessError(f"elmo-wsd ended with status {code}, and has said why")
-        # The record first: scores are never without it.
-        self._record.write_text(json.dumps(identity, indent=1), encoding="utf-8")
+            code = ended.returncode
+            raise ChildProcessError(
+                f"elmo-wsd was killed by signal {-code}"
+                if code < 0
+                else f"elmo-wsd ended with status {code}: see above"
+            )
+        numbers = json.loads(part.read_text(encoding="utf-8"))
+        part.write_text(json.dumps({**numbers, "identity": self._identity()}, indent=1) + "\n", encoding="utf-8")
         os.replace(part, self.scores)
 
-    @property
-    def _record(self) -> Path:
-        return self.scores.with_name("record.json")
-
     def _identity(self) -> dict[str, str | None]:
-        if self.wordnet is not None and not self.wordnet.is_dir():
-            raise FileNotFoundError(f"--wordnet must be a folder with index.sense, but '{self.wordnet}' is none")
-        bilm = self.bilm if "://" in self.bilm else digest(Path(self.bilm))
-        wordnet = None if self.wordnet is None else digest(self.wordnet)
-        return {"data": digest(self.data), "bilm": bilm, "wordnet": wordnet}
+        if not self.data.is_dir():
+            raise FileNotFoundError(f"Table 5 needs the folder '{self.data}' with train/ and test/, but there is none")
+        if "://" in self.bilm:
+            raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")
+        return {
+            "data": digest(self.data),
+            "options": digest(Path(self.bilm, "options.json")),
+            "weights": digest(Path(self.bilm, "weights.hdf5")),
+            "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet)),
+        }

@@ -13,11 +13,8 @@ WORD_SENSES = "table 5"
 """What a file of word senses calls itself with its key `"table"`."""
 
 _FIRST_SENSE = "first sense"
-_NAMES = {
-    "layer 0": "biLM, context-insensitive layer",
-    "layer 1": "biLM, first layer",
-    "layer 2": "biLM, second layer",
-    "mean": "biLM, mean of the layers",
+_NAMES = {f"layer {number}": name for number, name in enumerate(paper.LAYER_NAMES)} | {
+    "mean": "biLM, mean of the layers"
 }
 # The paper's sets together, and all that there are.
 _COLUMNS = ("the four", "ALL")
@@ -51,6 +48,8 @@ def word_senses_table(path: Path) -> Table:
 
 def _table(numbers: dict[str, Any]) -> Table:
     ours = {_name(measured, numbers["wordnet"]): row for measured, row in numbers["scores"].items()}
+    if not ours:
+        raise ValueError("it must have scores, but has none")
     columns = [column for column in _COLUMNS if column in next(iter(ours.values()))]
     rows = []
     for model in dict.fromkeys([*ours, *paper.TABLE_5]):
@@ -79,6 +78,10 @@ def _caption(numbers: dict[str, Any]) -> list[str]:
         sum(counts[key] for counts in numbers["sets"].values()) for key in ("lemma_not_in_training", "unanswered")
     )
     caption.append(f"Of ALL, {unseen:,} instances have such a lemma, and {unanswered:,} stay unanswered.")
+    if numbers["max_sentences"] is not None:
+        caption.append(f"Learned from the first {numbers['max_sentences']:,} sentences only.")
+    if unknown := numbers["senses_not_in_wordnet"]:
+        caption.append(f"{unknown:,} of the senses are not in this WordNet: their keys are those of WordNet 3.0.")
     if not numbers["wordnet"]:
         caption.append("Otherwise than in the paper: without the first senses of WordNet, so that F1 does not compare.")
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_5.values()))

@@ -94,7 +94,14 @@ class TestNeighborIndex:
 
     @pytest.mark.parametrize(
         ("name", "content"),
-        [("index.json", b"["), ("index.json", b"[]"), ("index.json", b"{}"), ("starts.npy", b""), ("lines.npy", b"x")],
+        [
+            ("index.json", b"["),
+            ("index.json", b"[]"),
+            ("index.json", b"{}"),
+            ("starts.npy", b""),
+            ("lines.npy", b"x"),
+            ("sentences.txt", b"x"),
+        ],
     )
     def test_a_damaged_file_is_an_error(self, elmo, tmp_path, name, content):
         """Oracle: the message."""

@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks.commands import Tables
 from elmo_tasks.commands import tables as module
-from elmo_tasks.tables import Results, run_here
+from elmo_tasks.tables import Results, results_section, run_here
 
 # As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
 FAKE = """
@@ -86,6 +86,10 @@ class TestTables:
             ((*NER, "--data", "nowhere"), r"\(--data\) must be a folder, but .*nowhere"),
             ((*NER, "--bilm", "nowhere"), r"\(--bilm\) must be a folder"),
             (("--table", "5", "--wordnet", "nowhere"), "index.sense"),
+            (("--table", "5", "--bilm", "https://example.org/bilm"), "--bilm is the URL https://example.org/bilm"),
+            (("--table", "5", "--tasks", "ner"), "leave --tasks away"),
+            (("--table", "5", "--seeds", "0"), "leave --seeds away"),
+            ((*NER, "--wordnet", "nowhere"), "leave --wordnet away"),
             (("--table", "3", "--tasks", "ner"), "not about 'ner'"),
             ((*NER, "--jobs", "0"), "--jobs is 0"),
             ((*NER, "--overrides", 'nre={"a": 1}'), "'nre'"),
@@ -96,6 +100,13 @@ class TestTables:
         with pytest.raises(SystemExit, match=message) as ended:
             tables(*arguments)
         assert "\n" not in ended.value.code
+
+    def test_a_dry_run_of_table_5_looks_at_its_data(self, tables, tmp_path, capsys):
+        """Oracle: what is printed with the data that ships, and the message without any."""
+        tables("--table", "5", "--dry-run")
+        assert capsys.readouterr().out.split() == ["to", "run", "wsd"]
+        with pytest.raises(SystemExit, match=r"Table 5 needs the folder '.*wsd' with train/ and test/"):
+            tables("--table", "5", "--dry-run", "--data", str(tmp_path))
 
     @pytest.mark.parametrize(
         "arguments", [("--overrides", "snli={"), ("--overrides", "[1]"), ("--name", "ner"), ("--table", "4")]
@@ -129,3 +140,18 @@ class TestTraining:
         lines = (tmp_path / "results" / "figures" / "figure2.csv").read_text().splitlines()[1:]
         assert [line.rsplit(",", 2)[0] for line in lines] == [f"ner,input,1,{layer}" for layer in range(3)]
         assert sum(float(line.split(",")[4]) for line in lines) == pytest.approx(1)
+
+    def test_the_senses_are_measured_once_and_are_a_result_file(self, command, tmp_path, fixtures_root, capsys):
+        """Oracle: the command that it calls, called by itself, and the part of the README that is made of it."""
+        given = ("--table", "5", "--results", tmp_path / "results", "--wordnet", fixtures_root / "wsd" / "wordnet")
+        command("elmo-tables", *given)
+        table = capsys.readouterr().out
+        before = (tmp_path / "results" / "wsd" / "scores.json").stat().st_mtime_ns
+        command("elmo-tables", *given, "--format", "json")
+        (tmp_path / "table5.json").write_text(capsys.readouterr().out)
+        assert (tmp_path / "results" / "wsd" / "scores.json").stat().st_mtime_ns == before
+        assert results_section([tmp_path / "table5.json"]).strip() == table.strip()
+        command("elmo-wsd", "--wordnet", fixtures_root / "wsd" / "wordnet", "--output-file", tmp_path / "wsd.json")
+        alone, found = (json.loads((tmp_path / name).read_text()) for name in ("wsd.json", "table5.json"))
+        assert found.pop("identity").keys() == {"data", "options", "weights", "wordnet"}
+        assert found == alone

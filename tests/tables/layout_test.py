@@ -90,6 +90,12 @@ class TestAblations:
         p = ttest_ind_from_stats(93.7, 0.1, 3, 93.0, 0.1, 3, equal_var=False).pvalue
         assert f"-0.70 (-11.1%), p (Welch's t-test, two-sided): {p:.3f}" in table.caption[0]
 
+    @pytest.mark.parametrize(("table", "task"), [("table 1", "pos"), ("table 2", "ner"), ("table 6", "snli")])
+    def test_scores_of_a_task_that_is_not_in_the_table_are_refused(self, table, task):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match=f"but has scores of {task}"):
+            layout(Results(table, [], [row(task, "baseline", 50.0, 1.0, 3)]))
+
     def test_there_is_no_other_table(self):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="'table 4'"):

@@ -1,5 +1,7 @@
 """Tests of the variants of a template."""
 
+import pytest
+
 from elmo_tasks.tables import TASKS, Variant
 
 
@@ -11,7 +13,7 @@ class TestVariant:
             Variant.elmo(TASKS["ner"]),
             Variant.elmo(TASKS["snli"], top=True),
             Variant.elmo(TASKS["squad"], l2=1.0),
-            Variant((), layer=1),
+            Variant.of_layer(1),
         ]
         assert [(variant.name, variant.arguments) for variant in variants] == [
             ("baseline", {}),
@@ -25,3 +27,8 @@ class TestVariant:
         """Oracle: the paper's lambda is 0.001 for SNLI, and 0 for SQuAD."""
         assert Variant.elmo(TASKS["snli"], l2=0.001) == Variant.elmo(TASKS["snli"])
         assert Variant.elmo(TASKS["squad"], l2=0.001).name == "both-l2-0.001"
+
+    def test_a_layer_alone_has_no_lambda_and_no_place(self):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="layer 1 alone must have nothing else"):
+            Variant(("input",), layer=1)

@@ -17,6 +17,8 @@ NUMBERS = {
     "bilm": "small",
     "training": "semcor",
     "wordnet": True,
+    "max_sentences": None,
+    "senses_not_in_wordnet": 0,
     "distance": "cosine",
     "instances_of_training": 2000,
     "senses": 1000,
@@ -61,12 +63,22 @@ class TestWordSensesTable:
         assert ["most frequent sense of the training data", "65.0", "64.0", "–"] in table.rows
         assert "does not compare" in " ".join(table.caption)
 
+    def test_what_makes_a_score_lower_is_said(self, write):
+        """Oracle: the words, which are not there otherwise."""
+        said = {"Learned from the first 100 sentences only.", "5 of the senses are not in this WordNet"}
+        caption = " ".join(word_senses_table(write(max_sentences=100, senses_not_in_wordnet=5)).caption)
+        assert all(words in caption for words in said)
+        caption = " ".join(word_senses_table(write()).caption)
+        assert not any(words in caption for words in said)
+
     def test_other_test_sets_have_no_column_of_the_four(self, write):
         """Oracle: by hand."""
         scores = {name: {"ALL": row["ALL"]} for name, row in SCORES.items()}
         assert word_senses_table(write(scores=scores)).columns == ["model", "ALL", "paper, the four"]
 
-    @pytest.mark.parametrize("changes", [{"format": 2}, {"table": "table 1"}, {"scores": None}, {"sets": []}])
+    @pytest.mark.parametrize(
+        "changes", [{"format": 2}, {"table": "table 1"}, {"scores": None}, {"scores": {}}, {"sets": []}]
+    )
     def test_another_file_is_refused(self, write, changes):
         """Oracle: the message names the file."""
         with pytest.raises(ValueError, match=r"scores\.json must be what .*elmo-wsd"):
