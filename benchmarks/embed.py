@@ -1,9 +1,10 @@
 """
 What it takes to embed a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-The job of `python -m elmo_tasks embed`, as a process, with tokens/s, the size of each file, and the peak memory of the
-largest of its processes; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same text, by turns
-with ours so that a busy machine slows both: batches of 64 sentences in the order of the text, as its users have them.
+Jobs of `python -m elmo_tasks embed`, each in a process of its own, with tokens/s, the size of each file, and the peak
+memory of the largest of its processes; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same
+text, by turns with ours so that a busy machine slows both: batches of 64 sentences in the order of the text, as its
+users have them.
 """
 
 import argparse

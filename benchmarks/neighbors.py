@@ -16,7 +16,9 @@ from tempfile import TemporaryDirectory
 from bilm import FIXTURES
 
 from elmo_tasks.analysis import build_index
+from elmo_tasks.bilm.download import file_digest
 from elmo_tasks.bilm.elmo import Elmo
+from elmo_tasks.bilm.pretrained import pretrained_files
 from elmo_tasks.data import LmText
 
 
@@ -43,9 +45,18 @@ def main() -> None:
     elmo = Elmo.from_pretrained(arguments.bilm, precision=arguments.precision)
     sentences = list(first_sentences(LmText(arguments.text), arguments.tokens))
     elmo.embed(sentences[:8])  # Warms up.
+    if arguments.folder is not None and arguments.folder.with_name(f"{arguments.folder.name}.part").exists():
+        parser.error(f"{arguments.folder}.part is half an index, which would take less time: remove it")
+    about = {
+        "bilm": arguments.bilm,
+        "weights": file_digest(pretrained_files(arguments.bilm)[1]),
+        "corpus": arguments.text,
+    }
     with TemporaryDirectory() as folder:
         start, cpu = time.perf_counter(), time.process_time()
-        index = build_index(elmo, sentences, arguments.folder or Path(folder, "index"), dtype=arguments.dtype)
+        index = build_index(
+            elmo, sentences, arguments.folder or Path(folder, "index"), dtype=arguments.dtype, about=about
+        )
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
         print(f"built: {len(index):,} words of {index.n_sentences:,} sentences in {seconds:.1f} s ({cpu:.1f} s of CPU)")
         print(f"size: {index.n_bytes / 1e6:,.1f} MB, {index.n_bytes / len(index):,.0f} bytes a word")
