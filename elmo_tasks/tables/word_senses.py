@@ -25,7 +25,7 @@ def word_senses_table(path: Path) -> Table:
     # Parameters
 
     path : `Path`
-        What `allennlp elmo-wsd --output-file` has written.
+        What `allennlp elmo-wsd --output-file` has written; `notes`, a list of sentences for the caption, may be added.
 
     # Returns
 
@@ -85,4 +85,4 @@ def _caption(numbers: dict[str, Any]) -> list[str]:
     if not numbers["wordnet"]:
         caption.append("Otherwise than in the paper: without the first senses of WordNet, so that F1 does not compare.")
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_5.values()))
-    return [*caption, f"The paper's numbers: {sources}."]
+    return [*caption, *numbers.get("notes", []), f"The paper's numbers: {sources}."]

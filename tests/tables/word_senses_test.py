@@ -65,8 +65,10 @@ class TestWordSensesTable:
 
     def test_what_makes_a_score_lower_is_said(self, write):
         """Oracle: the words, which are not there otherwise."""
-        said = {"Learned from the first 100 sentences only.", "5 of the senses are not in this WordNet"}
-        caption = " ".join(word_senses_table(write(max_sentences=100, senses_not_in_wordnet=5)).caption)
+        said = {"Learned from the first 100 sentences only.", "5 of the senses are not in this WordNet", "A note."}
+        caption = " ".join(
+            word_senses_table(write(max_sentences=100, senses_not_in_wordnet=5, notes=["A note."])).caption
+        )
         assert all(words in caption for words in said)
         caption = " ".join(word_senses_table(write()).caption)
         assert not any(words in caption for words in said)
