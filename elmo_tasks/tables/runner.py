@@ -1,5 +1,6 @@
 """Several trainings, on this machine or on a cluster."""
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALLENNLP) -> Iterator[Outcome]:
     """
     Trains runs on this machine. When the caller stops asking, or is interrupted, what is being trained is ended.
+    Several at once share the cores: threads that outnumber them wait for each other, and are many times as slow.
 
     # Parameters
 
@@ -44,11 +46,12 @@ def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALL
 
 def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterator[Outcome]:
     active: list[Training] = []
+    n_threads = None if jobs == 1 else max(1, len(os.sched_getaffinity(0)) // jobs)
     try:
         while waiting or active:
             while waiting and len(active) < jobs:
                 run = waiting.popleft()
-                begun = begin(run, command)
+                begun = begin(run, command, n_threads)
                 if isinstance(begun, Outcome):
                     yield begun
                 else:

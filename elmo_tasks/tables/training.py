@@ -31,6 +31,9 @@ class Training:
         The run.
     command : `Sequence[str]`, optional (default = `ALLENNLP`)
         How `allennlp` is called.
+    n_threads : `int`, optional (default = `None`)
+        How many threads it may compute with, where `OMP_NUM_THREADS` does not say it already; `None` leaves that to
+        torch, which takes all cores.
 
     # Raises
 
@@ -42,7 +45,7 @@ class Training:
         If it is finished.
     """
 
-    def __init__(self, run: Run, command: Sequence[str] = ALLENNLP) -> None:
+    def __init__(self, run: Run, command: Sequence[str] = ALLENNLP, n_threads: int | None = None) -> None:
         self.run = run
         # Before anything in the folder is written or removed.
         progress(run)
@@ -66,9 +69,15 @@ class Training:
             elif directory.exists():
                 # Without a checkpoint there is nothing to go on from, and AllenNLP would refuse the folder.
                 shutil.rmtree(directory)
+            threads = {} if n_threads is None else {"OMP_NUM_THREADS": str(n_threads)}
             with open(self._log, "ab") as log:
                 self._process = subprocess.Popen(
-                    call, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[lock.fileno()]
+                    call,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[lock.fileno()],
+                    env={**threads, **os.environ},
                 )
 
     def is_over(self) -> bool:
@@ -91,10 +100,10 @@ class Training:
         self._process.wait()
 
 
-def begin(run: Run, command: Sequence[str] = ALLENNLP) -> Training | Outcome:
+def begin(run: Run, command: Sequence[str] = ALLENNLP, n_threads: int | None = None) -> Training | Outcome:
     """Begins a run; what goes wrong with that is an outcome."""
     try:
-        return Training(run, command)
+        return Training(run, command, n_threads)
     except BlockingIOError:
         return Outcome(run, "is being trained by another process: wait for it, and call this again")
     except (ValueError, OSError) as error:

@@ -69,6 +69,21 @@ class TestRunHere:
         assert [error is None for error in errors] == [False, False, True]
         assert status(runs[2]) == "finished"
 
+    @pytest.mark.parametrize(
+        ("jobs", "cores", "given", "expected"),
+        [(1, 8, None, ""), (2, 8, None, "4"), (3, 8, None, "2"), (4, 2, None, "1"), (2, 8, "3", "3")],
+    )
+    def test_several_at_once_share_the_cores(self, make_run, allennlp, monkeypatch, jobs, cores, given, expected):
+        """Oracle: what the process finds in its environment; what the user has set goes before."""
+        monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(cores)))
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if given is not None:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        allennlp.behaves('echo "$OMP_NUM_THREADS" > "$4/threads"')
+        run = make_run()
+        assert list(run_here([run], jobs=jobs, command=allennlp.command)) == [Outcome(run)]
+        assert (run.serialization_dir / "threads").read_text().strip() == expected
+
     def test_several_at_once(self, make_run, allennlp, tmp_path):
         """Oracle: each of two waits until the other has begun, so that one alone would never end."""
         runs = [make_run(seed=seed) for seed in (1, 2, 3)]
