@@ -85,7 +85,8 @@ class WordSenseRun:
         `ValueError`, `FileNotFoundError`
             See `is_finished`.
         """
-        self._identity()
+        # Before the measurement: data that is replaced while it runs is not what was measured.
+        identity = self._identity()
         folder = self.scores.parent
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / "lock", "ab") as lock:
@@ -97,9 +98,9 @@ class WordSenseRun:
                 ) from None
             # Another process may have ended since.
             if not self.is_finished():
-                self._measure(command, lock.fileno())
+                self._measure(command, lock.fileno(), identity)
 
-    def _measure(self, command: Sequence[str], lock: int) -> None:
+    def _measure(self, command: Sequence[str], lock: int, identity: dict[str, str | None]) -> None:
         part = self.scores.with_name("scores.json.part")
         call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
         if self.wordnet is not None:
@@ -116,7 +117,7 @@ class WordSenseRun:
                 else f"elmo-wsd ended with status {code}: see above"
             )
         numbers = json.loads(part.read_text(encoding="utf-8"))
-        part.write_text(json.dumps({**numbers, "identity": self._identity()}, indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps({**numbers, "identity": identity}, indent=1) + "\n", encoding="utf-8")
         os.replace(part, self.scores)
 
     def _identity(self) -> dict[str, str | None]:

@@ -75,6 +75,12 @@ class TestWordSenseRun:
         assert not run.is_finished()
         assert [path.name for path in run.scores.parent.iterdir()] == ["lock"]
 
+    def test_data_that_is_replaced_meanwhile_is_not_what_was_measured(self, run, command, tmp_path):
+        """Oracle: the message of the next look; the command replaces the data itself."""
+        run.measure(command(FAKE + f"echo another > {tmp_path / FILES['data']}\n"))
+        with pytest.raises(ValueError, match="holds another: data is"):
+            run.is_finished()
+
     def test_nobody_measures_it_twice_at_once(self, run, command):
         """Oracle: the error while another process holds the lock, here this one; and none afterwards."""
         run.scores.parent.mkdir(parents=True)
