@@ -51,7 +51,7 @@ check: install  ## formatter, linter, type checker, and whether README.md shows 
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy elmo_tasks
-	$(BIN)/python -m elmo_tasks.tables README.md results/*.json --check
+	$(BIN)/python -m elmo_tasks.replication README.md results/*.json --check
 
 format: install  ## put the code into the formatter's form
 	$(BIN)/ruff format .
@@ -66,7 +66,7 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/startup.py
 
 results: install  ## write the tables of README.md from the files in results/
-	$(BIN)/python -m elmo_tasks.tables README.md results/*.json
+	$(BIN)/python -m elmo_tasks.replication README.md results/*.json
 
 fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py

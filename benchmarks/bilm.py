@@ -20,7 +20,8 @@ import torch
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.bilm.products import Product, supports_bf16
+from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
+from elmo_tasks.bilm.lstm.precision import supports_bf16
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
@@ -110,7 +111,7 @@ def peak(device: str, dtype: torch.dtype) -> float:
         if device == "cpu" and n_rows > 1024:
             continue
         factors = torch.randn(n_rows, inner).to(device, dtype), torch.randn(columns, inner).to(device, dtype)
-        for product in (Product(factors[1]), partial(torch.nn.functional.linear, weight=factors[1])):
+        for product in (PackedLinear(factors[1]), partial(torch.nn.functional.linear, weight=factors[1])):
             times = [seconds(lambda: [product(factors[0]) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
             best = max(best, 2 * n_rows * inner * columns / min(times))
     return best

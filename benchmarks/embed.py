@@ -18,9 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
-from elmo_tasks.bilm.pretrained import pretrained_files
-from elmo_tasks.embedding import EmbedOptions, embed_file
-from elmo_tasks.embedding.lines import read_lines
+from elmo_tasks.embed_job import EmbedOptions, embed_file
+from elmo_tasks.embed_job.text_parts import read_lines
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 OUTPUTS = {"out.h5": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
-from elmo_tasks.embedding import EmbedOptions, embed_file
+from elmo_tasks.embed_job import EmbedOptions, embed_file
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 

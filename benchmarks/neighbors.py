@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from bilm import FIXTURES
 
 from elmo_tasks.analysis import build_index
-from elmo_tasks.bilm.download import file_digest
-from elmo_tasks.bilm.elmo import Elmo
-from elmo_tasks.bilm.pretrained import pretrained_files
 from elmo_tasks.data import LmText
+from elmo_tasks.vectors.download import file_digest
+from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 
 def first_sentences(text: LmText, n_tokens: int) -> Iterator[list[str]]:

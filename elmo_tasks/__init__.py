@@ -8,15 +8,15 @@ the classes named here when they are first asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.version import __version__
+
 if TYPE_CHECKING:
-    from elmo_tasks.bilm.elmo import Elmo
-    from elmo_tasks.vectorizer import ElmoVectorizer
+    from elmo_tasks.vectors.elmo import Elmo
+    from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 
 __all__ = ["Elmo", "ElmoVectorizer", "__version__"]
 
-__version__ = "0.1.0"
-
-_MODULES = {"Elmo": "elmo_tasks.bilm.elmo", "ElmoVectorizer": "elmo_tasks.vectorizer"}
+_MODULES = {"Elmo": "elmo_tasks.vectors.elmo", "ElmoVectorizer": "elmo_tasks.vectors.sklearn_vectorizer"}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from elmo_tasks import embedding
+from elmo_tasks import embed_job
 
 __all__ = ["main"]
 
@@ -23,9 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="command")
-    embed = subparsers.add_parser("embed", help=embedding.DESCRIPTION, description=embedding.DESCRIPTION)
-    embedding.add_arguments(embed)
-    embed.set_defaults(func=embedding.embed)
+    embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
+    embed_job.add_arguments(embed)
+    embed.set_defaults(func=embed_job.embed)
     parsed = parser.parse_args(arguments)
     try:
         parsed.func(parsed)

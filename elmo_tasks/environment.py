@@ -16,10 +16,10 @@ import _jsonnet
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
+from elmo_tasks.shipped import FIXTURES, PRETRAINED
+
 __all__ = ["config_variables", "evaluate_file"]
 
-_PACKAGE = Path(__file__).resolve().parent
-_FIXTURES = _PACKAGE.parent / "fixtures"
 _BILM = "ELMO_TASKS_BILM"
 _GLOVE = "glove.open.100d.txt.gz"
 
@@ -34,12 +34,12 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     environ : `Mapping[str, str]`, optional (default = `os.environ`)
         The environment.
     """
-    data = environ.get("ELMO_TASKS_DATA") or str(_FIXTURES)
+    data = environ.get("ELMO_TASKS_DATA") or str(FIXTURES)
     files = [path.name for path in Path(data, "glove").glob("*d.txt*")]
     return {
         "ELMO_TASKS_DATA": data,
         "ELMO_TASKS_GLOVE": environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
-        _BILM: environ.get(_BILM) or str(_PACKAGE / "pretrained" / "small-open"),
+        _BILM: environ.get(_BILM) or str(PRETRAINED / "small-open"),
         "ELMO_TASKS_LAYER": environ.get("ELMO_TASKS_LAYER") or "1",
     }
 

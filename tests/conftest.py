@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.paths import FIXTURES, SHARED, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
+
 if TYPE_CHECKING:
     from tests.task_models import TaskModel
-
-CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder `shared` beside the checkout, with corpora and reference outputs; a test without it is skipped."""
-    folder = CHECKOUT.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip(f"needs the reference data beside the checkout, in {folder.name}/")
-    return folder
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the reference data next to the checkout, in {SHARED.name}/")
+    return SHARED
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,19 +33,19 @@ def no_layer_cache() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def fixtures_root() -> Path:
     """The small data that ships."""
-    return CHECKOUT / "fixtures"
+    return FIXTURES
 
 
 @pytest.fixture(scope="session")
 def shipped_bilm() -> Path:
     """The small biLM that ships in the package."""
-    return CHECKOUT / "elmo_tasks" / "pretrained" / "small-open"
+    return SHIPPED_BILM
 
 
 @pytest.fixture(scope="session")
 def training_configs() -> Path:
     """The published configs."""
-    return CHECKOUT / "training_configs"
+    return TRAINING_CONFIGS
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.
 
     for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_LAYER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
+    monkeypatch.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
     return monkeypatch
 
 

@@ -7,6 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.environment import config_variables, evaluate_file
+from tests.paths import TINY_BILM
 
 NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
 
@@ -86,7 +87,7 @@ class TestEvaluateFile:
     ):
         """Oracle: the content of `options.json`, of the biLM that ships and of another."""
         content = f"(import '{library}').bilm"
-        for folder in (shipped_bilm, fixtures_root / "bilm_tiny"):
+        for folder in (shipped_bilm, TINY_BILM):
             nothing_set.setenv("ELMO_TASKS_BILM", str(folder))
             options = json.loads((folder / "options.json").read_text())
             weights = str(folder / "weights.hdf5")
@@ -95,7 +96,7 @@ class TestEvaluateFile:
 
     def test_the_bilm_may_be_given_as_an_argument(self, library, tmp_path, fixtures_root):
         """Oracle: the content of its `options.json`."""
-        folder = fixtures_root / "bilm_tiny"
+        folder = TINY_BILM
         content = f"(import '{library}').bilm.options"
         config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_BILM=str(folder))
         assert config == json.loads((folder / "options.json").read_text())
@@ -159,7 +160,7 @@ class TestEvaluateFile:
 class TestParamsFromFile:
     def test_allennlp_evaluates_configs_with_our_variables(self, nothing_set, training_configs, fixtures_root):
         """Oracle: AllenNLP's `Params.from_file`: no variable and no import is left, and the files are there."""
-        nothing_set.setenv("ELMO_TASKS_BILM", str(fixtures_root / "bilm_tiny"))
+        nothing_set.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
         config = Params.from_file(training_configs / "ner_elmo.jsonnet").as_dict(quiet=True)
         text = json.dumps(config)
         assert "ELMO_TASKS" not in text

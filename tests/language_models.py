@@ -7,8 +7,9 @@ from typing import Any
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-ROOT = Path(__file__).resolve().parents[1]
-CONFIG = ROOT / "training_configs" / "bilm.jsonnet"
+from tests.paths import TRAINING_CONFIGS
+
+CONFIG = TRAINING_CONFIGS / "bilm.jsonnet"
 
 TINY: dict[str, Any] = {
     "model.options.lstm.dim": 16,

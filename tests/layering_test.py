@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "elmo_tasks"
+from tests.paths import PACKAGE
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -22,32 +23,29 @@ def module_of(file: Path) -> str:
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
-# The parts of elmo_tasks that a part may import, beside itself. "" is elmo_tasks/__init__.py.
+# The parts of elmo_tasks that a part may import, besides itself. "" is elmo_tasks/__init__.py.
+GROUND = {"version", "shipped", "text_lines", "atomic_files", "tags", "progress", "tokenization"}
 INSIDE = {
-    "": {"bilm", "vectorizer"},
+    **{part: set() for part in GROUND},
+    "": {"vectors", "version"},
     # What `python -m elmo_tasks` starts, without AllenNLP.
-    "__main__": {"embedding"},
-    "analysis": {"models", "data", "modules", "bilm", "progress"},
-    # Only the class Elmo, for strings and for its progress bar.
-    "bilm": {"progress", "tokenization"},
+    "__main__": {"embed_job"},
+    "analysis": {"models", "data", "modules", "vectors", "bilm", *GROUND},
+    "bilm": GROUND,
     "commands": {
-        *("embedding", "analysis", "tables", "predictors", "models", "data", "modules", "bilm"),
-        *("environment", "tokenization"),
+        *("replication", "embed_job", "analysis", "predictors", "models", "data", "modules", "vectors", "bilm"),
+        *("environment", *GROUND),
     },
     "compat": set(),
-    "data": {"bilm", "tags", "tokenization"},
-    "embedding": {"bilm", "progress", "tokenization"},
-    "environment": set(),
-    "models": {"modules", "bilm", "tags", "training"},
-    "modules": {"bilm"},
-    "progress": set(),
-    "spacy_component": {"bilm"},
-    "tables": {"analysis", "data", "environment"},
-    "tags": set(),
-    "tokenization": set(),
-    "training": {"tags"},
-    "predictors": {"models", "data", "modules", "bilm", "tokenization"},
-    "vectorizer": {"bilm"},
+    "data": {"bilm", *GROUND},
+    "embed_job": {"vectors", "bilm", *GROUND},
+    "environment": GROUND,
+    "models": {"modules", "bilm", "training", *GROUND},
+    "modules": {"bilm", *GROUND},
+    "predictors": {"models", "data", "modules", "vectors", "bilm", *GROUND},
+    "replication": {"analysis", "data", "environment", *GROUND},
+    "training": GROUND,
+    "vectors": {"bilm", *GROUND},
 }
 PARTS = {part_of(module_of(file)) for file in FILES} | {*INSIDE, "plugin"}
 INSIDE["plugin"] = PARTS
@@ -56,13 +54,14 @@ OUTSIDE = {
     "": set(),
     "__main__": set(),
     "bilm": {"torch", "numpy", "h5py", "lmdb", "triton"},
+    "vectors": {"torch", "numpy", "h5py", "spacy", "sklearn"},
     "compat": {"wrapt"},
-    "embedding": {"numpy", "h5py"},
+    "embed_job": {"numpy", "h5py"},
     "progress": set(),
     "tokenization": set(),
 }
 # Parts that are imported before what they are for, or without it: their functions may import anything from elsewhere.
-LAZY = {"compat", "embedding", "progress", "tokenization"}
+LAZY = {"compat", "embed_job", "vectors", "progress", "tokenization"}
 
 MAX_LINES_OF_FILE = 300
 MAX_LINES_OF_FUNCTION = 60
@@ -175,10 +174,13 @@ class TestTheRulesThemselves:
             ("elmo_tasks.bilm.bilm", "import json, torch.nn, h5py\nfrom numpy import array"),
             ("elmo_tasks.bilm.bilm", "from .options import x\nfrom . import weights\nimport elmo_tasks.bilm.weights"),
             ("elmo_tasks.models.srl", "import allennlp\nfrom elmo_tasks.modules.mix import x"),
-            ("elmo_tasks.commands.tables", "from elmo_tasks.analysis import x\nfrom elmo_tasks import __version__"),
+            (
+                "elmo_tasks.commands.tables",
+                "from elmo_tasks.analysis import x\nfrom elmo_tasks import __version__",
+            ),
             ("elmo_tasks.compat.hooks", "import sys, wrapt\ndef f():\n    import torch"),
             ("elmo_tasks.plugin", "from elmo_tasks import commands, models\nimport elmo_tasks.data.readers"),
-            ("elmo_tasks", "def __getattr__(name):\n    from elmo_tasks.bilm.elmo import Elmo"),
+            ("elmo_tasks", "def __getattr__(name):\n    from elmo_tasks.vectors.elmo import Elmo"),
         ],
     )
     def test_an_import_that_is_allowed_is_not(self, module, source):

@@ -3,6 +3,7 @@
 import pytest
 
 from elmo_tasks.__main__ import main
+from tests.paths import TINY_BILM
 
 
 class TestMain:
@@ -10,7 +11,7 @@ class TestMain:
         """Oracle: the file and the line that is printed."""
         (tmp_path / "text.txt").write_text("a b\n\nc\n")
         files = [str(tmp_path / name) for name in ("text.txt", "out.npz")]
-        assert main(["embed", *files, "--bilm", str(fixtures_root / "bilm_tiny")]) == 0
+        assert main(["embed", *files, "--bilm", str(TINY_BILM)]) == 0
         assert "out.npz: 3 lines" in capsys.readouterr().out and (tmp_path / "out.npz").exists()
 
     @pytest.mark.parametrize("name", ["none.txt", "broken.txt"])

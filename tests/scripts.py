@@ -1,10 +1,9 @@
 """The scripts that make the small data, which are no part of the package."""
 
 import importlib.util
-from pathlib import Path
 from types import ModuleType
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+from tests.paths import FIXTURES
 
 
 def load_script(name: str) -> ModuleType:

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from elmo_tasks.analysis.neighbor_index import NeighborIndex
-from elmo_tasks.bilm.elmo import Elmo
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["build_index"]
 

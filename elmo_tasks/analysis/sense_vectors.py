@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from elmo_tasks.bilm.elmo import Elmo
 from elmo_tasks.data import WsdInstance, WsdSentence
+from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["SenseVectors", "instance_vectors"]
 

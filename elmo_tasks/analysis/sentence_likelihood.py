@@ -10,9 +10,9 @@ import torch
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.bilm.softmax import LmSoftmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
-from elmo_tasks.bilm.word_list import UNKNOWN_WORD, WordList
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
 

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from elmo_tasks.bilm.batching import PackedSentences, pack_sentences, pack_windows, sentence_lengths
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_character_ids
-from elmo_tasks.bilm.joint_lstms import JointLstms
-from elmo_tasks.bilm.lstm_states import LstmStates
+from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
+from elmo_tasks.bilm.lstm.precision import PRECISIONS, computing_dtype, tf32_set_to
+from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
+from elmo_tasks.bilm.lstm.stateful import LstmStates
 from elmo_tasks.bilm.options import BilmOptions
-from elmo_tasks.bilm.output import BilmContexts, BilmOutput
-from elmo_tasks.bilm.products import PRECISIONS, computing_dtype, rounding_factors
-from elmo_tasks.bilm.projected_lstm import LstmState, ProjectedLstm
+from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
+from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, pack_windows, sentence_lengths
 from elmo_tasks.bilm.weights import read_weights, write_weights
 
 __all__ = ["Bilm"]
@@ -73,7 +73,7 @@ class Bilm(nn.Module):
         self.character_encoder = CharacterEncoder(options)
         self.forward_layers = nn.ModuleList(self._lstms())
         self.backward_layers = nn.ModuleList(self._lstms())
-        self._layers = [JointLstms(pair) for pair in self._pairs()]
+        self._layers = [BidirectionalLayer(pair) for pair in self._pairs()]
         begin, end = sentence_boundary_ids()
         self.register_buffer("_begin_ids", begin, persistent=False)
         self.register_buffer("_end_ids", end, persistent=False)
@@ -240,7 +240,7 @@ class Bilm(nn.Module):
         """
         _, batch_size, timesteps, _ = character_ids.shape
         dtype = computing_dtype(self.precision, self.character_encoder.projection.weight)
-        with self._precisely():
+        with self._fixed_precision():
             vectors = self.character_encoder(character_ids.to(self._begin_ids.device), dtype=dtype).flatten(0, 2)
         *_, highest = self._packed_layers(pack_windows(batch_size, timesteps).to(vectors.device), vectors, dropout)
         return torch.nn.functional.dropout(highest.view(2, timesteps, batch_size, -1).transpose(1, 2), dropout)
@@ -257,7 +257,7 @@ class Bilm(nn.Module):
         words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
         words = torch.cat([words.to(device), torch.stack([self._begin_ids, self._end_ids])])
         dtype = computing_dtype(self.precision, self.character_encoder.projection.weight)
-        with self._precisely():
+        with self._fixed_precision():
             # Shape: (n_words + 2, projection_dim)
             vectors = self.character_encoder(words, dtype=dtype)
         max_tokens = None if self.stateful else self.max_tokens_per_batch
@@ -276,9 +276,9 @@ class Bilm(nn.Module):
         last_states: list[LstmState] = []
         for index, pair in enumerate(self._pairs()):
             if self._layers[index].lstms != pair:  # Somebody put other modules there.
-                self._layers[index] = JointLstms(pair)
+                self._layers[index] = BidirectionalLayer(pair)
             inputs = torch.nn.functional.dropout(current, dropout)
-            with self._precisely():
+            with self._fixed_precision():
                 outputs, last = self._layers[index](
                     inputs, sentences.batch_sizes, states and states[2 * index : 2 * index + 2], dtype=current.dtype
                 )
@@ -290,8 +290,8 @@ class Bilm(nn.Module):
             self._states.keep(sentences.rows, last_states)
 
     @contextmanager
-    def _precisely(self) -> Iterator[None]:
+    def _fixed_precision(self) -> Iterator[None]:
         """In the precision that the biLM has, whatever the process has set."""
         device = self._begin_ids.device.type
-        with torch.autocast(device, enabled=False), rounding_factors(self.precision == "tf32"):
+        with torch.autocast(device, enabled=False), tf32_set_to(self.precision == "tf32"):
             yield

@@ -12,8 +12,9 @@ from torch import nn
 from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS, word_to_character_ids
+from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
+from elmo_tasks.bilm.lstm.weight_cache import WeightCache
 from elmo_tasks.bilm.options import BilmOptions
-from elmo_tasks.bilm.products import Prepared, Product
 
 __all__ = ["CharacterEncoder"]
 
@@ -81,7 +82,7 @@ class CharacterEncoder(nn.Module):
         self.projection = nn.Linear(options.n_filters, options.projection_dim)
         # What pads a word: the last id of the empty word.
         self._padding_id = int(word_to_character_ids("")[-1])
-        self._prepared: Prepared[_Products] = Prepared()
+        self._prepared: WeightCache[_Products] = WeightCache()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -180,7 +181,7 @@ class CharacterEncoder(nn.Module):
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             return self._products(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
         return self._prepared(
-            parameters, dtype, lambda: self._products(lambda weight, bias: Product(weight, bias, dtype=dtype))
+            parameters, dtype, lambda: self._products(lambda weight, bias: PackedLinear(weight, bias, dtype=dtype))
         )
 
     def _products(self, make: Callable[[torch.Tensor, torch.Tensor], _Product]) -> _Products:

@@ -8,7 +8,7 @@ from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
 from elmo_tasks.commands.squad_predictions import SquadPredictions
 from elmo_tasks.commands.tables import Tables
-from elmo_tasks.commands.word_senses import DisambiguateWords
+from elmo_tasks.commands.wsd import DisambiguateWords
 
 __all__ = [
     "Compare",

@@ -4,7 +4,7 @@ import argparse
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks import embedding
+from elmo_tasks import embed_job
 from elmo_tasks.commands.errors import errors_in_one_line
 
 __all__ = ["Embed"]
@@ -20,9 +20,9 @@ class Embed(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(
-            self.name, description=embedding.DESCRIPTION, help=embedding.DESCRIPTION
+            self.name, description=embed_job.DESCRIPTION, help=embed_job.DESCRIPTION
         )
-        embedding.add_arguments(subparser)
+        embed_job.add_arguments(subparser)
         subparser.set_defaults(func=_embed)
         return subparser
 
@@ -30,4 +30,4 @@ class Embed(Subcommand):
 def _embed(arguments: argparse.Namespace) -> None:
     # Those of workers that were killed.
     with errors_in_one_line("elmo-embed", RuntimeError):
-        embedding.embed(arguments)
+        embed_job.embed(arguments)

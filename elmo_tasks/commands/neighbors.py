@@ -8,13 +8,13 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import Neighbor, NeighborIndex, StaticVectors, build_index
-from elmo_tasks.bilm.download import file_digest
-from elmo_tasks.bilm.elmo import Elmo
-from elmo_tasks.bilm.pretrained import pretrained_files
 from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.data import LmText
 from elmo_tasks.environment import config_variables
 from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.vectors.download import file_digest
+from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Neighbors"]
 

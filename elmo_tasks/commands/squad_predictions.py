@@ -7,7 +7,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.errors import errors_in_one_line
-from elmo_tasks.data.lines import numbered_lines
+from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["SquadPredictions"]
 

@@ -14,14 +14,14 @@ from allennlp.common.tqdm import Tqdm
 
 from elmo_tasks.commands.errors import errors_in_one_line
 from elmo_tasks.environment import config_variables
-from elmo_tasks.tables import (
+from elmo_tasks.replication import (
     RENDERERS,
     TASKS,
     TASKS_OF,
+    Experiment,
     Outcome,
     Results,
     Run,
-    Setting,
     Table,
     WordSenseRun,
     by_epochs,
@@ -146,7 +146,7 @@ def _outcomes(runs: list[Run], arguments: argparse.Namespace) -> Iterable[Outcom
         yield outcome
 
 
-def _word_senses(arguments: argparse.Namespace, setting: Setting) -> None:
+def _word_senses(arguments: argparse.Namespace, setting: Experiment) -> None:
     data, bilm = Path(setting.variables["ELMO_TASKS_DATA"], "wsd"), setting.variables["ELMO_TASKS_BILM"]
     run = WordSenseRun(setting.results, data, bilm, arguments.wordnet)
     if arguments.dry_run:
@@ -165,7 +165,7 @@ def _print_table(results: Results, form: str) -> None:
     print(results.to_json(asdict(table)) if form == "json" else RENDERERS[form](table))
 
 
-def _draw(figure: str, runs: list[Run], setting: Setting) -> None:
+def _draw(figure: str, runs: list[Run], setting: Experiment) -> None:
     folder = setting.results / "figures"
     if figure == "1":
         files = draw_curves(by_sizes(runs, setting.total), "size", folder / "figure1_sizes")
@@ -177,7 +177,7 @@ def _draw(figure: str, runs: list[Run], setting: Setting) -> None:
     print(*files, sep="\n")
 
 
-def _setting(arguments: argparse.Namespace) -> Setting:
+def _setting(arguments: argparse.Namespace) -> Experiment:
     given = {"ELMO_TASKS_DATA": arguments.data, "ELMO_TASKS_BILM": arguments.bilm}
     # Evaluated configs name their files, and are read in other processes: nothing may depend on the folder we are in.
     absolute = {name: path if "://" in path else os.path.abspath(path) for name, path in given.items() if path}
@@ -189,7 +189,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         if not os.path.isdir(path):
             raise FileNotFoundError(f"{name} (--{name.split('_')[-1].lower()}) must be a folder, but {path!r} is none")
         variables[name] = os.path.abspath(path)
-    return Setting(
+    return Experiment(
         variables,
         arguments.results.absolute(),
         overrides=_merged(arguments.overrides),

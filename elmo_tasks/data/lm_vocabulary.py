@@ -10,7 +10,7 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.vocabulary import DEFAULT_NON_PADDED_NAMESPACES
 
-from elmo_tasks.bilm.word_list import WordList
+from elmo_tasks.bilm.softmax.word_list import WordList
 
 __all__ = ["LM_NAMESPACE", "LmVocabulary"]
 
@@ -72,7 +72,7 @@ class LmVocabulary(Vocabulary):
         # Parameters
 
         path : `str`
-            A file with a word a line, see `elmo_tasks.bilm.word_list.WordList`.
+            A file with a word a line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
 
         # Raises
 

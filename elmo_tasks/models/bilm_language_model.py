@@ -11,11 +11,11 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.adaptive_softmax import AdaptiveSoftmax
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.bilm.softmax import LmSoftmax, SoftmaxKind, make_softmax
+from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, SoftmaxKind, make_softmax
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
-from elmo_tasks.bilm.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.training import Perplexity
 
 __all__ = ["BilmLanguageModel"]
@@ -45,8 +45,8 @@ class BilmLanguageModel(Model):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
     softmax : `Literal["sampled", "full", "adaptive"]`, optional (default = `"sampled"`)
-        See `elmo_tasks.bilm.softmax`. A vocabulary of no more than `n_samples` words has no use for samples, and is
-        trained on in full.
+        See `elmo_tasks.bilm.softmax.lm_softmax`. A vocabulary of no more than `n_samples` words has no use for samples,
+        and is trained on in full.
     n_samples : `int`, optional (default = `8192`)
         Of the sampled softmax.
     cutoffs : `List[int]`, optional (default = `None`)

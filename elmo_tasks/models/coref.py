@@ -12,15 +12,15 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, width_beside
-from elmo_tasks.modules.coref_antecedents import (
+from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules.coref.antecedents import (
     AntecedentScorer,
     antecedents_in_clusters,
     best_antecedents,
     clusters_of,
     negative_log_likelihood,
 )
-from elmo_tasks.modules.coref_spans import SpanEmbedder, spans_without_crossings
+from elmo_tasks.modules.coref.spans import SpanEmbedder, spans_without_crossings
 from elmo_tasks.training import CorefScores
 
 __all__ = ["CorefResolver"]
@@ -108,7 +108,7 @@ class CorefResolver(Model):
         check_dimensions_match(embedded_dim, encoder.get_input_dim(), "embedded words", "input of the encoder")
         self.span_embedder = SpanEmbedder(
             embedded_dim=embedded_dim,
-            hidden_dim=width_beside(encoder.get_output_dim(), self.output_embedder),
+            hidden_dim=concat_dim(encoder.get_output_dim(), self.output_embedder),
             max_width=max_span_width,
             width_dim=feature_dim,
             dropout=dropout,
@@ -212,7 +212,7 @@ class CorefResolver(Model):
         embedded = self.lexical_dropout(self.text_field_embedder(flat))
         # Shape: (n_rows, timesteps, output_dim)
         # Differs from the paper: Lee et al. drop out the state of the LSTM too, the gates of which are coupled.
-        hidden = beside(self.dropout(self.encoder(embedded, mask)), self.output_embedder, flat)
+        hidden = concat_embedding(self.dropout(self.encoder(embedded, mask)), self.output_embedder, flat)
         return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
 
     def _resolve(

@@ -12,7 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, width_beside
+from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -84,7 +84,7 @@ class NerTagger(Model):
             width = encoder.get_output_dim()
 
         self._tags = vocab.get_index_to_token_vocabulary("labels")
-        self.tag_projection = torch.nn.Linear(width_beside(width, self.output_embedder), len(self._tags))
+        self.tag_projection = torch.nn.Linear(concat_dim(width, self.output_embedder), len(self._tags))
         self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, self._tags))
         self._verbose_metrics = verbose_metrics
         self._span_f1 = SpanF1(tag[2:] for tag in self._tags.values() if tag != "O")
@@ -143,7 +143,7 @@ class NerTagger(Model):
         hidden = self.text_field_embedder(tokens)
         for encoder in self.encoders:
             hidden = encoder(self.dropout(hidden), mask)
-        return self.tag_projection(beside(hidden, self.output_embedder, tokens))
+        return self.tag_projection(concat_embedding(hidden, self.output_embedder, tokens))
 
     def _tag_names(self, sentences: list[list[int]]) -> list[list[str]]:
         return [[self._tags[index] for index in sentence] for sentence in sentences]

@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, join, width_beside
+from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, concat_texts, construct_embedders
 
 __all__ = ["Esim"]
 
@@ -88,7 +88,7 @@ class Esim(Model):
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = torch.nn.Dropout(attention_dropout)
 
-        width = width_beside(encoder.get_output_dim(), self.output_embedder)
+        width = concat_dim(encoder.get_output_dim(), self.output_embedder)
         check_widths(
             ("the embedded words", self.text_field_embedder.get_output_dim(), "encoder", encoder),
             ("four times the encoded words", 4 * width, "projection_feedforward", projection_feedforward),
@@ -125,12 +125,12 @@ class Esim(Model):
             the `metadata`, if there is some; and the `loss`, if there are labels.
         """
         # From here to the pooling the pairs are twice as many sentences: first all premises, then all hypotheses.
-        tokens = join(premise, hypothesis)
+        tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         # Shape: (2 * batch_size, timesteps, encoder_dim)
         encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
-        encoded = beside(encoded, self.output_embedder, tokens)
+        encoded = concat_embedding(encoded, self.output_embedder, tokens)
 
         # Shape: (2 * batch_size, timesteps, timesteps)
         attention = self._attention(encoded, mask)

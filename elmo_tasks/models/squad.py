@@ -15,11 +15,11 @@ from elmo_tasks.modules import (
     BidafAttention,
     PretrainedBilm,
     ResidualAttention,
-    beside,
     best_span,
+    concat_dim,
+    concat_embedding,
+    concat_texts,
     construct_embedders,
-    join,
-    width_beside,
 )
 from elmo_tasks.training import SquadEmF1
 
@@ -88,7 +88,7 @@ class SquadModel(Model):
             raise ConfigurationError(f"max_span_tokens must be at least 1, but is {max_span_tokens}")
         self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.contextual_encoder = contextual_encoder
-        width = width_beside(contextual_encoder.get_output_dim(), self.output_embedder)
+        width = concat_dim(contextual_encoder.get_output_dim(), self.output_embedder)
         self.attention = BidafAttention(width)
         hidden_dim = self_encoder.get_input_dim()
         self.attention_projection = torch.nn.Linear(self.attention.get_output_dim(), hidden_dim)
@@ -165,13 +165,13 @@ class SquadModel(Model):
         self, question: TextFieldTensors, passage: TextFieldTensors, passage_mask: torch.Tensor
     ) -> torch.Tensor:
         """The words of the paragraph, knowing the question: shape `(batch_size, n_passage, hidden_dim)`."""
-        tokens = join(question, passage)
+        tokens = concat_texts(question, passage)
         # Shape: (batch_size, n_question)
         question_mask = get_text_field_mask(question)
         # Questions first. Shape: (2 * batch_size, timesteps, dim)
         embedded = self.dropout(self.text_field_embedder(tokens))
         encoded = self.contextual_encoder(embedded, get_text_field_mask(tokens))
-        encoded = beside(encoded, self.output_embedder, tokens)
+        encoded = concat_embedding(encoded, self.output_embedder, tokens)
         n_questions, n_words = question_mask.shape
         attended = self.attention(
             encoded[n_questions:, : passage_mask.shape[1]],

@@ -13,7 +13,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import SpanBasedF1Measure
 
-from elmo_tasks.modules import BioDecoder, PretrainedBilm, beside, construct_embedders, width_beside
+from elmo_tasks.modules import BioDecoder, PretrainedBilm, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
 
@@ -78,7 +78,7 @@ class SemanticRoleLabeler(Model):
             "words with predicate vectors",
             "the encoder's input_size",
         )
-        width = width_beside(encoder.get_output_dim(), self.output_embedder)
+        width = concat_dim(encoder.get_output_dim(), self.output_embedder)
 
         self._tags = vocab.get_index_to_token_vocabulary("labels")
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
@@ -137,7 +137,7 @@ class SemanticRoleLabeler(Model):
         # Shape: (batch_size, timesteps, dim)
         words = torch.cat([self.text_field_embedder(tokens), self.predicate_embedding(verb_indicator)], -1)
         hidden = self.encoder(words, mask)
-        return self.tag_projection(beside(hidden, self.output_embedder, tokens))
+        return self.tag_projection(concat_embedding(hidden, self.output_embedder, tokens))
 
     def _count(self, tag_ids: list[list[int]], tags: torch.Tensor, mask: torch.Tensor) -> None:
         gold = [row[words].tolist() for row, words in zip(tags, mask, strict=True)]

@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import PretrainedBilm, beside, construct_embedders, width_beside
+from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
 
 __all__ = ["BiattentiveClassifier"]
 
@@ -88,7 +88,7 @@ class BiattentiveClassifier(Model):
         self.embedding_dropout = torch.nn.Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
 
-        width = width_beside(encoder.get_output_dim(), self.output_embedder)
+        width = concat_dim(encoder.get_output_dim(), self.output_embedder)
         embedded = self.text_field_embedder.get_output_dim()
         check_widths(
             ("the embedded words", embedded, "pre_encode_feedforward", pre_encode_feedforward),
@@ -128,7 +128,7 @@ class BiattentiveClassifier(Model):
         embedded = self.embedding_dropout(self.text_field_embedder(tokens))
         # Shape: (batch_size, timesteps, encoder_dim)
         encoded = self.encoder(self.pre_encode_feedforward(embedded), mask)
-        encoded = beside(encoded, self.output_embedder, tokens)
+        encoded = concat_embedding(encoded, self.output_embedder, tokens)
 
         # The text attends to itself: the two sides of the biattention are one.
         # Shape: (batch_size, timesteps, timesteps)

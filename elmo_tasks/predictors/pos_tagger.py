@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from elmo_tasks.bilm.elmo import Elmo
+from elmo_tasks.shipped import PRETRAINED
+from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["PosTagger"]
 
-_SHIPPED = Path(__file__).resolve().parent.parent / "pretrained" / "pos-open" / "tagger.npz"
+_SHIPPED = PRETRAINED / "pos-open" / "tagger.npz"
 
 
 class PosTagger:

@@ -5,15 +5,16 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis import build_index, neighbor_builder
-from elmo_tasks.bilm.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo
 from tests.analysis.neighbor_index_test import SENTENCES
+from tests.paths import TINY_BILM
 
 FILES = {"vectors.bin", "sentences.txt", "starts.npy", "lines.npy", "index.json"}
 
 
 @pytest.fixture(scope="module")
 def elmo() -> Elmo:
-    return Elmo.from_pretrained(Path(__file__).resolve().parents[2] / "fixtures" / "bilm_tiny", device="cpu")
+    return Elmo.from_pretrained(TINY_BILM, device="cpu")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -50,7 +51,7 @@ class TestBuildIndex:
     @pytest.mark.parametrize("after", [0, 2, 5])
     def test_one_that_was_broken_off_goes_on(self, elmo, tmp_path, monkeypatch, after):
         """Oracle: the bytes of an index that was built at once; sentences that are there are not embedded again."""
-        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
         broken_off(elmo, tmp_path / "index", after)
         embedded = []
@@ -70,7 +71,7 @@ class TestBuildIndex:
     @pytest.mark.parametrize(("name", "n_bytes"), [("vectors.bin", 1), ("vectors.bin", 200), ("sentences.txt", 3)])
     def test_what_was_cut_is_computed_again(self, elmo, tmp_path, monkeypatch, name, n_bytes):
         """Oracle: the bytes of an index that was built at once, after one file has lost some at its end."""
-        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
         broken_off(elmo, tmp_path / "index", 4)
         with open(tmp_path / "index.part" / name, "r+b") as file:
@@ -80,7 +81,7 @@ class TestBuildIndex:
 
     def test_it_goes_on_only_with_the_same(self, elmo, tmp_path, monkeypatch):
         """Oracle: the messages, for another setting, another text, and a shorter one."""
-        monkeypatch.setattr("elmo_tasks.bilm.read_ahead._BATCHES_AHEAD", 1)
+        monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         broken_off(elmo, tmp_path / "index", 3)
         for kwargs in ({"layer": 0}, {"dtype": "float32"}, {"about": {"bilm": "other"}}):
             with pytest.raises(ValueError, match=r"broken off, of .* can go on only with the same.*Remedy"):

@@ -1,10 +1,9 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index, neighbor_index
-from elmo_tasks.bilm.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo
+from tests.paths import TINY_BILM
 
 SENTENCES = [
     ["They", "play", "on", "Saturday", "."],
@@ -18,7 +17,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def elmo() -> Elmo:
-    return Elmo.from_pretrained(Path(__file__).resolve().parents[2] / "fixtures" / "bilm_tiny", device="cpu")
+    return Elmo.from_pretrained(TINY_BILM, device="cpu")
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis import SenseVectors, instance_vectors
-from elmo_tasks.bilm.elmo import Elmo
 from elmo_tasks.data import WsdInstance, WsdSentence
+from elmo_tasks.vectors.elmo import Elmo
+from tests.paths import TINY_BILM
 
 SENSES = ["play%1:10:01::", "play%2:33:00::", "play%2:36:01::", "play%2:40:00::"]
 
@@ -23,7 +24,7 @@ def vectors_of(additions: list[tuple[WsdInstance, np.ndarray]], **kwargs: str) -
 
 @pytest.fixture
 def elmo(fixtures_root: Path) -> Elmo:
-    return Elmo.from_pretrained(fixtures_root / "bilm_tiny", device="cpu")
+    return Elmo.from_pretrained(TINY_BILM, device="cpu")
 
 
 class TestSenseVectors:

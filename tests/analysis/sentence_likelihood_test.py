@@ -8,9 +8,10 @@ import torch
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.analysis import sentence_likelihood as module
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.softmax import LmSoftmax
-from elmo_tasks.bilm.word_list import WordList
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
+from elmo_tasks.bilm.softmax.word_list import WordList
 from tests.bilm.conftest import SMALL, random_bilm
+from tests.paths import WORDS_BILM
 
 # The special words stand elsewhere than in our lists.
 WORDS = ["the", "<UNK>", "cat", "</S>", "sat", "<S>", "."]
@@ -123,7 +124,7 @@ class TestSummary:
 class TestTheTrainedBilmThatShips:
     def test_it_prefers_words_in_their_order(self, fixtures_root):
         """Oracle: the same words from the end to the beginning, which nobody would write; and its perplexity here."""
-        model = LanguageModel(fixtures_root / "bilm_words")
+        model = LanguageModel(WORDS_BILM)
         sentences = [line.split() for line in (fixtures_root / "lm" / "test.txt").read_text().splitlines()[:60]]
         written = summary(model.score(sentences))["perplexity"]
         turned_round = summary(model.score([sentence[::-1] for sentence in sentences]))["perplexity"]

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from elmo_tasks.bilm import Bilm, products
+from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.bilm.products import supports_bf16
+from elmo_tasks.bilm.lstm import precision
+from elmo_tasks.bilm.lstm.precision import supports_bf16
 from tests.bilm.conftest import (
     SMALL,
     allennlp_layers,
@@ -27,6 +28,7 @@ from tests.bilm.conftest import (
     save,
     words,
 )
+from tests.paths import SHIPPED_BILM, TINY_BILM, bilm_files
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 
@@ -322,7 +324,7 @@ for n_words, n_mates in ((5_000, 63), (10_000, 0)):
     bilm([[f"w{i % 500}" for i in range(n_words)], *[["a", "b"]] * n_mates])
 print(peak() - before)
 """
-        files = [str(fixtures_root / "bilm_tiny" / name) for name in ("options.json", "weights.hdf5")]
+        files = [str(TINY_BILM / name) for name in ("options.json", "weights.hdf5")]
         command = [sys.executable, "-c", program, *files]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         # In MiB
@@ -366,16 +368,15 @@ class TestMaxTokensPerBatch:
 
 
 class TestPrecision:
-    @pytest.mark.parametrize("name", ["small-open", "bilm_tiny"])
-    def test_bf16_is_near_float32(self, monkeypatch, fixtures_root, shipped_bilm, news, name):
+    @pytest.mark.parametrize("folder", [SHIPPED_BILM, TINY_BILM], ids=lambda folder: folder.name)
+    def test_bf16_is_near_float32(self, monkeypatch, news, folder):
         """
         Oracle: the biLM in float32: the cosine of each word's vector in each layer. A CPU without instructions for
         bfloat16 computes the same products, slowly, and is asked to.
         """
         lowest = 0.9999 if supports_bf16(torch.device("cpu")) else 0.999
-        monkeypatch.setattr(products, "supports_bf16", lambda device: True)
-        folder = shipped_bilm if name == shipped_bilm.name else fixtures_root / name
-        files = [folder / file for file in ("options.json", "weights.hdf5")]
+        monkeypatch.setattr(precision, "supports_bf16", lambda device: True)
+        files = bilm_files(folder)
         exact = Bilm.from_files(*files).requires_grad_(False)(news)
         near = Bilm.from_files(*files, precision="bf16").requires_grad_(False)(news)
         for ours, theirs in zip(near.layers, exact.layers, strict=True):

@@ -8,8 +8,9 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from elmo_tasks.bilm import Bilm, BilmOptions, layer_store
-from elmo_tasks.bilm.layer_store import LayerStore
+from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm.cache import layer_store
+from elmo_tasks.bilm.cache.layer_store import LayerStore
 from tests.bilm.store import LIMIT, close
 
 SMALL = BilmOptions(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_character_ids
-from elmo_tasks.bilm.output import BilmContexts
+from elmo_tasks.bilm.outputs import BilmContexts
 from tests.bilm.conftest import SMALL, batches, random_bilm, save
 
 DIM = SMALL.projection_dim

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmo_tasks.bilm import layer_store
-from elmo_tasks.bilm.layer_store import LayerStore
+from elmo_tasks.bilm.cache import layer_store
+from elmo_tasks.bilm.cache.layer_store import LayerStore
 
 LIMIT = 2**24
 FLOAT32 = np.dtype("float32")

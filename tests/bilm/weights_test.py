@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.adaptive_softmax import AdaptiveSoftmax
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.bilm.softmax import LmSoftmax
+from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.weights import read_softmax, read_weights, weight_names, write_weights
 from tests.bilm.conftest import SMALL, bilm_options, random_bilm, save
 

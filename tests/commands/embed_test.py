@@ -3,13 +3,14 @@
 import pytest
 
 from elmo_tasks.__main__ import main
+from tests.paths import TINY_BILM
 
 
 class TestEmbed:
     def test_it_writes_what_the_module_writes(self, command, tmp_path, fixtures_root):
         """Oracle: `python -m elmo_tasks embed`, byte for byte."""
         (tmp_path / "text.txt").write_text("a b\n\nc\n")
-        text, bilm = tmp_path / "text.txt", fixtures_root / "bilm_tiny"
+        text, bilm = tmp_path / "text.txt", TINY_BILM
         command("elmo-embed", text, tmp_path / "a.npz", "--bilm", bilm, "--layers", "all")
         main(["embed", str(text), str(tmp_path / "b.npz"), "--bilm", str(bilm), "--layers", "all"])
         assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()

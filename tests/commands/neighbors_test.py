@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import TINY_BILM
+
 TEXT = "They play on Saturdays .\nThe play opens at the theatre .\nShe played the piano .\nYes .\n"
 
 
@@ -82,7 +84,7 @@ class TestNeighbors:
     def test_another_bilm_is_refused(self, index, command, fixtures_root, tmp_path):
         """Oracle: the message, for a folder with one byte more; the same biLM in another folder is none."""
         moved = tmp_path / "moved"
-        shutil.copytree(fixtures_root / "bilm_tiny", moved)
+        shutil.copytree(TINY_BILM, moved)
         command("elmo-neighbors", "query", index, "play", "--word", "play", "--bilm", moved)
         with open(moved / "weights.hdf5", "ab") as file:
             file.write(b"x")
@@ -97,5 +99,5 @@ class TestNeighbors:
         about = json.loads((index / "index.json").read_text())
         (index / "index.json").write_text(json.dumps({key: about[key] for key in ("layer", "dim", "dtype")}))
         assert "does not say which biLM" in message_of(command, *query[1:])
-        command(*query, "--bilm", fixtures_root / "bilm_tiny")
+        command(*query, "--bilm", TINY_BILM)
         assert capsys.readouterr().out == before

@@ -10,7 +10,7 @@ import pytest
 
 from elmo_tasks.commands import Tables
 from elmo_tasks.commands import tables as module
-from elmo_tasks.tables import Results, results_section, run_here
+from elmo_tasks.replication import Results, results_section, run_here
 
 # As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
 FAKE = """

@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Vocabulary
 
-from elmo_tasks.bilm.word_list import WordList
+from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.data import LM_NAMESPACE, LmReader, LmVocabulary
 
 SPECIAL = ["<S>", "</S>", "<UNK>"]

@@ -15,7 +15,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.training import RandomStateCallback
 from tests.integration import kill_callback
-from tests.language_models import CONFIG, ROOT, TINY, metrics_of, train_tiny
+from tests.language_models import CONFIG, TINY, metrics_of, train_tiny
+from tests.paths import CHECKOUT
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +38,7 @@ def data() -> Iterator[None]:
 
 def run_train(folder: Path, overrides: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
     """Runs `allennlp train` as a user does."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
     command = [ALLENNLP, "train", CONFIG, "-s", folder, "-o", json.dumps({**TINY, **overrides}), *options]
     return subprocess.run(
         [*map(str, command)], capture_output=True, text=True, cwd=folder.parent, env=environment, timeout=300

@@ -17,11 +17,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 
 from tests.integration import kill_callback
+from tests.paths import CHECKOUT, TINY_BILM
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]
 
 CONFIG = Path(__file__).parent / "tagger.jsonnet"
-ROOT = Path(__file__).resolve().parents[2]
 ALLENNLP = Path(sys.executable).parent / "allennlp"
 
 
@@ -45,7 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     import_plugins()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGGER_DATA", str(path))
-        patch.setenv("ELMO_TASKS_BILM", str(ROOT / "fixtures" / "bilm_tiny"))
+        patch.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
         yield path
 
 
@@ -60,7 +60,7 @@ def one_thread() -> Iterator[None]:
 
 def run_process(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
     """Runs `allennlp` as a user does, in an empty folder."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [*map(str, arguments)], capture_output=True, text=True, cwd=folder, env=environment, timeout=300
     )

@@ -10,9 +10,9 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.softmax import LmSoftmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.data import LmReader, LmVocabulary
-from elmo_tasks.data.compact_batch import CompactBatch
+from elmo_tasks.data.data_loaders.unique_word_batch import UniqueWordBatch
 from elmo_tasks.models import BilmLanguageModel
 
 OPTIONS = BilmOptions(
@@ -50,7 +50,7 @@ def make(vocab: Vocabulary, **arguments: Any) -> BilmLanguageModel:
 
 def batch(vocab: Vocabulary, sentences: list[str] = SENTENCES) -> dict[str, torch.Tensor]:
     numbers = vocab.get_token_to_index_vocabulary("lm")
-    return dict(CompactBatch.from_sentences(sentences, numbers, numbers["<UNK>"]).to_tensors(None))
+    return dict(UniqueWordBatch.from_sentences(sentences, numbers, numbers["<UNK>"]).to_tensors(None))
 
 
 def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.modules.coref_spans import spans_without_crossings
+from elmo_tasks.modules.coref.spans import spans_without_crossings
 from tests.task_models import BOTH, PLACES, TaskModel
 
 SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]

@@ -10,16 +10,17 @@ import torch
 
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.modules import PretrainedBilm
+from tests.paths import TINY_BILM
 
 
 @pytest.fixture(scope="session")
 def tiny_options(fixtures_root: Path) -> dict[str, Any]:
-    return json.loads((fixtures_root / "bilm_tiny" / "options.json").read_text())
+    return json.loads((TINY_BILM / "options.json").read_text())
 
 
 @pytest.fixture(scope="session")
 def tiny_weights(fixtures_root: Path) -> str:
-    return str(fixtures_root / "bilm_tiny" / "weights.hdf5")
+    return str(TINY_BILM / "weights.hdf5")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from allennlp.nn import RegularizerApplicator
 
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.modules import ElmoTokenEmbedder, LayerMix
+from tests.paths import TINY_BILM
 
 CONTEXT_INSENSITIVE = 0
 
@@ -23,7 +24,7 @@ class TestElmoTokenEmbedder:
         """Oracle: AllenNLP's `Elmo` from the same files, with the same mix; later batches start from its state."""
         from allennlp.modules.elmo import Elmo
 
-        folder = fixtures_root / "bilm_tiny"
+        folder = TINY_BILM
         theirs = Elmo(
             str(folder / "options.json"),
             str(folder / "weights.hdf5"),

@@ -12,12 +12,13 @@ from allennlp.common.checks import ConfigurationError
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.modules import PretrainedBilm
+from tests.paths import TINY_BILM
 
 
 class TestPretrainedBilm:
     def test_it_computes_what_the_bilm_of_the_files_computes(self, pretrained, batch, fixtures_root):
         """Oracle: `Bilm.from_files`."""
-        folder = fixtures_root / "bilm_tiny"
+        folder = TINY_BILM
         bilm = Bilm.from_files(folder / "options.json", folder / "weights.hdf5").requires_grad_(False)
         expected = bilm(batch)
         output = pretrained()(batch)
@@ -196,7 +197,7 @@ class TestPretrainedBilm:
 
     def test_options_that_are_a_path_are_an_error(self, pretrained, fixtures_root):
         """Oracle: the message says how to import them."""
-        path = str(fixtures_root / "bilm_tiny" / "options.json")
+        path = str(TINY_BILM / "options.json")
         with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
             pretrained(options=path)
         with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from elmo_tasks.models import BilmLanguageModel
-from tests.training_configs.configs import CONFIGS, differences, evaluated
+from tests.paths import TINY_BILM, TRAINING_CONFIGS
+from tests.training_configs.configs import differences, evaluated
 
 # "bilm_original" is too large for a test.
 TRAINED_BILMS = ["bilm", "bilm_finetune"]
@@ -16,7 +17,7 @@ TRAINED_BILMS = ["bilm", "bilm_finetune"]
 class TestBilmConfigs:
     def test_the_original_is_the_papers(self, environment):
         """Oracle: section 3.4 of the paper, and the options and the loop of bilm-tf's training."""
-        config = evaluated(CONFIGS / "bilm_original.jsonnet")
+        config = evaluated(TRAINING_CONFIGS / "bilm_original.jsonnet")
         model, trainer = config["model"], config["trainer"]
         lstm, characters = model["options"]["lstm"], model["options"]["char_cnn"]
         assert (lstm["n_layers"], lstm["dim"], lstm["projection_dim"]) == (2, 4096, 512)
@@ -36,7 +37,7 @@ class TestBilmConfigs:
 
     def test_adagrad_takes_the_steps_of_bilm_tf(self, environment):
         """Oracle: bilm-tf's numbers with gradients that are 20 times as large, clipped, in torch's Adagrad."""
-        trainer = evaluated(CONFIGS / "bilm_original.jsonnet")["trainer"]
+        trainer = evaluated(TRAINING_CONFIGS / "bilm_original.jsonnet")["trainer"]
         ours = {key: value for key, value in trainer["optimizer"].items() if key != "type"}
         theirs = {"lr": 0.2, "initial_accumulator_value": 1.0}
         gradients = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
@@ -53,17 +54,17 @@ class TestBilmConfigs:
 
     def test_the_small_one_has_the_small_shape(self, environment):
         """Oracle: the options of the biLM that the authors published as small, but for the clips."""
-        options = evaluated(CONFIGS / "bilm.jsonnet")["model"]["options"]
-        published = evaluated(CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
+        options = evaluated(TRAINING_CONFIGS / "bilm.jsonnet")["model"]["options"]
+        published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert published["lstm"]["dim"] == 32, "the tiny biLM of the tests"
         environment.delenv("ELMO_TASKS_BILM")
-        published = evaluated(CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
+        published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
 
     def test_fine_tuning_goes_on_from_the_bilm_that_the_environment_names(self, environment, fixtures_root):
         """Oracle: the file and the options; one epoch (section A.1), with the perplexity before it."""
-        config = evaluated(CONFIGS / "bilm_finetune.jsonnet")
-        folder = fixtures_root / "bilm_tiny"
+        config = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")
+        folder = TINY_BILM
         assert Path(config["model"]["pretrained_file"]) == folder / "weights.hdf5"
         assert config["model"]["options"] == json.loads((folder / "options.json").read_text())
         assert config["trainer"]["num_epochs"] == 1
@@ -74,9 +75,9 @@ class TestBilmConfigs:
         """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
         arguments = "word_list='vocab.txt', softmax='adaptive', cutoffs=[10, 50], epochs=3, num_workers=2"
-        snippet.write_text(f"(import '{CONFIGS}/lib/bilm.libsonnet')({arguments})")
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
         expected = {"vocabulary", "model.softmax", "model.cutoffs", "trainer.num_epochs", "data_loader.num_workers"}
-        config, published = evaluated(snippet), evaluated(CONFIGS / "bilm.jsonnet")
+        config, published = evaluated(snippet), evaluated(TRAINING_CONFIGS / "bilm.jsonnet")
         found = differences(published, config)
         assert {key if not key.startswith("vocabulary.") else "vocabulary" for key in found} == expected
         assert config["vocabulary"] == {"type": "elmo_lm_from_file", "path": "vocab.txt"}
@@ -94,12 +95,12 @@ class TestTraining:
         """
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)
-        shutil.copytree(fixtures_root / "bilm_tiny", bilm)
+        shutil.copytree(TINY_BILM, bilm)
         environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
         environment.setenv("ELMO_TASKS_BILM", str(bilm))
         small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
         overrides = {"trainer.num_epochs": 1, **({} if name == "bilm_finetune" else small)}
-        config = CONFIGS / f"{name}.jsonnet"
+        config = TRAINING_CONFIGS / f"{name}.jsonnet"
         command("train", config, "-s", run, "-o", json.dumps(overrides))
         metrics = json.loads((run / "metrics.json").read_text())
         n_words = len((run / "vocabulary" / "lm.txt").read_text().splitlines())

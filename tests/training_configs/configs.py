@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 from allennlp.common import Params
 
-CONFIGS = Path(__file__).resolve().parents[2] / "training_configs"
-PUBLISHED = sorted(str(path.relative_to(CONFIGS)) for path in CONFIGS.rglob("*.jsonnet"))
+from tests.paths import TINY_BILM, TRAINING_CONFIGS
+
+PUBLISHED = sorted(str(path.relative_to(TRAINING_CONFIGS)) for path in TRAINING_CONFIGS.rglob("*.jsonnet"))
 PLACES = [["input"], ["output"], ["input", "output"]]
 
 
@@ -144,11 +145,11 @@ def train_and_clear(
     task = name.removesuffix(".jsonnet").removesuffix("_elmo").removesuffix("_layer")
     root, bilm, run, kept = (folder / part for part in ("data", "bilm", "run", "kept"))
     shutil.copytree(data, root)
-    shutil.copytree(CONFIGS.parent / "fixtures" / "bilm_tiny", bilm)
+    shutil.copytree(TINY_BILM, bilm)
     shutil.copytree(data / task, kept)
     environment.setenv("ELMO_TASKS_DATA", str(root))
     environment.setenv("ELMO_TASKS_BILM", str(bilm))
-    command("train", CONFIGS / name, "-s", run, "-o", json.dumps({"trainer.num_epochs": 1, **overrides}))
+    command("train", TRAINING_CONFIGS / name, "-s", run, "-o", json.dumps({"trainer.num_epochs": 1, **overrides}))
     assert (run / "frozen_weights.th").is_file() is ("elmo" in name or "layer" in name)
     for path in (root, bilm):
         shutil.rmtree(path)

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from elmo_tasks.data.coref_conll import read_documents
+from elmo_tasks.data.formats.coref_conll import read_documents
 from tests.training_configs.configs import train_and_clear
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from elmo_tasks.data.ner_reader import read_columns
+from elmo_tasks.data.dataset_readers.ner_reader import read_columns
 from tests.training_configs.configs import train_and_clear
 
 

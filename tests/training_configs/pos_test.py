@@ -4,7 +4,8 @@ import pytest
 
 from elmo_tasks.data import PosReader
 from elmo_tasks.predictors.verb_finder import VerbFinder
-from tests.training_configs.configs import CONFIGS, data_of, evaluated, train_and_clear
+from tests.paths import TRAINING_CONFIGS
+from tests.training_configs.configs import data_of, evaluated, train_and_clear
 
 SENTENCE = ["We", "will", "play", "cards", "after", "dinner", "."]
 
@@ -17,19 +18,19 @@ class TestLayer:
             environment.delenv("ELMO_TASKS_LAYER", raising=False)
         else:
             environment.setenv("ELMO_TASKS_LAYER", value)
-        model = evaluated(CONFIGS / "pos_layer.jsonnet")["model"]
+        model = evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")["model"]
         assert model["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == layer
 
     def test_what_is_no_layer_is_an_error(self, environment):
         """Oracle: the message says rule and value."""
         environment.setenv("ELMO_TASKS_LAYER", "first")
         with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
-            evaluated(CONFIGS / "pos_layer.jsonnet")
+            evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")
 
     def test_arguments_go_before_the_environment(self, environment, tmp_path):
         """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
-        snippet.write_text(f"(import '{CONFIGS}/lib/pos.libsonnet')(layer=2, tags='upos')")
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/pos.libsonnet')(layer=2, tags='upos')")
         config = evaluated(snippet)
         assert config["dataset_reader"]["tags"] == "upos"
         assert config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == 2

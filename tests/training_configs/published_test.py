@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.training_configs.configs import CONFIGS, LAYERS, PLACES, PUBLISHED, TASKS, at, differences, evaluated
+from tests.paths import TINY_BILM, TRAINING_CONFIGS, WORDS_BILM
+from tests.training_configs.configs import LAYERS, PLACES, PUBLISHED, TASKS, at, differences, evaluated
 
 
 class TestPublishedConfigs:
@@ -22,7 +23,7 @@ class TestPublishedConfigs:
     @pytest.mark.parametrize("name", PUBLISHED)
     def test_it_can_be_evaluated(self, environment, name):
         """Oracle: the parts that `allennlp train` asks for; the files of the data are there."""
-        config = evaluated(CONFIGS / name)
+        config = evaluated(TRAINING_CONFIGS / name)
         assert {"dataset_reader", "train_data_path", "model", "data_loader", "trainer"} <= set(config)
         task = name.removesuffix(".jsonnet").removesuffix("_elmo")
         parts = {**TASKS, **LAYERS}[task].parts if task in {**TASKS, **LAYERS} else ("train", "validation")
@@ -35,7 +36,7 @@ class TestPublishedConfigs:
     @pytest.mark.parametrize("name", PUBLISHED)
     def test_it_repeats_nothing(self, name):
         """Oracle: no number, address, device or seed stands in a variant, but in comments."""
-        content = (CONFIGS / name).read_text(encoding="utf-8")
+        content = (TRAINING_CONFIGS / name).read_text(encoding="utf-8")
         assert not re.search(r"\w+://", content)
         code = re.sub(r"//.*|/\*(?s:.*?)\*/", "", content)
         assert not re.search(r"(?<!\w)[-+.]?\d|cuda|seed", code)
@@ -44,7 +45,7 @@ class TestPublishedConfigs:
     @pytest.mark.parametrize("task", TASKS)
     def test_a_variant_differs_from_its_baseline_only_where_elmo_needs_it(self, environment, task):
         """Oracle: the list of keys."""
-        baseline, variant = (evaluated(CONFIGS / f"{task}{suffix}.jsonnet") for suffix in ("", "_elmo"))
+        baseline, variant = (evaluated(TRAINING_CONFIGS / f"{task}{suffix}.jsonnet") for suffix in ("", "_elmo"))
         assert differences(baseline, variant) == TASKS[task].keys(TASKS[task].elmo_at)
 
     def test_every_one_belongs_to_a_task(self):
@@ -59,31 +60,31 @@ class TestTemplates:
     def test_elmo_changes_only_what_it_needs(self, environment, tmp_path, task, elmo_at):
         """Oracle: the list of keys: the width of the lowest encoder with ELMo at the input, and so on."""
         snippet = tmp_path / "variant.jsonnet"
-        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at={elmo_at})")
-        found = differences(evaluated(CONFIGS / f"{task}.jsonnet"), evaluated(snippet))
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')(elmo_at={elmo_at})")
+        found = differences(evaluated(TRAINING_CONFIGS / f"{task}.jsonnet"), evaluated(snippet))
         assert found == TASKS[task].keys(elmo_at)
 
     @pytest.mark.parametrize("task", TASKS)
     def test_without_elmo_it_is_the_baseline(self, environment, tmp_path, task):
         """Oracle: the published baseline."""
         snippet = tmp_path / "variant.jsonnet"
-        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at=[])")
-        assert evaluated(snippet) == evaluated(CONFIGS / f"{task}.jsonnet")
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')(elmo_at=[])")
+        assert evaluated(snippet) == evaluated(TRAINING_CONFIGS / f"{task}.jsonnet")
 
     @pytest.mark.parametrize("task", TASKS)
     def test_widths_follow_the_bilm_and_the_word_vectors(self, environment, tmp_path, task, fixtures_root):
         """Oracle: the difference of the widths by hand: two directions, and the numbers in the files' names."""
         widths, dims = [], []
-        for bilm in (fixtures_root / "bilm_tiny", fixtures_root / "bilm_words"):
+        for bilm in (TINY_BILM, WORDS_BILM):
             environment.setenv("ELMO_TASKS_BILM", str(bilm))
-            config = evaluated(CONFIGS / f"{task}_elmo.jsonnet")
+            config = evaluated(TRAINING_CONFIGS / f"{task}_elmo.jsonnet")
             widths.append(at(config, TASKS[task].input_width))
             options = json.loads((bilm / "options.json").read_text())
             dims.append(options["lstm"]["projection_dim"])
         assert dims[0] != dims[1]
         assert widths[1] - widths[0] == 2 * (dims[1] - dims[0])
         environment.setenv("ELMO_TASKS_GLOVE", "glove.6B.300d.txt")
-        config = evaluated(CONFIGS / f"{task}_elmo.jsonnet")
+        config = evaluated(TRAINING_CONFIGS / f"{task}_elmo.jsonnet")
         assert at(config, TASKS[task].input_width) == widths[1] + 200
         assert config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["embedding_dim"] == 300
 
@@ -91,7 +92,7 @@ class TestTemplates:
     def test_an_unknown_place_is_an_error(self, environment, tmp_path, task):
         """Oracle: the message says what there is and what was given."""
         snippet = tmp_path / "variant.jsonnet"
-        snippet.write_text(f"(import '{CONFIGS}/lib/{task}.libsonnet')(elmo_at=['inptu'])")
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')(elmo_at=['inptu'])")
         with pytest.raises(RuntimeError, match=r'elmo_at must name some of \["input", "output"\].*"inptu"'):
             evaluated(snippet)
 
@@ -99,7 +100,7 @@ class TestTemplates:
     def test_arguments_reach_every_place(self, environment, tmp_path, task):
         """Oracle: by hand: layers and norm at both places, lambda in the regularizer; not with lambda 0."""
         snippet = tmp_path / "variant.jsonnet"
-        call = f"(import '{CONFIGS}/lib/{task}.libsonnet')"
+        call = f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')"
         snippet.write_text(f"{call}(elmo_at={PLACES[-1]}, elmo_layers='top', elmo_layer_norm='token', elmo_l2=0.5)")
         model = evaluated(snippet)["model"]
         for embedder in (model["text_field_embedder"], model["output_embedder"]):

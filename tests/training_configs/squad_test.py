@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from elmo_tasks.data.squad_file import read_questions
+from elmo_tasks.data.formats.squad_json import read_questions
 from tests.training_configs.configs import train_and_clear
 
 

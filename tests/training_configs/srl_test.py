@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from elmo_tasks.data.srl_reader import read_propositions
-from tests.training_configs.configs import CONFIGS, evaluated, train_and_clear
+from elmo_tasks.data.dataset_readers.srl_reader import read_propositions
+from tests.paths import TRAINING_CONFIGS
+from tests.training_configs.configs import evaluated, train_and_clear
 
 # Small enough for a test: two layers of 20 in place of eight of 300.
 SMALL = {
@@ -16,7 +17,7 @@ SMALL = {
 class TestSrlConfigs:
     def test_the_sizes_are_the_papers(self, environment):
         """Oracle: section A.5 of the paper, by hand."""
-        config = evaluated(CONFIGS / "srl_elmo.jsonnet")
+        config = evaluated(TRAINING_CONFIGS / "srl_elmo.jsonnet")
         encoder, trainer = config["model"]["encoder"], config["trainer"]
         assert (encoder["hidden_size"], encoder["num_layers"], encoder["recurrent_dropout_probability"]) == (
             300,

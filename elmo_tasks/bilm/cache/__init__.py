@@ -1,0 +1,3 @@
+"""Layers of a frozen biLM, kept on a local disk."""
+
+__all__: list[str] = []

@@ -1,0 +1,129 @@
+"""A biLM that computes only the sentences whose layers are not at hand."""
+
+import hashlib
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import torch
+
+from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.cache.layer_cache import LayerCache
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.outputs import BilmOutput
+from elmo_tasks.bilm.packing import sentence_lengths
+from elmo_tasks.version import __version__
+
+__all__ = ["CachedBilm"]
+
+# Types whose numbers a float32 holds all.
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+# How torch computes products of float32 matrices. Since torch 2.9 the old names may not be asked once a new one is set.
+_OLD_PRECISIONS = ("cuda.matmul.allow_tf32", "cudnn.allow_tf32")
+_NEW_PRECISIONS = tuple(
+    f"{backend}fp32_precision"
+    for backend in ("", "cuda.matmul.", "cudnn.", "cudnn.conv.", "mkldnn.", "mkldnn.matmul.", "mkldnn.conv.")
+)
+
+
+class CachedBilm:
+    """
+    A frozen biLM and its layer cache. The sentences of a batch that the cache lacks are computed as one smaller batch,
+    and go into it.
+
+    The cache is left out where layers are no property of the words: while a parameter requires a gradient, in a
+    stateful biLM; and in float64, of which float32 keeps too little. New weights are seen when they are
+    loaded or changed in place; only changes in place by way of `.data` are not.
+
+    # Parameters
+
+    bilm : `Bilm`
+        The biLM. It is not copied.
+    cache : `LayerCache`
+        The cache, which other biLMs may use too.
+    """
+
+    def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
+        self.bilm = bilm
+        self.cache = cache
+        self._digest: tuple[Any, bytes] | None = None
+
+    def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
+        """
+        Takes, returns and raises what `Bilm.forward` does. A sentence has the layers of the batch that it was first
+        computed in, which matrix products of another size can round differently, by about 1e-6.
+        """
+        character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
+        if not self._is_repeatable():
+            return self.bilm(character_ids)  # type: ignore[no-any-return]
+        ids = character_ids.cpu()
+        lengths = sentence_lengths(ids)
+        # Shape: (batch_size, timesteps)
+        mask = torch.from_numpy(np.arange(ids.size(1)) < lengths[:, None])
+        # Shape of each: (n_words, 50)
+        sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
+        # Shape: (n_layers, batch_size, timesteps, dim)
+        layers = np.zeros((self.bilm.num_layers, *mask.shape, self.bilm.get_output_dim()), np.float32)
+        # Shape of each: (n_layers, n_words, dim)
+        targets = [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
+        model = self._model_digest()
+        found = self.cache.read(model, sentences, targets)
+        missing = [row for row, is_found in enumerate(found) if not is_found]
+        if missing:
+            computed = self._compute(character_ids[missing], [len(sentences[row]) for row in missing])
+            for row, array in zip(missing, computed, strict=True):
+                targets[row][...] = array
+            self.cache.write(model, [sentences[row] for row in missing], computed)
+        weight = next(self.bilm.parameters())
+        return BilmOutput(tuple(torch.from_numpy(layers).to(weight.device, weight.dtype)), mask.to(weight.device))
+
+    def _compute(self, character_ids: torch.Tensor, lengths: list[int]) -> list[np.ndarray]:
+        """The layers of each sentence, of shape `(n_layers, n_words, dim)`, as the cache will return them."""
+        # Shape of each: (batch_size, timesteps, dim)
+        layers = [layer.float().cpu().numpy() for layer in self.bilm(character_ids).layers]
+        return [
+            self.cache.rounded(np.stack([layer[row, :n_words] for layer in layers]))
+            for row, n_words in enumerate(lengths)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The digest knows the weights by their places in memory.
+        return {**self.__dict__, "_digest": None}
+
+    def _is_repeatable(self) -> bool:
+        weights = list(self.bilm.parameters())
+        return (
+            not self.bilm.stateful
+            and weights[0].dtype in _DTYPES
+            # Tensors that are made in inference mode do not count their changes.
+            and not any(weight.requires_grad or weight.is_inference() for weight in weights)
+        )
+
+    def _model_digest(self) -> bytes:
+        """
+        Of all that makes the numbers, the release of this package among it. To hash the paper's weights takes half a
+        second: it is done anew only when the weights were exchanged, moved or changed.
+        """
+        # Aliases, which share the count of changes; while they are here, no other weights can lie in their place.
+        weights = {name: weight.detach() for name, weight in self.bilm.named_parameters()}
+        known = [(name, weight.data_ptr(), weight._version, weight.dtype) for name, weight in weights.items()]
+        settings = (
+            __version__,
+            self.bilm.options,
+            self.bilm.precision,
+            next(iter(weights.values())).device.type,
+            _torch_precisions(),
+        )
+        if self._digest is None or self._digest[0][1:] != (known, settings):
+            digest = hashlib.blake2b(repr(settings).encode(), digest_size=32)
+            for name, weight in weights.items():
+                digest.update(repr((name, weight.dtype, weight.shape)).encode())
+                digest.update(weight.cpu().contiguous().view(torch.uint8).numpy().data)
+            self._digest = ((weights, known, settings), digest.digest())
+        return self._digest[1]
+
+
+def _torch_precisions() -> list[Any]:
+    names = _NEW_PRECISIONS if hasattr(torch.backends, "fp32_precision") else _OLD_PRECISIONS
+    return [attrgetter(name)(torch.backends) for name in names]

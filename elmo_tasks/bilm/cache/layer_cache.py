@@ -1,0 +1,97 @@
+"""The layers of sentences seen before, on disk."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from elmo_tasks.bilm.cache.layer_store import LayerStore
+
+__all__ = ["LayerCache"]
+
+_DTYPES = ("float32", "float16")
+
+
+class LayerCache:
+    """
+    The layers of sentences, kept in a folder from one run to the next. A biLM without state gives a sentence the same
+    layers in any batch: who computed them (a digest of the weights and the precision) and the words are the key.
+
+    Disk trouble is no error: see `LayerStore`. In `float32` what comes out is bit for bit what was put in; in `float16`
+    it takes half the space, and is rounded to three digits.
+
+    # Parameters
+
+    folder : `str`
+        The folder, made at the first use if the one above it is there; the cache's alone.
+    dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
+        How numbers are kept. Both may stand in one folder.
+    max_bytes : `int`, optional (default = `None`)
+        The size limit: see `LayerStore`.
+
+    # Raises
+
+    `ValueError`
+        If `dtype` is another, or `max_bytes` is too small.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        dtype: Literal["float32", "float16"] = "float32",
+        max_bytes: int | None = None,
+    ) -> None:
+        if dtype not in _DTYPES:
+            raise ValueError(f"the dtype of a layer cache must be one of {_DTYPES}, but is {dtype!r}")
+        self._store = LayerStore(folder, max_bytes)
+        self._dtype = np.dtype(dtype)
+
+    def read(self, model: bytes, sentences: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[bool]:
+        """
+        Looks sentences up.
+
+        # Parameters
+
+        model : `bytes`
+            The digest of what computed the layers, at most 64 bytes.
+        sentences : `Sequence[np.ndarray]`
+            The character ids of each, of shape `(n_words, 50)`.
+        targets : `Sequence[np.ndarray]`
+            Where to put the layers of each, float32, of shape `(n_layers, n_words, dim)`.
+
+        # Returns
+
+        `List[bool]`
+            Which sentences were found. The targets of the others are undefined.
+        """
+        keys = [self._key(model, sentence) for sentence in sentences]
+        return self._store.read(list(zip(keys, targets, strict=True)), self._dtype)
+
+    def write(self, model: bytes, sentences: Sequence[np.ndarray], layers: Sequence[np.ndarray]) -> None:
+        """Keeps the layers of sentences, as `rounded` returned them; the arguments are those of `read`."""
+        self._store.write(
+            {
+                self._key(model, sentence): array
+                for sentence, array in zip(sentences, layers, strict=True)
+                if array.dtype == self._dtype
+            }
+        )
+
+    def rounded(self, layers: np.ndarray) -> np.ndarray:
+        """
+        Layers as they will be read again: who uses these at once gets the same vectors the first time as later. Layers
+        with numbers that are too large for float16 stay as they are, and `write` passes them over.
+        """
+        if layers.dtype == self._dtype:
+            return layers
+        with np.errstate(over="ignore"):
+            kept = layers.astype(self._dtype)
+        return kept if np.isfinite(kept).all() else layers
+
+    def _key(self, model: bytes, sentence: np.ndarray) -> bytes:
+        words = hashlib.blake2b(sentence.astype(np.int16).tobytes(), key=model, digest_size=32)
+        words.update(self._dtype.str.encode())
+        return words.digest()

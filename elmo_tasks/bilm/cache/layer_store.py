@@ -1,0 +1,119 @@
+"""Arrays on disk by their keys, for many processes at once and whatever the disk does."""
+
+import logging
+import os
+import threading
+from collections.abc import Mapping, Sequence
+
+import lmdb
+import numpy as np
+
+from elmo_tasks.bilm.cache.lmdb_file import MIN_BYTES, LmdbFile
+
+__all__ = ["LayerStore"]
+
+logger = logging.getLogger(__name__)
+
+
+class LayerStore:
+    """
+    Arrays by key in a folder, kept within a size: the least recently used give way. Processes and threads may read and
+    write at once, and may be killed: what was written is there whole or not at all. A power cut takes the last of it.
+
+    The store is a help and never a hindrance. What is damaged counts as not there, and where the disk fails (full, not
+    writable, a file of another kind) the store turns itself off for this process, with one warning.
+
+    # Parameters
+
+    folder : `str`
+        On a local disk: LMDB's locks do not reach beyond a machine. Made at the first use, if the folder above it is
+        there: a path from another machine makes no trees of folders.
+    max_bytes : `int`, optional (default = `None`)
+        What the file may grow to, in bytes, at least 16 MiB. By default 20 GB, or half of what the disk has free. The
+        first store of a process for a folder decides.
+
+    # Raises
+
+    `ValueError`
+        If `max_bytes` is too small.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int | None = None) -> None:
+        if max_bytes is not None and (not isinstance(max_bytes, int) or max_bytes < MIN_BYTES):
+            raise ValueError(
+                f"the size limit of a layer cache must be a whole number of bytes, at least {MIN_BYTES}, "
+                f"but is {max_bytes!r}"
+            )
+        self.folder = os.path.realpath(os.path.expanduser(folder))
+        self._max_bytes = max_bytes
+
+    def read(self, targets: Sequence[tuple[bytes, np.ndarray]], dtype: np.dtype) -> list[bool]:
+        """
+        Looks arrays up.
+
+        # Parameters
+
+        targets : `Sequence[Tuple[bytes, np.ndarray]]`
+            Keys, and the arrays into which to put what is found. The content of the others is undefined.
+        dtype : `np.dtype`
+            The type in which they were written.
+
+        # Returns
+
+        `List[bool]`
+            Which were found, whole and of the right shape.
+        """
+        try:
+            file = self._file()
+            if file is not None:
+                return file.read(targets, dtype)
+        except (lmdb.Error, OSError) as error:
+            self._turn_off(error)
+        return [False] * len(targets)
+
+    def write(self, arrays: Mapping[bytes, np.ndarray]) -> None:
+        """Keeps arrays by their keys (at most 511 bytes), but for those that would fill a good part of the store."""
+        try:
+            file = self._file()
+            if file is not None:
+                file.write(arrays)
+        except (lmdb.Error, OSError) as error:
+            self._turn_off(error)
+
+    def _file(self) -> LmdbFile | None:
+        """Looked up at each use and never kept, so that a store can be pickled, copied and forked."""
+        with _LOCK:
+            if self.folder not in _FILES:
+                _FILES[self.folder] = LmdbFile(self.folder, self._max_bytes)
+            return _FILES[self.folder]
+
+    def _turn_off(self, error: Exception) -> None:
+        with _LOCK:
+            was_on = _FILES.get(self.folder, self) is not None
+            _FILES[self.folder] = None
+        if was_on:
+            logger.warning(
+                "the layer cache '%s' is off for the rest of this process, and the layers of the biLM are computed "
+                "each time: %s. A cache must be a folder that can be written to, in a folder that is there, on a disk "
+                "with space; one that is damaged or of another version may be removed",
+                self.folder,
+                # Not the error itself, whose traceback would keep the environment open as long as the record is kept.
+                str(error),
+            )
+
+
+# LMDB allows one environment a process and folder, however many stores there are. `None` for one that was turned off.
+_FILES: dict[str, LmdbFile | None] = {}
+_LOCK = threading.Lock()
+
+
+def _forget_files() -> None:
+    """A forked child may not use its parent's: LMDB's locks are those of a process. It opens its own when it reads."""
+    for folder in [folder for folder, file in _FILES.items() if file is not None]:
+        del _FILES[folder]
+    _LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # Nobody opens an environment while the process is forked.
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_forget_files)

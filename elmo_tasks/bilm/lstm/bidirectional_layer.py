@@ -1,0 +1,100 @@
+"""LSTMs that read different inputs in one loop: how a layer of the biLM is run."""
+
+from collections.abc import Sequence
+
+import torch
+
+from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence
+from elmo_tasks.bilm.lstm.precision import tf32_is_on
+from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
+from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
+from elmo_tasks.bilm.lstm.weight_cache import WeightCache
+
+__all__ = ["BidirectionalLayer"]
+
+
+class BidirectionalLayer:
+    """
+    LSTMs of the same shape, run in one loop over the words: with gradients where they are asked for, and otherwise with
+    weights that are prepared once; on CUDA also from recorded graphs.
+
+    # Parameters
+
+    lstms : `Sequence[ProjectedLstm]`
+        The LSTMs. They stay where they are registered: this is no module.
+    """
+
+    def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
+        self.lstms = tuple(lstms)
+        self._weights: WeightCache[LstmWeights] = WeightCache()
+        self._graphs: WeightCache[GraphedRecurrence] = WeightCache()
+
+    def __call__(
+        self,
+        inputs: torch.Tensor,
+        batch_sizes: Sequence[int],
+        states: Sequence[LstmState] | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> tuple[torch.Tensor, Sequence[LstmState] | None]:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(n_lstms, n_words, input_dim)`: for each LSTM the words of all sentences as
+            `torch.nn.utils.rnn.PackedSequence` lays them out, that is step by step, and within a step from the longest
+            sentence to the shortest.
+        batch_sizes : `Sequence[int]`
+            How many sentences have a word at each step; never increasing.
+        states : `Sequence[LstmState]`, optional (default = `None`)
+            For each LSTM what was before the first words, with `batch_sizes[0]` rows. `None`: zero.
+        dtype : `torch.dtype`, optional (default = that of the parameters)
+            What the products are computed in.
+
+        # Returns
+
+        `Tuple[torch.Tensor, Optional[Sequence[LstmState]]]`
+            The outputs, of shape `(n_lstms, n_words, projection_dim)` and of type `dtype`, laid out as `inputs`; and,
+            where `states` were given, for each LSTM the state after the last word of each sentence.
+        """
+        parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
+        dtype = dtype or parameters[0].dtype
+        inputs = inputs.to(dtype)
+        clips = self.lstms[0].cell_clip, self.lstms[0].projection_clip
+        begin = [lstm.zero_state(batch_sizes[0]) for lstm in self.lstms] if states is None else states
+        output, memory = (torch.stack(parts) for parts in zip(*begin, strict=True))
+        output = output.to(dtype)
+        is_frozen = not any(parameter.requires_grad for parameter in parameters)
+        outputs: torch.Tensor
+        if torch.is_grad_enabled() and (inputs.requires_grad or not is_frozen):
+            outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
+                inputs, *self._stacked_parameters(), output, memory, batch_sizes, *clips
+            )
+        else:
+            weights = self._weights(
+                parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
+            )
+            # Of LSTMs that are trained nothing is kept, and a graph that is replayed once is not worth recording.
+            if inputs.is_cuda and states is None and is_frozen:
+                # What a graph may round is recorded in it.
+                key = dtype, tf32_is_on()
+                outputs = self._graphs(parameters, key, lambda: GraphedRecurrence(weights))(inputs, batch_sizes)
+            else:
+                outputs = run_lstms(weights, inputs, batch_sizes, output, memory)
+        if states is None:
+            return outputs, None
+        return outputs, list(zip(outputs[:, _last_rows(batch_sizes)], memory, strict=True))
+
+    def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        kernels, biases, projections = zip(*(lstm.recurrent_parameters() for lstm in self.lstms), strict=True)
+        return torch.stack(kernels), torch.stack(biases), torch.stack(projections)
+
+
+def _last_rows(batch_sizes: Sequence[int]) -> list[int]:
+    """At which packed row the last word of each sentence is."""
+    rows = [0] * batch_sizes[0]
+    start = 0
+    for size in batch_sizes:
+        rows[:size] = range(start, start + size)
+        start += size
+    return rows

@@ -1,0 +1,131 @@
+"""
+One step of the LSTM's memory, and its gradient: everything between the matrix products.
+
+A logistic function costs a sixth of a hyperbolic tangent on a CPU, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`,
+and the twos go where they cost nothing: the products for the candidates come in doubled, so that one logistic function
+serves all four gates, and the hidden units go out halved, for a projection that is doubled. Both are exact. With the
+products `z`:
+
+    i, g', f, o = sigmoid(z_i, 2 z_g, z_f, z_o)
+    m_t  = clip(f * m_{t-1} + i * (2 g' - 1))
+    u'_t = o * (sigmoid(2 m_t) - 1/2)
+
+The memory adds up over a sentence and keeps the digits of float32 also where the products have few. So do the gates:
+most are near a half, and rounding them would be the largest error of all.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+
+__all__ = ["cell_backward", "cell_forward"]
+
+
+def cell_forward(
+    products: torch.Tensor | Sequence[torch.Tensor],
+    memory: torch.Tensor,
+    clip: float | None,
+    *,
+    dtype: torch.dtype,
+    gates: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """
+    One step forward, of several LSTMs.
+
+    # Parameters
+
+    products : `Union[torch.Tensor, Sequence[torch.Tensor]]`
+        For each LSTM the products for i, g, f, o, those for g doubled, of shape `(n_rows, 4 * cell_dim)`.
+    memory : `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`. Replaced by that of this step.
+    clip : `float`, optional
+        The memory is kept between plus and minus this. `None`: no clipping.
+    dtype : `torch.dtype`
+        The type of the result.
+    gates : `torch.Tensor`, optional (default = `None`)
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: where to put the gates, for `cell_backward`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`: half of the hidden units.
+    """
+    if memory.is_cuda and memory.dtype == torch.float32 and _has_triton():
+        from elmo_tasks.bilm.lstm import triton_cell
+
+        assert isinstance(products, torch.Tensor)
+        return triton_cell.cell_forward(products, memory, clip, dtype, gates)
+    if gates is None:
+        gates = memory.new_empty(*memory.shape[:-1], 4 * memory.size(-1))
+    for product, gate in zip(products, gates, strict=True):
+        torch.sigmoid(product.to(gate.dtype), out=gate)
+    # Shape: (n_lstms, n_rows, cell_dim), each
+    input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
+    memory.mul_(forget_gate).addcmul_(input_gate, candidate - 0.5, value=2.0)
+    if clip is not None:
+        memory.clamp_(-clip, clip)
+    return (2.0 * memory).sigmoid_().sub_(0.5).mul_(output_gate).to(dtype)
+
+
+def cell_backward(
+    gates: torch.Tensor,
+    memory: torch.Tensor,
+    previous_memory: torch.Tensor,
+    d_hidden: torch.Tensor,
+    d_memory: torch.Tensor,
+    clip: float | None,
+    *,
+    d_products: torch.Tensor,
+) -> torch.Tensor:
+    """
+    The gradient of one step of several LSTMs.
+
+    # Parameters
+
+    gates : `torch.Tensor`
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`: as `cell_forward` wrote them.
+    memory, previous_memory : `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`: after and before the step.
+    d_hidden : `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the halved hidden units.
+    d_memory : `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory after the step, from the step after it.
+    clip : `float`, optional
+        As in `cell_forward`. What was clipped gets no gradient.
+    d_products : `torch.Tensor`
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`: where to put the gradient of the products for i, g, f, o; those for g
+        as they are before they are doubled.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory before the step.
+    """
+    if memory.is_cuda and memory.dtype == torch.float32 and _has_triton():
+        from elmo_tasks.bilm.lstm import triton_cell
+
+        return triton_cell.cell_backward(gates, memory, previous_memory, d_hidden, d_memory, clip, d_products)
+    # Shape: (n_lstms, n_rows, cell_dim), each
+    input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
+    squashed = torch.sigmoid(2.0 * memory)
+    d_hidden = d_hidden.to(memory.dtype)
+    d_memory = d_memory + d_hidden * output_gate * (2.0 * squashed * (1.0 - squashed))
+    if clip is not None:
+        d_memory = d_memory * (memory.abs() < clip)
+    gradients = (
+        d_memory * (2.0 * candidate - 1.0) * input_gate * (1.0 - input_gate),
+        d_memory * input_gate * 4.0 * candidate * (1.0 - candidate),
+        d_memory * previous_memory * forget_gate * (1.0 - forget_gate),
+        d_hidden * (squashed - 0.5) * output_gate * (1.0 - output_gate),
+    )
+    for d_product, gradient in zip(d_products.chunk(4, -1), gradients, strict=True):
+        d_product.copy_(gradient)
+    return d_memory * forget_gate
+
+
+@cache
+def _has_triton() -> bool:
+    # It comes with torch for CUDA, but not on every system.
+    return find_spec("triton") is not None

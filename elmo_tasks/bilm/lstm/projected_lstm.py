@@ -1,0 +1,70 @@
+"""The LSTM of the biLM: a projected output, both memory and output clipped."""
+
+import torch
+from torch import nn
+
+__all__ = ["LstmState", "ProjectedLstm"]
+
+LstmState = tuple[torch.Tensor, torch.Tensor]
+"""Output of shape `(batch_size, projection_dim)` and memory of shape `(batch_size, cell_dim)`."""
+
+
+class ProjectedLstm(nn.Module):
+    """
+    One layer of one direction of the biLM: an LSTM whose output is projected to fewer units before it is used, by the
+    next step too (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
+
+        i, g, f, o = x_t W_x + h_{t-1} W_h + b
+        m_t = clip_c(sigmoid(f + 1) * m_{t-1} + sigmoid(i) * tanh(g))
+        h_t = clip_p((sigmoid(o) * tanh(m_t)) P)
+
+    The parameters lie as in the public weight files: `kernel` is `[W_x; W_h]`, the gates are ordered i, g, f, o, and
+    the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer` runs it.
+
+    # Parameters
+
+    input_dim, cell_dim, projection_dim : `int`
+        Units of the input, of the memory and of the output.
+    cell_clip, projection_clip : `float`, optional (default = `None`)
+        Memory and output are kept between plus and minus this. `None`: no clipping. What is clipped gets no gradient.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_dim: int,
+        cell_dim: int,
+        projection_dim: int,
+        cell_clip: float | None = None,
+        projection_clip: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.cell_clip = cell_clip
+        self.projection_clip = projection_clip
+        self.kernel = nn.Parameter(torch.empty(input_dim + projection_dim, 4 * cell_dim))
+        self.bias = nn.Parameter(torch.empty(4 * cell_dim))
+        self.projection = nn.Parameter(torch.empty(cell_dim, projection_dim))
+        forget_bias = torch.zeros(4, cell_dim)
+        forget_bias[2] = 1.0
+        self.register_buffer("forget_bias", forget_bias.flatten(), persistent=False)
+        self.forget_bias: torch.Tensor
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new weights (Glorot and Bengio 2010, as TensorFlow does by default); the bias starts at 0."""
+        nn.init.xavier_uniform_(self.kernel)
+        nn.init.xavier_uniform_(self.projection)
+        nn.init.zeros_(self.bias)
+
+    def recurrent_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Kernel, bias with the 1 of the forget gate, and projection."""
+        return self.kernel, self.bias + self.forget_bias, self.projection
+
+    def zero_state(self, batch_size: int) -> LstmState:
+        """Before the first word. The memory, which adds up over a sentence, has at least the digits of float32."""
+        cell_dim, projection_dim = self.projection.shape
+        dtype = torch.promote_types(self.projection.dtype, torch.float32)
+        return (
+            self.projection.new_zeros(batch_size, projection_dim),
+            self.projection.new_zeros(batch_size, cell_dim, dtype=dtype),
+        )

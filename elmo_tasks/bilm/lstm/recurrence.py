@@ -1,0 +1,252 @@
+"""
+The loop over the words of sentences: LSTMs with a projected output, without gradients and with them.
+
+Several LSTMs of the same shape, the two directions of a layer, run in one loop, each over its own inputs. Sentences lie
+as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest sentence to the
+shortest, so that padding costs nothing. `batch_sizes` says how many sentences have a word at each step.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
+from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
+
+__all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
+
+# The input side of several steps is one product, of about so many rows: enough to be fast (on a CPU more do not stay in
+# the cache), and few enough for a sentence of any length.
+_ROWS_AT_ONCE = {"cpu": 128}
+
+
+@dataclass(frozen=True)
+class LstmWeights:
+    """
+    The weights of LSTMs, ready for `run_lstms`.
+
+    # Parameters
+
+    dims : `Tuple[int, int]`
+        Units of the memory and of the output.
+    input_side, recurrent_side, projection : `StackedLinear`
+        The products with `W_x` (and the bias), with `W_h`, and with `P`; those for candidates and the projection are
+        doubled, see `lstm_cell`.
+    cell_clip, projection_clip : `float`, optional
+        See `ProjectedLstm`.
+    """
+
+    dims: tuple[int, int]
+    input_side: StackedLinear
+    recurrent_side: StackedLinear
+    projection: StackedLinear
+    cell_clip: float | None
+    projection_clip: float | None
+
+    @classmethod
+    def of(
+        cls,
+        kernel: torch.Tensor,
+        bias: torch.Tensor,
+        projection: torch.Tensor,
+        cell_clip: float | None,
+        projection_clip: float | None,
+        dtype: torch.dtype,
+    ) -> "LstmWeights":
+        """
+        From `kernel` of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias` of shape
+        `(n_lstms, 4 * cell_dim)` with the 1 of the forget gate, `projection` of shape `(n_lstms, cell_dim,
+        projection_dim)`, and what the products are computed in.
+        """
+        input_dim = kernel.size(1) - projection.size(2)
+        # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
+        weights = _with_doubled_candidates(kernel).transpose(1, 2)
+        return cls(
+            (projection.size(1), projection.size(2)),
+            StackedLinear(weights[..., :input_dim], _with_doubled_candidates(bias), dtype=dtype),
+            StackedLinear(weights[..., input_dim:], dtype=dtype),
+            StackedLinear((2.0 * projection).transpose(1, 2), dtype=dtype),
+            cell_clip,
+            projection_clip,
+        )
+
+
+def run_lstms(
+    weights: LstmWeights,
+    inputs: torch.Tensor,
+    batch_sizes: Sequence[int],
+    output: torch.Tensor,
+    memory: torch.Tensor,
+    *,
+    gates: torch.Tensor | None = None,
+    memories: torch.Tensor | None = None,
+    hidden: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """
+    Runs LSTMs over sentences, without gradients.
+
+    # Parameters
+
+    weights : `LstmWeights`
+        The LSTMs.
+    inputs : `torch.Tensor`
+        Shape `(n_lstms, n_words, input_dim)`, packed.
+    batch_sizes : `Sequence[int]`
+        How many sentences have a word at each step; never increasing.
+    output, memory : `torch.Tensor`
+        The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
+        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is replaced by that after the last word of each sentence.
+    gates, memories, hidden : `torch.Tensor`, optional (default = `None`)
+        Where to put what the backward pass needs, packed as `inputs`: all or none.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed as `inputs`, and of their type.
+    """
+    dtype = inputs.dtype
+    outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
+    # A CPU takes longer to get new memory for the gates of a step than to compute them; a kernel keeps them to itself.
+    scratch = None
+    if gates is None and not memory.is_cuda:
+        scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
+    for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
+        first, last = steps[0][0].start, steps[-1][0].stop
+        # Shape: (some words, 4 * cell_dim), for each LSTM
+        input_sides = weights.input_side(inputs[:, first:last])
+        for rows, n_now in steps:
+            here = slice(rows.start - first, rows.stop - first)
+            # Shape: (n_now, 4 * cell_dim), for each LSTM
+            products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
+            now = memory[:, :n_now]
+            gates_now = gates[:, rows] if gates is not None else None if scratch is None else scratch[:, :n_now]
+            units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
+            if memories is not None and hidden is not None:
+                memories[:, rows] = now
+                hidden[:, rows] = units
+            # Shape: (n_lstms, n_now, projection_dim)
+            output = outputs[:, rows]
+            _write(weights.projection(units), weights.projection_clip, output)
+    return outputs
+
+
+class RecurrenceFunction(torch.autograd.Function):
+    """
+    `run_lstms` with gradients: backward through the sentences with the gradient of the cell, and for the weights one
+    product over all words.
+
+    `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip,
+    projection_clip)` takes tensors as `LstmWeights.of` and `run_lstms` do and returns the outputs and the last memory.
+    Products are computed in the type of `inputs`, which `output` has and the outputs get; the memory keeps its own.
+    """
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip, projection_clip
+    ):
+        weights = LstmWeights.of(kernel, bias, projection, cell_clip, projection_clip, inputs.dtype)
+        last_memory = memory.clone()
+        shape, cell_dim = inputs.shape[:2], memory.size(-1)
+        for_backward = {
+            "gates": memory.new_empty(*shape, 4 * cell_dim),
+            "memories": memory.new_empty(*shape, cell_dim),
+            "hidden": inputs.new_empty(*shape, cell_dim),
+        }
+        outputs = run_lstms(weights, inputs, batch_sizes, output, last_memory, **for_backward)
+        ctx.save_for_backward(inputs, kernel, projection, output, memory, outputs, *for_backward.values())
+        ctx.settings = batch_sizes, cell_clip, projection_clip
+        return outputs, last_memory
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        # What the types are was decided before, whether or not backward is called under autocast.
+        with torch.autocast(d_outputs.device.type, enabled=False):
+            return RecurrenceFunction._backward(ctx, d_outputs, d_memory)
+
+    @staticmethod
+    def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        inputs, kernel, projection, first_output, first_memory, outputs, gates, memories, hidden = ctx.saved_tensors
+        batch_sizes, cell_clip, projection_clip = ctx.settings
+        dtype, input_dim = inputs.dtype, inputs.size(-1)
+        back_to_hidden = StackedLinear(2.0 * projection, dtype=dtype)
+        back_to_output = StackedLinear(kernel[:, input_dim:], dtype=dtype)
+
+        d_products = torch.empty_like(gates, dtype=dtype)
+        d_projected = d_outputs.to(dtype, copy=True)
+        # The gradients of the state after a step, with a row for each sentence.
+        d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
+        steps = list(_rows(batch_sizes))
+        for step in range(len(steps) - 1, -1, -1):
+            rows, n_now = steps[step]
+            d_now = d_projected[:, rows].add_(d_output[:, :n_now])
+            if projection_clip is not None:
+                d_now.mul_(outputs[:, rows].abs() < projection_clip)
+            before = memories[:, steps[step - 1][0]] if step else first_memory
+            d_memory[:, :n_now] = cell_backward(
+                gates[:, rows],
+                memories[:, rows],
+                before[:, :n_now],
+                _stacked(back_to_hidden(d_now)),
+                d_memory[:, :n_now],
+                cell_clip,
+                d_products=d_products[:, rows],
+            )
+            _write(back_to_output(d_products[:, rows]), None, d_output[:, :n_now])
+
+        # What the recurrent side of each word read: the output for the word before it.
+        before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
+        read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(before, steps, strict=True)], 1)
+        # Shape: (n_lstms, input_dim + projection_dim, 4 * cell_dim)
+        d_kernel = torch.cat([inputs, read], -1).transpose(1, 2) @ d_products
+        d_inputs = d_products @ kernel[:, :input_dim].to(dtype).transpose(1, 2)
+        d_projection = 2.0 * (hidden.transpose(1, 2) @ d_projected)
+        d_bias = d_products.sum(1, dtype=kernel.dtype)
+        return d_inputs, d_kernel, d_bias, d_projection, d_output, d_memory, None, None, None
+
+
+def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:
+    """A copy of a tensor with the gates i, g, f, o in its last dimension, where g is doubled."""
+    doubled = gates.clone()
+    doubled.chunk(4, -1)[1].mul_(2.0)
+    return doubled
+
+
+def _rows(batch_sizes: Sequence[int]) -> Iterator[tuple[slice, int]]:
+    """The packed rows of each step, and how many they are."""
+    end = 0
+    for size in batch_sizes:
+        start, end = end, end + size
+        yield slice(start, end), size
+
+
+def _spans(batch_sizes: Sequence[int], n_rows: int) -> Iterator[list[tuple[slice, int]]]:
+    """Steps that follow each other, together of `n_rows` or a little more."""
+    span: list[tuple[slice, int]] = []
+    for rows, size in _rows(batch_sizes):
+        span.append((rows, size))
+        if rows.stop - span[0][0].start >= n_rows:
+            yield span
+            span = []
+    if span:
+        yield span
+
+
+def _rows_of(each: torch.Tensor | Sequence[torch.Tensor], rows: slice) -> torch.Tensor | list[torch.Tensor]:
+    return each[:, rows] if isinstance(each, torch.Tensor) else [part[rows] for part in each]
+
+
+def _stacked(each: torch.Tensor | Sequence[torch.Tensor]) -> torch.Tensor:
+    return each if isinstance(each, torch.Tensor) else torch.stack(list(each))
+
+
+def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:
+    """Clips and writes what `StackedLinear` returned."""
+    for part, to in [(each, out)] if isinstance(each, torch.Tensor) else zip(each, out, strict=True):
+        if clip is None:
+            to.copy_(part)
+        else:
+            torch.clamp(part, -clip, clip, out=to)

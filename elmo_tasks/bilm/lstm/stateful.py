@@ -1,0 +1,58 @@
+"""What a stateful biLM remembers from one batch to the next."""
+
+from collections.abc import Sequence
+
+import torch
+from torch.nn.functional import pad
+
+from elmo_tasks.bilm.lstm.projected_lstm import LstmState
+
+__all__ = ["LstmStates"]
+
+
+class LstmStates:
+    """The states of some LSTMs, a row for each row of the largest batch so far."""
+
+    def __init__(self) -> None:
+        self._states: list[LstmState] = []
+
+    def of(self, rows: torch.Tensor, zero: Sequence[LstmState]) -> list[LstmState]:
+        """
+        # Parameters
+
+        rows : `torch.Tensor`
+            All rows of a batch, in any order.
+        zero : `Sequence[LstmState]`
+            The zero state of each LSTM: where rows that no batch had yet start.
+
+        # Returns
+
+        `List[LstmState]`
+            The state of each LSTM for these rows, of the types and on the device of `zero`.
+        """
+        if not self._states:
+            return list(zero)
+        n_rows = len(rows)
+        return [
+            (_grown(old_output.to(output), n_rows)[rows], _grown(old_memory.to(memory), n_rows)[rows])
+            for (output, memory), (old_output, old_memory) in zip(zero, self._states, strict=True)
+        ]
+
+    def keep(self, rows: torch.Tensor, states: Sequence[LstmState]) -> None:
+        """Keeps new states of these rows, without gradients; rows beyond them stay as a larger batch left them."""
+        order = rows.argsort()
+        new = [(output.detach()[order], memory.detach()[order]) for output, memory in states]
+        if self._states:
+            new = [
+                (
+                    torch.cat([output, old_output[len(rows) :].to(output)]),
+                    torch.cat([memory, old_memory[len(rows) :].to(memory)]),
+                )
+                for (output, memory), (old_output, old_memory) in zip(new, self._states, strict=True)
+            ]
+        self._states = new
+
+
+def _grown(rows: torch.Tensor, n_rows: int) -> torch.Tensor:
+    """The first `n_rows` rows, with rows of zeros added where there are fewer."""
+    return pad(rows[:n_rows], (0, 0, 0, max(0, n_rows - rows.size(0))))

@@ -1,0 +1,185 @@
+"""The output layer of a biLM in training: from its vectors to the likelihoods of words."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, get_args
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy, embedding, linear
+from torch.utils.checkpoint import checkpoint
+
+from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
+from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
+
+__all__ = ["LmSoftmax", "SoftmaxKind", "make_softmax"]
+
+SoftmaxKind = Literal["full", "sampled", "adaptive"]
+
+# How many logits are in memory at once: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
+_LOGITS_AT_ONCE = 2**26
+
+
+class LmSoftmax(nn.Module):
+    """
+    The softmax over the vocabulary that both directions of a biLM share (section 3.1 of the paper), with
+    `P(k | h) = exp(h W_k + b_k) / sum_j exp(h W_j + b_j)`.
+
+    # Parameters
+
+    n_words : `int`
+        The size of the vocabulary; words are numbered by frequency, the most frequent first.
+    dim : `int`
+        Units of what predicts: the `projection_dim` of the biLM.
+    n_samples : `int`, optional (default = `None`)
+        Train on this many words in place of the whole vocabulary (Jean et al. 2015, as bilm-tf, with 8192): the target
+        and, for all rows of a batch the same, negatives drawn anew for each. The loss is then no likelihood; it serves
+        for training alone, and in evaluation mode is that over the whole vocabulary. `None`: train on all words.
+
+    # Raises
+
+    `ValueError`
+        If a number is less than 1, or there are not more words than samples.
+    """
+
+    def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
+        super().__init__()
+        for name, value in (("n_words", n_words), ("dim", dim)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, but is {value}")
+        if n_samples is not None and not 1 <= n_samples < n_words:
+            raise ValueError(
+                f"n_samples must be at least 1 and less than the number of words, {n_words}, but is {n_samples}: set "
+                "it to a tenth of the words or so, or train on all words (kind 'full'), which is better with few"
+            )
+        self.n_words = n_words
+        self.n_samples = n_samples
+        self.weight = nn.Parameter(torch.empty(n_words, dim))
+        self.bias = nn.Parameter(torch.empty(n_words))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new weights with bilm-tf's scale; the bias starts at 0."""
+        nn.init.normal_(self.weight, std=1 / math.sqrt(self.weight.size(1)))
+        nn.init.zeros_(self.bias)
+
+    def forward(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """
+        The loss to train on. Under autocast its products are computed in autocast's type, and summed in float32.
+
+        # Parameters
+
+        hidden : `torch.Tensor`
+            Shape `(n, dim)`: the top layer of one direction, or of both one after the other, which is faster.
+        targets : `torch.Tensor`
+            Shape `(n,)`, int64: the numbers of the words to be predicted.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `()`: the negative log-likelihood, summed over the rows.
+        """
+        if self.training and self.n_samples is not None:
+            negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
+            return self._sampled_losses(hidden, targets, negatives).sum()
+        chunks = self._chunks(hidden, targets)
+        losses = self._losses
+        if len(chunks) > 1:
+            # The logits of a chunk are computed again for its gradient, so that never more than one chunk has any.
+            losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
+        return torch.cat([losses(*chunk) for chunk in chunks]).sum()
+
+    def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """
+        The log-likelihood of each target over the whole vocabulary, without gradients and whatever the mode; computed
+        in the type of the weights also under autocast.
+
+        # Parameters
+
+        hidden : `torch.Tensor`
+            Shape `(n, dim)`.
+        targets : `torch.Tensor`
+            Shape `(n,)`, int64.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(n,)`, float32 at least.
+        """
+        with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
+            chunks = self._chunks(hidden.to(self.weight.dtype), targets)
+            return -torch.cat([self._losses(*chunk) for chunk in chunks])
+
+    def _chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
+        return list(zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True))
+
+    def _losses(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        # Shape: (n, n_words)
+        logits = _at_least_float32(linear(hidden, self.weight, self.bias))
+        return cross_entropy(logits, targets, reduction="none")
+
+    def _sampled_losses(self, hidden: torch.Tensor, targets: torch.Tensor, negatives: Negatives) -> torch.Tensor:
+        # One look-up for negatives and targets: the gradient of a look-up is as large as all weights.
+        words = torch.cat([negatives.words, targets])
+        sizes = [len(negatives.words), len(targets)]
+        # Shape: (n_samples, dim) and (n, dim)
+        weight, target_weight = torch.split(embedding(words, self.weight), sizes)
+        # What is drawn often counts less each time; the target, too, as if it were drawn. The loss is then less than
+        # that over all words, but the same logits minimise it, up to a constant and terms of 1 / n_samples.
+        bias = embedding(words, self.bias.unsqueeze(1)).squeeze(1) - negatives.log_expected_counts(words)
+        # Shape: (n_samples,) and (n,)
+        bias, target_bias = torch.split(bias, sizes)
+        # Shape: (n,)
+        target_logits = _at_least_float32((hidden * target_weight).sum(-1) + target_bias)
+        # Shape: (n, n_samples)
+        logits = _at_least_float32(linear(hidden, weight, bias.to(weight.dtype)))
+        # A target that was drawn is no negative of its row.
+        logits.masked_fill_(negatives.words == targets.unsqueeze(1), -torch.inf)
+        return torch.logaddexp(logits.logsumexp(-1), target_logits) - target_logits
+
+
+def make_softmax(
+    kind: SoftmaxKind,
+    n_words: int,
+    dim: int,
+    *,
+    n_samples: int | None = None,
+    cutoffs: Sequence[int] | None = None,
+) -> LmSoftmax | AdaptiveSoftmax:
+    """
+    Makes the output layer of a biLM by the name of its kind.
+
+    # Parameters
+
+    kind : `Literal["full", "sampled", "adaptive"]`
+        `"full"` and `"sampled"`: `LmSoftmax`, trained on all words or on samples. `"adaptive"`: `AdaptiveSoftmax`.
+    n_words, dim : `int`
+        See `LmSoftmax`.
+    n_samples : `int`, optional (default = `8192` if sampled)
+        See `LmSoftmax`.
+    cutoffs : `Sequence[int]`, optional (default = `None`)
+        See `AdaptiveSoftmax`, which needs them.
+
+    # Raises
+
+    `ValueError`
+        If the kind is none of these, lacks an argument or has no use for one; or by the class.
+    """
+    if kind not in get_args(SoftmaxKind):
+        raise ValueError(f"kind must be one of {', '.join(get_args(SoftmaxKind))}, but is {kind!r}")
+    for name, value, its_kind in (("n_samples", n_samples, "sampled"), ("cutoffs", cutoffs, "adaptive")):
+        if value is not None and kind != its_kind:
+            raise ValueError(f"{name} goes with kind '{its_kind}' only, but kind is '{kind}' and {name} is {value}")
+    if kind == "adaptive":
+        if cutoffs is None:
+            raise ValueError("kind 'adaptive' must have cutoffs, but has none: say [10000, 50000], for example")
+        return AdaptiveSoftmax(n_words, dim, cutoffs=cutoffs)
+    if kind == "sampled":
+        return LmSoftmax(n_words, dim, n_samples=8192 if n_samples is None else n_samples)
+    return LmSoftmax(n_words, dim)
+
+
+def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -1,0 +1,118 @@
+"""Text as bilm-tf trains on it: streams of words, cut into windows."""
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
+
+from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
+from elmo_tasks.data.data_loaders.unique_word_batch import UniqueWordBatch
+from elmo_tasks.data.dataset_readers.lm_reader import LmReader
+from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE
+
+__all__ = ["LmWindowDataLoader"]
+
+
+@DataLoader.register("elmo_lm_windows")
+class LmWindowDataLoader(DataLoader):
+    """
+    Batches of windows of text, each of which goes on where the same row of the batch before ended, for a biLM that
+    carries its state on. Rows are streams of sentences between their boundaries; the second half of the rows has the
+    sentences of the first, each read from its end. This is how the authors' code trains; it is here for comparison.
+
+    Registered as a `DataLoader` with name "elmo_lm_windows". For one process.
+
+    # Parameters
+
+    reader : `DatasetReader`
+        An `LmReader`.
+    data_path : `str`
+        A file, a folder or a pattern, see `LmText`.
+    n_streams : `int`, optional (default = `128`)
+        Streams in each direction.
+    window : `int`, optional (default = `20`)
+        Words that are predicted in each row of a batch, whose rows have one word more.
+    buffer_sentences : `int`, optional (default = `100000`)
+        How many sentences are shuffled together.
+    shuffle : `bool`, optional (default = `True`)
+        Whether they are.
+    seed : `int`, optional (default = `0`)
+        Other seeds, other orders.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        data_path: str,
+        *,
+        n_streams: int = 128,
+        window: int = 20,
+        buffer_sentences: int = 100_000,
+        shuffle: bool = True,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(reader, LmReader):
+            raise ConfigurationError(
+                "the data loader 'elmo_lm_windows' must have a dataset reader of type 'elmo_lm', but has a "
+                f"{type(reader).__name__}"
+            )
+        if min(n_streams, window, buffer_sentences) < 1:
+            raise ConfigurationError(
+                f"n_streams, window and buffer_sentences must be at least 1, but are {n_streams}, {window} and "
+                f"{buffer_sentences}"
+            )
+        self._reader = reader
+        self._data_path = data_path
+        self._n_streams = n_streams
+        self._window = window
+        self._buffer_sentences = buffer_sentences
+        self._shuffle = shuffle
+        self._seed = seed
+        self._vocabulary: dict[str, int] = {}
+        self._device: torch.device | None = None
+        self._epochs = count()
+
+    def __len__(self) -> int:
+        # As for any stream: the trainer then shows no time that is left.
+        raise TypeError("how many windows there are is not known before the end of the text")
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        epoch = next(self._epochs)
+        # For each row the words that were not in a window yet.
+        rows: list[list[str]] = [[] for _ in range(2 * self._n_streams)]
+        sentences = self._sentences(epoch)
+        while True:
+            for row in range(self._n_streams):
+                while len(rows[row]) <= self._window:
+                    sentence = next(sentences, None)
+                    if sentence is None:
+                        return
+                    bounded = [BEGIN_OF_SENTENCE, *sentence, END_OF_SENTENCE]
+                    rows[row] += bounded
+                    rows[row + self._n_streams] += reversed(bounded)
+            windows = [" ".join(row[: self._window + 1]) for row in rows]
+            batch = UniqueWordBatch.from_sentences(windows, self._vocabulary, self._vocabulary[UNKNOWN_WORD])
+            yield batch.to_tensors(self._device)
+            rows = [row[self._window :] for row in rows]
+
+    def _sentences(self, epoch: int) -> Iterator[list[str]]:
+        sentences = iter(self._reader.text(self._data_path))
+        index = 0
+        while buffer := list(islice(sentences, self._buffer_sentences)):
+            generator = np.random.default_rng([self._seed, epoch, index])
+            for sentence in generator.permutation(len(buffer)) if self._shuffle else range(len(buffer)):
+                yield buffer[sentence]
+            index += 1
+
+    def iter_instances(self) -> Iterator[Instance]:
+        return iter(self._reader.read(self._data_path))
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
+
+    def set_target_device(self, device: torch.device) -> None:
+        self._device = device

@@ -1,0 +1,87 @@
+"""Text for a language model, in AllenNLP's terms."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.fields import ArrayField, Field
+
+from elmo_tasks.bilm.characters import word_to_character_ids
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
+from elmo_tasks.data.data_loaders.unique_word_batch import NO_WORD_ID
+from elmo_tasks.data.formats.lm_text import LmText
+from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE
+
+__all__ = ["LmReader"]
+
+
+@DatasetReader.register("elmo_lm")
+class LmReader(DatasetReader):
+    """
+    Reads files of one tokenised sentence a line.
+
+    Registered as a `DatasetReader` with name "elmo_lm". Its instances serve the vocabulary and predictions; the data
+    loader "elmo_lm" makes the same tensors without them.
+
+    # Parameters
+
+    errors, max_words, long_lines :
+        See `LmText`.
+    """
+
+    def __init__(
+        self, *, errors: str = "strict", max_words: int = 250, long_lines: str = "split", **kwargs: object
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        self.max_words = max_words
+        self._errors = errors
+        self._long_lines = long_lines
+
+    def text(self, path: str | os.PathLike[str]) -> LmText:
+        """The sentences of a file, a folder or a pattern."""
+        return LmText(path, errors=self._errors, max_words=self.max_words, long_lines=self._long_lines)
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for words in self.shard_iterable(self.text(file_path)):
+            yield self.text_to_instance(words)
+
+    def text_to_instance(self, words: Sequence[str]) -> Instance:
+        """
+        # Parameters
+
+        words : `Sequence[str]`
+            A sentence.
+
+        # Returns
+
+        `Instance`
+            `word_ids`; `apply_token_indexers` adds `character_ids`, which a vocabulary has no use for.
+        """
+        return Instance({"word_ids": _WordsField(words)})
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        rows = np.array([word_to_character_ids(word) for word in instance["word_ids"].words])
+        instance.add_field("character_ids", ArrayField(rows, padding_value=0, dtype=rows.dtype))
+
+
+class _WordsField(Field[torch.Tensor]):
+    """Words as numbers in the vocabulary of the language model, with its own word for the unknown."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+        self._ids: list[int] = []
+
+    def index(self, vocab: Vocabulary) -> None:
+        vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
+        self._ids = [vocabulary.get(word, vocabulary[UNKNOWN_WORD]) for word in self.words]
+
+    def get_padding_lengths(self) -> dict[str, int]:
+        return {"n_words": len(self.words)}
+
+    def as_tensor(self, padding_lengths: dict[str, int]) -> torch.Tensor:
+        # Shape: (timesteps,)
+        tensor = torch.full((padding_lengths["n_words"],), NO_WORD_ID)
+        tensor[: len(self._ids)] = torch.tensor(self._ids)
+        return tensor

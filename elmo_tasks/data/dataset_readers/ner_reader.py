@@ -1,0 +1,113 @@
+"""Named entities in columns, as CoNLL-2003 has them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import Field, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data.tag_field import TagField
+from elmo_tasks.tags import spans_to_bioul, tags_to_spans
+from elmo_tasks.text_lines import numbered_lines
+
+__all__ = ["NerReader"]
+
+# Nothing else parts columns: a word may have a no-break space in it.
+_SPACE = re.compile("[ \t]+")
+_TAG = re.compile(r"O|[BIELSU]-\S+")
+
+
+@DatasetReader.register("elmo_ner")
+class NerReader(DatasetReader):
+    """
+    Reads files of one word a line and an empty line after each sentence. The first column is the word, the last its
+    tag; columns between them (part of speech, chunk) are not read. A file of words alone has no tags, for prediction.
+
+    Tags may be in any scheme that marks entities from the inside (IOB1, BIO, BIOES, BIOUL); they come out as BIOUL,
+    which the CRF of the paper's model works with (section A.7).
+
+    Registered as a `DatasetReader` with name "elmo_ner". AllenNLP's `conll2003` wants exactly four columns, takes no
+    file without tags, and does not say which line is broken.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        See `DatasetReader`.
+    """
+
+    def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: object) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for words, tags in self.shard_iterable(read_columns(cached_path(file_path))):
+            yield self.text_to_instance(words, tags)
+
+    def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
+        """
+        # Parameters
+
+        words : `Sequence[Union[str, Token]]`
+            A sentence.
+        tags : `Sequence[str]`, optional (default = `None`)
+            A tag for each word.
+
+        # Returns
+
+        `Instance`
+            `tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given.
+        """
+        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
+        text = TextField(tokens)
+        fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
+        if tags is not None:
+            bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
+            fields["tags"] = TagField(bioul, text, prefixes="BILU", labels="types of entities")
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["tokens"].token_indexers = self._token_indexers
+
+
+def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
+    """
+    The sentences of a file and their tags, `None` in a file of words alone.
+
+    # Raises
+
+    `ValueError`
+        If a line has another number of columns than the first, a last column that is no tag, or is not UTF-8; the
+        message names file and line.
+    """
+    n_columns = 0
+    sentence: list[list[str]] = []
+    for number, line in numbered_lines(path):
+        columns = [column for column in _SPACE.split(line) if column]
+        if not columns or columns[0] == "-DOCSTART-":
+            if sentence:
+                yield _words_and_tags(sentence)
+                sentence = []
+            continue
+        n_columns = n_columns or len(columns)
+        if len(columns) != n_columns:
+            raise ValueError(
+                f"{path}, line {number}: every line must have {n_columns} columns, as the first has, "
+                f"but this one has {len(columns)}: {line!r}"
+            )
+        if n_columns > 1 and not _TAG.fullmatch(columns[-1]):
+            raise ValueError(
+                f"{path}, line {number}: the last column must be a tag like O, B-PER or I-PER, but is {columns[-1]!r}"
+            )
+        sentence.append(columns)
+    if sentence:
+        yield _words_and_tags(sentence)
+    if not n_columns:
+        raise ValueError(f"{path} must hold at least one sentence, a word a line, but holds none")
+
+
+def _words_and_tags(sentence: list[list[str]]) -> tuple[list[str], list[str] | None]:
+    words = [columns[0] for columns in sentence]
+    return words, [columns[-1] for columns in sentence] if len(sentence[0]) > 1 else None

@@ -1,0 +1,176 @@
+"""Parts of speech in CoNLL-U, the format of Universal Dependencies."""
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import Field, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data.known_tags_field import KnownTagsField
+from elmo_tasks.text_lines import numbered_lines
+
+__all__ = ["PosReader"]
+
+logger = logging.getLogger(__name__)
+
+_N_COLUMNS = 10
+_COLUMNS = {"upos": 3, "xpos": 4}
+_UNIVERSAL = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()  # noqa: SIM905
+)
+_NO_TAG = "_"
+# A word; what is written as one and counts as several (`2-3  don't`); what is not written at all (`5.1`).
+_WORD, _OTHER = re.compile(r"[1-9]\d*"), re.compile(r"[1-9]\d*-[1-9]\d*|\d+\.[1-9]\d*")
+
+
+@DatasetReader.register("elmo_pos")
+class PosReader(DatasetReader):
+    """
+    Reads the words of CoNLL-U files and one of their two columns of tags. A multiword token is read as the words that
+    it stands for, which have the tags; empty nodes, which nobody wrote, are left out. A file without any tag in the
+    column is for prediction.
+
+    Registered as a `DatasetReader` with name "elmo_pos". AllenNLP's `universal_dependencies` reads syntax for another
+    model, names its fields otherwise than `simple_tagger` does, and does not say which line is broken.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        See `DatasetReader`.
+    tags : `Literal["upos", "xpos"]`, optional (default = `"upos"`)
+        Which column: the 17 universal tags, or those of the language; in English treebanks these are the Penn
+        Treebank's, as in the paper.
+
+    # Raises
+
+    `ConfigurationError`
+        If `tags` is neither.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        tags: Literal["upos", "xpos"] = "upos",
+        **kwargs: object,
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        if tags not in _COLUMNS:
+            raise ConfigurationError(f"tags must be 'upos' or 'xpos', but is {tags!r}")
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._tags = tags
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for where, words, tags in self.shard_iterable(_tagged(cached_path(file_path), self._tags)):
+            yield self.text_to_instance(words, tags, where=where)
+
+    def text_to_instance(
+        self, words: Sequence[str | Token], tags: Sequence[str] | None = None, where: str = "the input"
+    ) -> Instance:
+        """
+        # Parameters
+
+        words : `Sequence[Union[str, Token]]`
+            A sentence.
+        tags : `Sequence[str]`, optional (default = `None`)
+            A tag for each word.
+        where : `str`, optional (default = `"the input"`)
+            What an error calls the place of the sentence.
+
+        # Returns
+
+        `Instance`
+            `tokens`, `metadata` (the words), and `tags` if tags are given.
+
+        # Raises
+
+        `ValueError`
+            If there are no words.
+        """
+        if not words:
+            raise ValueError(f"{where}: a sentence must have at least one word, but has none: take it out")
+        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
+        text = TextField(tokens)
+        fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
+        if tags is not None:
+            fields["tags"] = KnownTagsField(tags, text, where)
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["tokens"].token_indexers = self._token_indexers
+
+
+def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] | None]]:
+    """The sentences of a file with the place of each, and its tags if the file has tags."""
+    has_tags: bool | None = None
+    n_sentences = 0
+    for where, rows in _sentences(path):
+        n_sentences += 1
+        tags = []
+        for number, columns in rows:
+            tag = columns[_COLUMNS[column]]
+            if has_tags is None:
+                has_tags = tag != _NO_TAG
+            if has_tags is not (tag != _NO_TAG):
+                raise ValueError(
+                    f"{path}, line {number}: all words of a file must have a tag in the column {column.upper()}, or "
+                    f"none, but the first word of this file has {'one' if has_tags else 'none'}, and "
+                    f"{columns[1]!r} has {tag!r}"
+                )
+            if has_tags and column == "upos" and tag not in _UNIVERSAL:
+                raise ValueError(
+                    f"{path}, line {number}: UPOS must be one of the universal tags ({', '.join(sorted(_UNIVERSAL))}), "
+                    f"but is {tag!r}: correct it, or read the other column with tags: 'xpos'"
+                )
+            tags.append(tag)
+        yield where, [columns[1] for _, columns in rows], tags if has_tags else None
+    if not n_sentences:
+        raise ValueError(f"{path} must hold at least one sentence in CoNLL-U, but holds none")
+    if not has_tags:
+        other = "upos" if column == "xpos" else "xpos"
+        logger.warning(
+            "%s has no tags in the column %s: it can be predicted from, but neither trained on nor evaluated. "
+            "The reader's tags: '%s' reads the other column",
+            path,
+            column.upper(),
+            other,
+        )
+
+
+def _sentences(path: str) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
+    """The words of each sentence, as columns with the numbers of their lines, and the place of the sentence."""
+    rows: list[tuple[int, list[str]]] = []
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            if rows:
+                yield f"{path}, line {rows[0][0]}", rows
+                rows = []
+        elif not line.startswith("#"):
+            columns = line.split("\t")
+            _check(columns, len(rows) + 1, f"{path}, line {number}")
+            if _WORD.fullmatch(columns[0]):
+                rows.append((number, columns))
+    if rows:
+        yield f"{path}, line {rows[0][0]}", rows
+
+
+def _check(columns: list[str], next_word: int, where: str) -> None:
+    if len(columns) != _N_COLUMNS:
+        raise ValueError(
+            f"{where}: a line of CoNLL-U must have {_N_COLUMNS} columns with tabs between them, but this one has "
+            f"{len(columns)}: {columns[0]!r:.60}"
+        )
+    if _OTHER.fullmatch(columns[0]):
+        return
+    if columns[0] != str(next_word):
+        raise ValueError(
+            f"{where}: the words of a sentence must be numbered from 1 on (with ranges like 2-3 for multiword tokens, "
+            f"and 2.1 for empty nodes), so that {next_word} comes here, but here is {columns[0]!r}: an empty line "
+            "parts sentences"
+        )
+    if not columns[1].strip():
+        raise ValueError(f"{where}: a word must have a form in the second column, but that is empty")

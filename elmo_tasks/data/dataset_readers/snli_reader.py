@@ -1,0 +1,158 @@
+"""Pairs of sentences, as SNLI and MultiNLI have them."""
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.fields import Field, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data.known_label_field import KnownLabelField
+from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_tasks.text_lines import numbered_lines
+
+__all__ = ["SnliReader"]
+
+logger = logging.getLogger(__name__)
+
+_LABEL, _PREMISE, _HYPOTHESIS = "gold_label", "sentence1", "sentence2"
+# What the annotators did not agree on.
+_NO_AGREEMENT = "-"
+
+
+@DatasetReader.register("elmo_snli")
+class SnliReader(DatasetReader):
+    """
+    Reads the two forms in which SNLI and MultiNLI are distributed: JSON lines with the keys `sentence1` (the premise),
+    `sentence2` (the hypothesis) and `gold_label`, or a table with tabs whose first line names these columns. Others are
+    not read. Pairs whose label is `-`, on which the annotators did not agree, are skipped and counted in the log. A
+    file without labels is for prediction.
+
+    Registered as a `DatasetReader` with name "elmo_snli". AllenNLP's `snli` has no table, and does not say which line
+    is broken.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        See `DatasetReader`.
+    tokenizer : `Tokenizer`, optional (default = `SpacyBlankTokenizer()`)
+        Of both sentences.
+    labels : `List[str]`, optional (default = `["entailment", "neutral", "contradiction"]`)
+        Those that a file may have.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        tokenizer: Optional[Tokenizer] = None,
+        labels: Sequence[str] = ("entailment", "neutral", "contradiction"),
+        **kwargs: object,
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._tokenizer = tokenizer or SpacyBlankTokenizer()
+        self._labels = list(labels)
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for where, pair in self.shard_iterable(_agreed_pairs(cached_path(file_path))):
+            yield self.text_to_instance(pair[_PREMISE], pair[_HYPOTHESIS], pair.get(_LABEL), where=where)
+
+    def text_to_instance(
+        self, premise: str, hypothesis: str, label: str | None = None, where: str = "the input"
+    ) -> Instance:
+        """
+        # Parameters
+
+        premise, hypothesis : `str`
+            Two sentences.
+        label : `str`, optional (default = `None`)
+            What the second is to the first.
+        where : `str`, optional (default = `"the input"`)
+            What an error calls the place of the pair.
+
+        # Returns
+
+        `Instance`
+            `premise`, `hypothesis`, `metadata` (the tokens of both), and `label` if there is one.
+
+        # Raises
+
+        `ValueError`
+            If a sentence has no words, or the label is not one of the reader's.
+        """
+        fields: dict[str, Field] = {}
+        metadata: dict[str, Any] = {}
+        for name, text in (("premise", premise), ("hypothesis", hypothesis)):
+            tokens: list[Token] = self._tokenizer.tokenize(text)
+            if not tokens:
+                raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: take the pair out")
+            fields[name] = TextField(tokens)
+            metadata[f"{name}_tokens"] = [token.text for token in tokens]
+        fields["metadata"] = MetadataField(metadata)
+        if label is not None:
+            if label not in self._labels:
+                raise ValueError(
+                    f"{where}: the label must be one of {', '.join(self._labels)}, but is {label!r}: correct it, or "
+                    "give the reader the `labels` of your data"
+                )
+            fields["label"] = KnownLabelField(label, where)
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for name in ("premise", "hypothesis"):
+            instance[name].token_indexers = self._token_indexers
+
+
+def _agreed_pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The pairs of a file, each with its file and line, but for those on which the annotators did not agree."""
+    n_pairs = n_skipped = 0
+    for where, pair in _pairs(path):
+        for key in (_PREMISE, _HYPOTHESIS):
+            if not isinstance(pair.get(key), str):
+                found = repr(pair[key]) if key in pair else f"only {', '.join(pair)}"
+                raise ValueError(f"{where}: a pair must have a text under {key!r}, but has {found:.100}")
+        n_pairs += 1
+        if pair.get(_LABEL) == _NO_AGREEMENT:
+            n_skipped += 1
+        else:
+            yield where, pair
+    if n_pairs == n_skipped:
+        raise ValueError(f"{path} must hold at least one pair, but holds none, beside {n_skipped} with the label '-'")
+    logger.info("%s: %d pairs, and %d skipped whose label is '-'", path, n_pairs - n_skipped, n_skipped)
+
+
+def _pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The pairs of a file by their keys, each with its file and line."""
+    columns: list[str] = []
+    for number, line in numbered_lines(path):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        if columns:
+            values = line.split("\t")
+            if len(values) != len(columns):
+                raise ValueError(
+                    f"{where}: every line must have {len(columns)} columns, as the first has, but this one has "
+                    f"{len(values)}: {line!r:.100}"
+                )
+            yield where, dict(zip(columns, values, strict=True))
+        elif line.lstrip().startswith("{"):
+            yield where, _json(line, where)
+        elif {_PREMISE, _HYPOTHESIS} <= set(line.split("\t")):
+            columns = line.split("\t")
+        else:
+            raise ValueError(
+                f"{where}: a pair must be a JSON object, or the first line name the columns of a table with tabs, "
+                f"{_PREMISE} and {_HYPOTHESIS} among them, but is {line!r:.100}"
+            )
+
+
+def _json(line: str, where: str) -> dict[str, Any]:
+    try:
+        pair: dict[str, Any] = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{where}: a pair must be a JSON object, but {line!r:.100} is none: {error}") from None
+    return pair

@@ -1,0 +1,183 @@
+"""Questions on paragraphs, as SQuAD 1.1 has them."""
+
+import logging
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.fields import Field, IndexField, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data.formats.squad_json import Answer, Question, read_questions
+from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+
+__all__ = ["SquadReader"]
+
+logger = logging.getLogger(__name__)
+
+
+class _Passage(NamedTuple):
+    """A paragraph, tokenized once for all questions on it, which share its field too: indexed words take memory."""
+
+    text: str
+    field: TextField
+    # The first character of each token, and the one behind its last.
+    starts: list[int]
+    ends: list[int]
+
+    def span(self, answer: Answer) -> tuple[int, int]:
+        """The first and the last token that have a character of the answer."""
+        first = bisect_right(self.ends, answer.start)
+        last = bisect_left(self.starts, answer.start + len(answer.text)) - 1
+        return first, last
+
+    def has_bounds_of(self, answer: Answer) -> bool:
+        """Whether the answer begins where a token begins and ends where one ends, white space aside."""
+        first, last = self.span(answer)
+        text = self.text[self.starts[first] : self.ends[last]]
+        return text == answer.text.strip()
+
+
+@DatasetReader.register("elmo_squad")
+class SquadReader(DatasetReader):
+    """
+    Reads the JSON files of SQuAD 1.1. A paragraph is one sequence of tokens, as in the code of the paper's model
+    (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is taken to be all of that
+    token; how many do is written to the log. Of several right answers the one that most people gave is to be learnt,
+    the first of them in doubt.
+
+    Registered as a `DatasetReader` with name "elmo_squad". AllenNLP's `squad1` takes an answer that is not where the
+    file says without a word, drops questions without counting them, breaks on an answer that ends in white space at the
+    end of its paragraph, and keeps the words of a paragraph in memory once for each question.
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `SpacyBlankTokenizer("en")`)
+        Of questions and paragraphs. Its tokens must say where in the text they begin.
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        See `DatasetReader`.
+    max_passage_tokens : `int`, optional (default = `None`)
+        Where longer paragraphs are cut; a question whose answer is then lost is left out, and the number of these is
+        written to the log. For training: what a model is evaluated on must be whole.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        max_passage_tokens: Optional[int] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        if max_passage_tokens is not None and max_passage_tokens < 1:
+            raise ConfigurationError(f"max_passage_tokens must be at least 1, but is {max_passage_tokens}")
+        self._tokenizer = tokenizer or SpacyBlankTokenizer()
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._max_passage_tokens = max_passage_tokens
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        counts: Counter[str] = Counter()
+        passage = None
+        for question in self.shard_iterable(read_questions(cached_path(file_path))):
+            if passage is None or passage.text is not question.paragraph:
+                passage = self._passage(question.paragraph)
+            counts["questions"] += 1
+            instance = self._instance(question, passage, counts)
+            if instance is not None:
+                yield instance
+        logger.info(
+            "%s: %d questions; %d answers begin or end within a token, which is then taken as a whole",
+            *(file_path, counts["questions"], counts["within"]),
+        )
+        if counts["lost"]:
+            logger.warning(
+                "%s: %d of %d questions are left out: their answers are beyond the first %d tokens of the paragraph",
+                *(file_path, counts["lost"], counts["questions"], self._max_passage_tokens),
+            )
+
+    def text_to_instance(
+        self,
+        question: str,
+        passage: str,
+        answers: Sequence[tuple[str, int]] | None = None,
+        question_id: str | None = None,
+    ) -> Instance | None:
+        """
+        # Parameters
+
+        question, passage : `str`
+            Texts of at least one word.
+        answers : `Sequence[Tuple[str, int]]`, optional (default = `None`)
+            Parts of the passage, each with the place of its first character.
+        question_id : `str`, optional (default = `None`)
+            What the question is known by.
+
+        # Returns
+
+        `Optional[Instance]`
+            `question`; `passage`; `metadata` (`id`, `question_tokens`, `passage`, `passage_tokens`, and `offsets`, the
+            first character of each of these and the one behind its last); and, if there are answers, `span_start` and
+            `span_end`, the first and the last token of the one to be learnt, with the texts of all as `answers` in the
+            metadata. `None` if the answer to be learnt is beyond `max_passage_tokens`.
+
+        # Raises
+
+        `ValueError`
+            If question or passage has no words.
+        """
+        gold = None if answers is None else tuple(Answer(*answer) for answer in answers)
+        return self._instance(Question(question_id, question, passage, gold), self._passage(passage), Counter())
+
+    def _passage(self, text: str) -> _Passage:
+        tokens = self._tokens(text, "passage")[: self._max_passage_tokens]
+        starts = [token.idx for token in tokens if token.idx is not None]
+        if len(starts) < len(tokens):
+            raise ConfigurationError(
+                f"the tokenizer must say where each token begins, but {type(self._tokenizer).__name__} does not: "
+                "'spacy_blank' does"
+            )
+        ends = [start + len(token.ensure_text()) for start, token in zip(starts, tokens, strict=True)]
+        return _Passage(text, TextField(tokens), starts, ends)
+
+    def _tokens(self, text: str, name: str) -> list[Token]:
+        tokens = self._tokenizer.tokenize(text)
+        if not tokens:
+            raise ValueError(f"a {name} must have at least one word, but is {text!r}")
+        return tokens
+
+    def _instance(self, question: Question, passage: _Passage, counts: Counter[str]) -> Instance | None:
+        tokens = self._tokens(question.text, "question")
+        fields: dict[str, Field] = {"question": TextField(tokens), "passage": passage.field}
+        metadata: dict[str, Any] = {
+            "id": question.id,
+            "question_tokens": [token.text for token in tokens],
+            "passage": passage.text,
+            "passage_tokens": [token.text for token in passage.field.tokens],
+            "offsets": list(zip(passage.starts, passage.ends, strict=True)),
+        }
+        if question.answers:
+            spans = Counter(map(passage.span, question.answers))
+            # The first of those that are equally frequent.
+            answer = max(question.answers, key=lambda answer: spans[passage.span(answer)])
+            if answer.start + len(answer.text.rstrip()) > passage.ends[-1]:
+                counts["lost"] += 1
+                return None
+            first, last = passage.span(answer)
+            if first > last:
+                raise ValueError(
+                    f"the answer {answer.text!r} of question {question.id} must have a token, but "
+                    f"{type(self._tokenizer).__name__} makes none of it: 'spacy_blank' does"
+                )
+            counts["within"] += not passage.has_bounds_of(answer)
+            fields["span_start"] = IndexField(first, passage.field)
+            fields["span_end"] = IndexField(last, passage.field)
+            metadata["answers"] = [answer.text for answer in question.answers]
+        return Instance({**fields, "metadata": MetadataField(metadata)})
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for name in ("question", "passage"):
+            instance[name].token_indexers = self._token_indexers

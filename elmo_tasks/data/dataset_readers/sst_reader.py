@@ -1,0 +1,140 @@
+"""Sentences with their sentiment, as the Stanford Sentiment Treebank has them."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import Field, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
+from elmo_tasks.data.known_label_field import KnownLabelField
+from elmo_tasks.text_lines import numbered_lines
+
+if TYPE_CHECKING:
+    from nltk.tree import Tree
+
+__all__ = ["SstReader"]
+
+logger = logging.getLogger(__name__)
+
+# From very negative to very positive.
+_LABELS = ("0", "1", "2", "3", "4")
+
+
+@DatasetReader.register("elmo_sst")
+class SstReader(DatasetReader):
+    r"""
+    Reads files of one tree a line in the brackets of the Penn Treebank, with a sentiment from 0 (very negative) to 4
+    (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
+
+    Words come out as they are written elsewhere: `-LRB-` as `(`, `\/` as `/`, and the two kinds of double quotes as
+    `"`. A number that a no-break space joins to a fraction, as in the treebank, comes out as two words.
+
+    Registered as a `DatasetReader` with name "elmo_sst". AllenNLP's `sst_tokens` takes all phrases or none, and does
+    not say which line is broken.
+
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        See `DatasetReader`.
+    min_phrase_length : `int`, optional (default = `None`)
+        `None` reads whole sentences. With a number, each phrase of at least that many tokens is an instance (the paper
+        trains on those of four, section A.8), and shorter ones, be they whole sentences, are not.
+    """
+
+    def __init__(
+        self,
+        token_indexers: Optional[dict[str, TokenIndexer]] = None,
+        min_phrase_length: Optional[int] = None,
+        **kwargs: object,
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        if min_phrase_length is not None and min_phrase_length < 1:
+            raise ConfigurationError(f"min_phrase_length must be at least 1, or null, but is {min_phrase_length}")
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._min_phrase_length = min_phrase_length
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        for where, phrase in self.shard_iterable(self._phrases(cached_path(file_path))):
+            yield self.text_to_instance([_unescaped(word) for word in phrase.leaves()], phrase.label(), where=where)
+
+    def _phrases(self, path: str) -> Iterator[tuple[str, "Tree"]]:
+        n_sentences = n_phrases = 0
+        for where, tree in _trees(path):
+            n_sentences += 1
+            for phrase in [tree] if self._min_phrase_length is None else tree.subtrees():
+                if len(phrase.leaves()) >= (self._min_phrase_length or 1):
+                    n_phrases += 1
+                    yield where, phrase
+        if not n_phrases:
+            least = f" of {self._min_phrase_length} tokens" if self._min_phrase_length else ""
+            raise ValueError(f"{path} must hold at least one phrase{least}, but holds none in {n_sentences} sentences")
+        logger.info("%s: %d instances of %d sentences", path, n_phrases, n_sentences)
+
+    def text_to_instance(
+        self, words: Sequence[str | Token], label: str | None = None, where: str = "the input"
+    ) -> Instance:
+        """
+        # Parameters
+
+        words : `Sequence[Union[str, Token]]`
+            A sentence or a phrase.
+        label : `str`, optional (default = `None`)
+            Its sentiment, from `"0"` to `"4"`.
+        where : `str`, optional (default = `"the input"`)
+            What an error calls its place.
+
+        # Returns
+
+        `Instance`
+            `tokens`, `metadata` (the words), and `label` if there is one.
+
+        # Raises
+
+        `ValueError`
+            If there are no words.
+        """
+        if not words:
+            raise ValueError(f"{where}: a sentence must have at least one word, but has none")
+        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
+        metadata = MetadataField({"words": [token.text for token in tokens]})
+        fields: dict[str, Field] = {"tokens": TextField(tokens), "metadata": metadata}
+        if label is not None:
+            fields["label"] = KnownLabelField(label, where)
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["tokens"].token_indexers = self._token_indexers
+
+
+def _trees(path: str) -> Iterator[tuple[str, "Tree"]]:
+    """The trees of a file, each with its file and line."""
+    # Every start of `allennlp` would wait a second for it.
+    from nltk.tree import Tree
+
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            tree = Tree.fromstring(line)
+        except ValueError as error:
+            problem = " ".join(str(error).split())
+            raise ValueError(
+                f"{where}: a line must be a tree like (3 (2 It) (3 works)), but is {line!r:.100} ({problem})"
+            ) from None
+        for node in tree.subtrees():
+            if node.label() not in _LABELS or not len(node):
+                raise ValueError(
+                    f"{where}: each node of a tree must have a sentiment from 0 to 4 and words or nodes below it, "
+                    f"but here is {' '.join(str(node).split())!r:.100}"
+                )
+        yield where, tree
+
+
+def _unescaped(word: str) -> str:
+    return TREEBANK_WORDS.get(word, word).replace("\\/", "/").replace("\\*", "*")

@@ -1,0 +1,188 @@
+"""Files of coreference in the columns of CoNLL-2012: read and written."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from elmo_tasks.text_lines import numbered_lines
+
+__all__ = ["CorefDocument", "document_lines", "read_documents"]
+
+Mention = tuple[int, int]
+"""First and last word (inclusive), counted from the beginning of the document."""
+
+# Nothing else parts columns: a word may have a no-break space in it.
+_SPACE = re.compile("[ \t]+")
+_BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
+_BRACKETS = re.compile(r"(\()?(\d+)(\))?")
+# The fewest columns: document, part, number of the word, word, coreference; and with a speaker.
+_FEWEST = 5
+_WITH_SPEAKER = 11
+
+
+@dataclass
+class CorefDocument:
+    """A document, or a part of one, with what CoNLL-2012 says of it."""
+
+    name: str
+    part: int = 0
+    sentences: list[list[str]] = field(default_factory=list)
+    # One for each word; "-" where there is none.
+    speakers: list[list[str]] = field(default_factory=list)
+    clusters: list[list[Mention]] = field(default_factory=list)
+
+
+def read_documents(path: str) -> Iterator[CorefDocument]:
+    """
+    The documents of a file. The fourth column is the word, the tenth the speaker where there are eleven or more, and
+    the last the coreference. Clusters that have a mention in common are one, as in Lee et al.'s data.
+
+    # Raises
+
+    `ValueError`
+        If the file is not in this form; the message names file and line.
+    """
+    builder: _Builder | None = None
+    number, n_documents = 0, 0
+    for number, line in numbered_lines(path):
+        try:
+            if line.startswith("#begin document"):
+                if builder is not None:
+                    raise ValueError(f"document {builder.document.name!r} must end before another begins")
+                builder, n_documents = _begun(line), n_documents + 1
+            elif line.startswith("#end document"):
+                if builder is None:
+                    raise ValueError("a document must begin before it ends")
+                yield builder.ended()
+                builder = None
+            elif line.strip():
+                if builder is None:
+                    raise ValueError(
+                        f"words must stand in a document, after '#begin document (NAME); part 000': {line!r}"
+                    )
+                builder.add([column for column in _SPACE.split(line) if column], number)
+            elif builder is not None:
+                builder.end_sentence()
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
+    if builder is not None:
+        raise ValueError(f"{path}, line {number}: the file ends, but document {builder.document.name!r} must end first")
+    if not n_documents:
+        raise ValueError(f"{path} must hold at least one document, but holds none")
+
+
+def _begun(line: str) -> "_Builder":
+    match = _BEGIN.fullmatch(line)
+    if match is None:
+        raise ValueError(f"a document must begin like '#begin document (NAME); part 000', but begins {line!r}")
+    return _Builder(CorefDocument(match[1], int(match[2] or 0)))
+
+
+class _Builder:
+    """A document of which some lines have been read."""
+
+    def __init__(self, document: CorefDocument) -> None:
+        self.document = document
+        self._n_words = 0
+        self._n_columns = 0
+        # Of each cluster: where mentions began that have not ended, with their lines; and its mentions.
+        self._open: dict[int, list[tuple[int, int]]] = {}
+        self._mentions: dict[int, list[Mention]] = {}
+
+    def add(self, columns: list[str], line: int) -> None:
+        n_columns = self._n_columns or len(columns)
+        if len(columns) != n_columns or n_columns < _FEWEST:
+            wanted = f"at least {_FEWEST}" if n_columns < _FEWEST else n_columns
+            raise ValueError(
+                f"a line must have {wanted} columns, and as many as the first of its sentence, "
+                f"but has {len(columns)}: {' '.join(columns)!r}"
+            )
+        if not self._n_columns:
+            self._n_columns = n_columns
+            self.document.sentences.append([])
+            self.document.speakers.append([])
+        self.document.sentences[-1].append(columns[3])
+        self.document.speakers[-1].append(columns[9] if n_columns >= _WITH_SPEAKER else "-")
+        if columns[-1] != "-":
+            for bracket in columns[-1].split("|"):
+                self._add_bracket(bracket, line)
+        self._n_words += 1
+
+    def _add_bracket(self, bracket: str, line: int) -> None:
+        match = _BRACKETS.fullmatch(bracket)
+        if match is None or not (match[1] or match[3]):
+            raise ValueError(f"the last column must be '-' or brackets like '(0|1)|(2)', but has {bracket!r}")
+        cluster = int(match[2])
+        if match[1]:
+            self._open.setdefault(cluster, []).append((self._n_words, line))
+        if match[3]:
+            if not self._open.get(cluster):
+                raise ValueError(f"'{cluster})' ends a mention of cluster {cluster}, but none has begun")
+            start, _ = self._open[cluster].pop()
+            self._mentions.setdefault(cluster, []).append((start, self._n_words))
+
+    def end_sentence(self) -> None:
+        self._n_columns = 0
+
+    def ended(self) -> CorefDocument:
+        for cluster, starts in self._open.items():
+            if starts:
+                raise ValueError(
+                    f"a mention of cluster {cluster} begins in line {starts[-1][1]} and does not end in its document"
+                )
+        self.document.clusters = _merged(self._mentions.values())
+        return self.document
+
+
+def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
+    """Clusters without mentions in common, in the order of their first mentions; each mention once, in order."""
+    cluster_of: dict[Mention, set[Mention]] = {}
+    for cluster in clusters:
+        together = set(cluster).union(*(cluster_of[mention] for mention in cluster if mention in cluster_of))
+        cluster_of.update(dict.fromkeys(together, together))
+    return sorted(sorted(cluster) for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values())
+
+
+def document_lines(
+    name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
+) -> Iterator[str]:
+    """
+    A document in twelve columns, those that are not known being placeholders: what the reference scorer reads.
+
+    # Parameters
+
+    name, part : `str`, `int`
+        The document's.
+    sentences : `Sequence[Sequence[str]]`
+        Its words.
+    clusters : `Iterable[Iterable[Sequence[int]]]`
+        First and last words of the mentions of each cluster.
+    """
+    cells = _cells(clusters)
+    yield f"#begin document ({name}); part {part:03d}"
+    n_words = 0
+    for words in sentences:
+        for number, word in enumerate(words):
+            coreference = "|".join(cells.get(n_words, ["-"]))
+            yield f"{name}   {part}   {number}   {word}   XX   *   -   -   -   -   *   {coreference}"
+            n_words += 1
+        yield ""
+    yield "#end document"
+
+
+def _cells(clusters: Iterable[Iterable[Sequence[int]]]) -> dict[int, list[str]]:
+    """The brackets at each word that has any, those of inner mentions inside."""
+    begins: dict[int, list[tuple[int, str]]] = {}
+    ends: dict[int, list[tuple[int, str]]] = {}
+    for number, cluster in enumerate(clusters):
+        for start, end in cluster:
+            if start == end:
+                begins.setdefault(start, []).append((0, f"({number})"))
+            else:
+                begins.setdefault(start, []).append((start - end, f"({number}"))
+                ends.setdefault(end, []).append((-start, f"{number})"))
+    # Ends first: what ends here began before. Longer mentions begin before shorter ones, and end after them.
+    return {
+        word: [bracket for _, bracket in [*sorted(ends.get(word, [])), *sorted(begins.get(word, []))]]
+        for word in {*begins, *ends}
+    }

@@ -1,0 +1,7 @@
+"""Vectors of a whole text into a file: without AllenNLP, in parts, so that a job that is broken off can go on."""
+
+from elmo_tasks.embed_job.cli import DESCRIPTION, add_arguments, embed
+from elmo_tasks.embed_job.job import EmbedReport, embed_file
+from elmo_tasks.embed_job.options import EmbedOptions
+
+__all__ = ["DESCRIPTION", "EmbedOptions", "EmbedReport", "add_arguments", "embed", "embed_file"]

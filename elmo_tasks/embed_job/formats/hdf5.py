@@ -1,0 +1,91 @@
+"""Sentences and their vectors in HDF5, as the `elmo` command of AllenNLP before 1.0 wrote them."""
+
+import io
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+
+if TYPE_CHECKING:
+    from elmo_tasks.embed_job.formats.part_file import EmbeddedPart
+
+__all__ = ["job_of_hdf5", "write_hdf5"]
+
+_JOB = "elmo_tasks"
+
+
+def write_hdf5(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: dict[str, Any]) -> None:
+    """
+    Writes one dataset a line under its index: `"0"`, `"1"`, ... Beside them, `sentences` has the words of each line,
+    and `sentence_to_index` what AllenNLP's readers look for: a JSON object with the index of each sentence as a string,
+    of equal sentences the last.
+
+    # Raises
+
+    `OSError`
+        If the file cannot be written.
+    """
+    sentence_to_index: dict[str, str] = {}
+    with open(path, "w+b", buffering=0) as raw:
+        disk = _Disk(raw)
+        with h5py.File(disk, "w") as file:
+            file.attrs[_JOB] = json.dumps(job, sort_keys=True)
+            sentences = file.create_dataset("sentences", (n_lines,), dtype=h5py.string_dtype())
+            for part in parts:
+                sentences[part.first : part.first + len(part.sentences)] = part.sentences
+                lines = zip(part.sentences, part.vectors, strict=True)
+                for index, (sentence, array) in enumerate(lines, start=part.first):
+                    file.create_dataset(str(index), data=array)
+                    sentence_to_index[sentence] = str(index)
+                    disk.check()
+            text = json.dumps(sentence_to_index)
+            file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = text
+        disk.check()
+
+
+class _Disk:
+    """
+    The file below HDF5, which never hears of a full disk: where a write fails, closing the file ends the whole process.
+    The error is kept for `check`, and what comes after it is not written.
+    """
+
+    def __init__(self, raw: io.FileIO) -> None:
+        self._raw = raw
+        self._error: OSError | None = None
+        # h5py takes for a file what can `read`.
+        self.read, self.readinto = raw.read, raw.readinto
+        self.seek, self.tell, self.flush = raw.seek, raw.tell, raw.flush
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        n_bytes = len(left)
+        self._try(lambda: self._write(left))
+        return n_bytes
+
+    def _write(self, left: memoryview) -> None:
+        # A disk with too little room takes a part, and says only of the rest that it is full.
+        while left:
+            left = left[self._raw.write(left) :]
+
+    def truncate(self, size: int | None = None) -> int:
+        self._try(lambda: self._raw.truncate(size))
+        return self._raw.tell()
+
+    def _try(self, write: Callable[[], Any]) -> None:
+        if self._error is None:
+            try:
+                write()
+            except OSError as error:
+                self._error = error
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise OSError(self._error.errno, self._error.strerror, self._raw.name) from self._error
+
+
+def job_of_hdf5(path: Path) -> dict[str, Any] | None:
+    """The fingerprint of the job that made a file; `None` if another program made it."""
+    with h5py.File(path) as file:
+        return json.loads(file.attrs[_JOB]) if _JOB in file.attrs else None

@@ -1,0 +1,91 @@
+"""The kinds of output, and which of them a path asks for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.embed_job.formats.hdf5 import job_of_hdf5, write_hdf5
+from elmo_tasks.embed_job.formats.npz import job_of_npz, write_npz
+from elmo_tasks.embed_job.formats.parquet import job_of_parquet, require_pyarrow, write_parquet
+from elmo_tasks.embed_job.formats.part_file import PartKind
+
+__all__ = ["FORMATS", "Format", "format_of"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """
+    # Parameters
+
+    name : `str`
+        What it is called on the command line.
+    endings : `Tuple[str, ...]`
+        Of paths that ask for it.
+    kind : `Literal["npz", "parquet"]`
+        The files of its parts.
+    write : `Callable`, optional (default = `None`)
+        Makes the finished file of `(path, parts, n_lines, job)`. `None`: the folder of the parts is what is asked for.
+    job_of : `Callable`, optional (default = `None`)
+        The fingerprint in a finished file.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    kind: PartKind
+    write: Callable[..., None] | None = None
+    job_of: Callable[[Path], dict[str, Any] | None] | None = None
+
+
+FORMATS = {
+    format.name: format
+    for format in (
+        Format("hdf5", (".h5", ".hdf5"), "npz", write_hdf5, job_of_hdf5),
+        Format("npz", (".npz",), "npz", write_npz, job_of_npz),
+        Format("parquet", (".parquet",), "npz", write_parquet, job_of_parquet),
+        Format("parquet-folder", (), "parquet"),
+    )
+}
+
+
+def format_of(output: Path, name: str | None, *, is_on_ray: bool = False) -> Format:
+    """
+    # Parameters
+
+    output : `Path`
+        Where the vectors shall be.
+    name : `str`, optional (default = `None`)
+        One of `FORMATS`. `None`: the ending of `output` says it; on Ray it is "parquet-folder".
+    is_on_ray : `bool`, optional (default = `False`)
+        Whether several machines write.
+
+    # Raises
+
+    `ValueError`
+        If there is no such format, the ending is none, or Ray does not write it.
+    `ModuleNotFoundError`
+        If it needs pyarrow, which is not installed.
+    """
+    endings = {ending: format for format in FORMATS.values() for ending in format.endings}
+    if name is not None and name not in FORMATS:
+        raise ValueError(f"the format must be one of {', '.join(FORMATS)}, but is {name!r}")
+    if is_on_ray:
+        of_ending = endings.get(output.suffix)
+        if name not in (None, "parquet-folder") or (of_ending and of_ending.name != "parquet"):
+            raise ValueError(
+                f"what Ray writes is a folder of Parquet files, but {output} with the format {name} asks for "
+                "something else: give it another name and no --format"
+            )
+        found = FORMATS["parquet-folder"]
+    elif name is not None:
+        found = FORMATS[name]
+    elif output.suffix in endings:
+        found = endings[output.suffix]
+    else:
+        raise ValueError(
+            f"the name of the output must end with {', '.join(endings)}, but is {str(output)!r}: change it, or say "
+            f"--format {'|'.join(FORMATS)}"
+        )
+    if "parquet" in found.name:
+        require_pyarrow()
+    return found

@@ -1,0 +1,238 @@
+"""The job: a text in, a file with the vectors of its lines out."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.embed_job.formats.output_format import format_of
+from elmo_tasks.embed_job.formats.part_file import EmbeddedPart, part_path, read_part
+from elmo_tasks.embed_job.job_folder import JobFolder
+from elmo_tasks.embed_job.options import EmbedOptions, fingerprint
+from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
+from elmo_tasks.embed_job.processes import embed_in_processes
+from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray, require_ray
+from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, cut_into_parts, read_lines, summarize
+from elmo_tasks.progress import progress_bar
+
+__all__ = ["EmbedReport", "embed_file"]
+
+
+@dataclass(frozen=True)
+class EmbedReport:
+    """
+    # Parameters
+
+    n_lines : `int`
+        Of the text.
+    n_tokens : `int`
+        Words that this run has embedded, without those that an earlier one had.
+    seconds : `float`
+        For them; with workers or Ray, starting those and reading their biLMs is a part of it.
+    n_bytes : `int`
+        Of the output.
+    """
+
+    n_lines: int
+    n_tokens: int
+    seconds: float
+    n_bytes: int
+
+
+def embed_file(
+    text: Path,
+    output: Path,
+    options: EmbedOptions,
+    *,
+    format: str | None = None,
+    force: bool = False,
+    resume: bool = False,
+    workers: int | None = None,
+    ray: str | None = None,
+    show_progress: bool | None = None,
+) -> EmbedReport:
+    """
+    Embeds the lines of a file, each of which is a sentence and keeps its index, blank ones too.
+
+    What is done is kept part by part in the folder `OUTPUT.parts`. A job that was broken off, however, goes on from
+    there with `resume`, and the finished output is the same as if it had not been: parts and their batches depend on
+    the text and the options alone.
+
+    # Parameters
+
+    text, output : `Path`
+        The text, UTF-8, plain, `.gz` or `.xz`; and where the vectors go.
+    options : `EmbedOptions`
+        What vectors.
+    format : `str`, optional (default = `None`)
+        `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`. `None`: the ending of `output` says it.
+    force, resume : `bool`, optional (default = `False`)
+        Begin anew, and replace an output that is there; or go on with what an earlier run has done.
+    workers : `int`, optional (default = `None`)
+        Processes, or actors on Ray. `None`: this process, or as many actors as the cluster has cores or GPUs.
+    ray : `str`, optional (default = `None`)
+        Address of a Ray cluster: see `embed_on_ray`. The output is then a folder of Parquet files, in a place that all
+        machines see.
+    show_progress : `bool`, optional (default = `None`)
+        `None`: if stderr is a terminal.
+
+    # Returns
+
+    `EmbedReport`
+        What was done.
+
+    # Raises
+
+    `ValueError`
+        If text or options are not as they should be, or an earlier run was another job.
+    `OSError`
+        If a file is not there, is there and must not be, or cannot be written. What is done is kept.
+    `ModuleNotFoundError`
+        If pyarrow, Ray or spaCy is needed and not installed.
+    `RuntimeError`
+        If a process or an actor was killed. What is done is kept.
+    """
+    if workers is not None and workers < 1:
+        raise ValueError(f"there must be at least 1 worker, but there are to be {workers}")
+    if ray is not None:
+        require_ray()
+        options = options_on_ray(options)
+    folder = JobFolder(output, format_of(output, format, is_on_ray=ray is not None), force=force, resume=resume)
+    return _Job(text, folder, options, workers, ray).run(show_progress)
+
+
+class _Job:
+    def __init__(
+        self, text: Path, folder: JobFolder, options: EmbedOptions, workers: int | None, ray: str | None
+    ) -> None:
+        self._text = text
+        self._folder = folder
+        self._options = options
+        self._workers = workers
+        self._ray = ray
+
+    def run(self, show_progress: bool | None) -> EmbedReport:
+        signature = _signature(self._text)
+        summary = summarize(self._text, self._options.part_lines)
+        # On Ray the GPUs are elsewhere; what is read here is for the fingerprint.
+        elmo = load_elmo(self._options if self._ray is None else replace(self._options, device="cpu"))
+        if self._ray is None:
+            self._options = replace(self._options, device=str(next(elmo.bilm.parameters()).device))
+        # Wrong options are an error before the folder is made.
+        readout = {name: getattr(self._options, name) for name in ("layers", "weights", "gamma", "pool")}
+        elmo.embed([], **readout, batch_tokens=self._options.batch_tokens, progress=False)
+        job = fingerprint(self._options, summary, elmo.bilm)
+        is_here = self._ray is None and self._workers is None
+        embed = self._embedder(PartWorker(*self._arguments(), elmo=elmo) if is_here else None)
+        del elmo
+        n_tokens, seconds = 0, 0.0
+        try:
+            if not self._folder.open(job):
+                with self._kept():
+                    n_tokens, seconds = self._embed(embed, summary, show_progress)
+                    if _signature(self._text) != signature:
+                        raise ValueError(
+                            f"{self._text} must stay as it is, but has changed meanwhile: begin anew with --force"
+                        )
+                    self._finish(summary, job)
+        finally:
+            self._folder.close()
+        return EmbedReport(summary.n_lines, n_tokens, seconds, _size(self._folder.output))
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self._options, self._folder.path, self._folder.format.kind
+
+    def _embedder(self, worker: PartWorker | None) -> Callable[[Iterable[LinePart]], Iterator[PartDone]]:
+        if self._ray is not None:
+            return partial(embed_on_ray, self._ray, self._workers, *self._arguments())
+        if self._workers is not None:
+            return partial(embed_in_processes, self._workers, *self._arguments())
+        return partial(map, worker.run)  # type: ignore[union-attr]
+
+    def _embed(
+        self, embed: Callable[..., Iterator[PartDone]], summary: TextSummary, show_progress: bool | None
+    ) -> tuple[int, float]:
+        before = self._folder.done()
+        words = summary.words_of_parts
+        missing = [number for number in range(len(words)) if number not in before]
+        if not missing:
+            return 0, 0.0
+        # A text that grows meanwhile has more parts; that it did is said when all is read.
+        parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(words))
+        n_tokens, start = 0, time.monotonic()
+        n_before = sum(words) - sum(words[number] for number in missing)
+        with progress_bar(sum(words), show_progress, "tokens", n_before) as advance:
+            for done in embed(part for part in parts if part.number not in before):
+                n_tokens += done.n_tokens
+                advance(words[done.number])
+        return n_tokens, time.monotonic() - start
+
+    def _finish(self, summary: TextSummary, job: dict[str, Any]) -> None:
+        folder, n_parts = self._folder, len(summary.words_of_parts)
+        missing = set(range(n_parts)) - folder.done()
+        if missing:
+            raise FileNotFoundError(
+                f"{folder.path} must have {n_parts} parts, but part {min(missing)} is not there: the folder must be "
+                "one that all machines see"
+            )
+        if folder.format.write is None:
+            folder.publish()
+            return
+        self._check_space()
+        with atomic_file(folder.output, folder.path) as temporary:
+            folder.format.write(temporary, self._parts(summary), summary.n_lines, job)
+        folder.remove()
+
+    def _parts(self, summary: TextSummary) -> Iterator[EmbeddedPart]:
+        n_lines = 0
+        for number in range(len(summary.words_of_parts)):
+            path = part_path(self._folder.path, number, self._folder.format.kind)
+            part = read_part(path)
+            if part.first != n_lines:
+                raise ValueError(
+                    f"{path} must begin with line {n_lines + 1}, but begins with {part.first + 1}: remove it and go on "
+                    "with --resume"
+                )
+            n_lines += len(part.sentences)
+            yield part
+
+    def _check_space(self) -> None:
+        """A full disk is seen before the file is written, where that takes long, and HDF5 says it badly."""
+        needed = _size(self._folder.path)
+        free = shutil.disk_usage(self._folder.path).free
+        if free < needed:
+            raise OSError(
+                f"{self._folder.output} needs about {needed:,} bytes beside its parts, until they are removed, but the "
+                f"disk has {free:,}"
+            )
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Says of an error that work is not lost."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                f"{error}. What is done is kept in {self._folder.path}: make room, or whatever is missing, and go on "
+                "with --resume"
+            ) from error
+        except (RuntimeError, KeyboardInterrupt) as error:
+            raise RuntimeError(
+                f"{error or 'stopped'}. What is done is kept in {self._folder.path}: go on with --resume"
+            ) from error
+
+
+def _signature(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)

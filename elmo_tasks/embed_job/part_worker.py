@@ -1,0 +1,124 @@
+"""One biLM that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from elmo_tasks.embed_job.formats.part_file import EmbeddedPart, PartKind, part_path, write_part
+from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job.text_parts import LinePart
+
+if TYPE_CHECKING:
+    from elmo_tasks.vectors.elmo import Elmo
+
+__all__ = ["PartDone", "PartWorker", "load_elmo"]
+
+
+@dataclass(frozen=True)
+class PartDone:
+    """
+    # Parameters
+
+    number : `int`
+        Of the part.
+    n_tokens : `int`
+        Words that have been embedded.
+    """
+
+    number: int
+    n_tokens: int
+
+
+def load_elmo(options: EmbedOptions) -> "Elmo":
+    """The biLM that a job asks for."""
+    from elmo_tasks.vectors.elmo import Elmo
+
+    return Elmo.from_pretrained(options.bilm, device=options.device, precision=options.precision)
+
+
+class PartWorker:
+    """
+    Embeds parts and writes their files.
+
+    # Parameters
+
+    options : `EmbedOptions`
+        What vectors.
+    folder : `Path`
+        Of the files of parts; on several machines, one that all of them see.
+    kind : `Literal["npz", "parquet"]`
+        What files.
+    elmo : `Elmo`, optional (default = `None`)
+        `None`: it is loaded for the first part, so that an error comes from `run`, in a process of any kind.
+    max_threads : `int`, optional (default = `None`)
+        At most so many threads of torch's; it is set for the whole process.
+    """
+
+    def __init__(
+        self,
+        options: EmbedOptions,
+        folder: Path,
+        kind: PartKind,
+        *,
+        elmo: "Elmo | None" = None,
+        max_threads: int | None = None,
+    ) -> None:
+        self._options = options
+        self._folder = folder
+        self._kind = kind
+        self._elmo = elmo
+        self._max_threads = max_threads
+
+    def run(self, part: LinePart) -> PartDone:
+        """
+        Embeds a part and writes its file, which replaces one that is there: whoever is killed before the end leaves
+        nothing, and whoever repeats it writes the same.
+
+        # Raises
+
+        `ValueError`
+            If an option is wrong, or a vector is more than float16 can hold.
+        `OSError`
+            If the file cannot be written.
+        """
+        if self._elmo is None:
+            import torch
+
+            if self._max_threads is not None:
+                torch.set_num_threads(min(self._max_threads, torch.get_num_threads()))
+            self._elmo = load_elmo(self._options)
+        words = [self._words(line) for line in part.lines]
+        vectors = self._elmo.embed(
+            words,
+            layers=self._options.layers,
+            weights=self._options.weights,
+            gamma=self._options.gamma,
+            pool=self._options.pool,
+            batch_tokens=self._options.batch_tokens,
+            progress=False,
+        )
+        if self._options.dtype == "float16":
+            vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
+        embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
+        write_part(part_path(self._folder, part.number, self._kind), embedded)
+        return PartDone(part.number, sum(map(len, words)))
+
+    def _words(self, line: str) -> list[str]:
+        if not self._options.tokenize:
+            return line.split()
+        from elmo_tasks.tokenization import blank_tokenizer
+
+        return blank_tokenizer()(line)
+
+
+def _halved(array: np.ndarray, index: int) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        halved = array.astype(np.float16)
+    if not np.isfinite(halved).all():
+        raise ValueError(
+            f"float16 holds numbers up to 65504, but line {index + 1} has the vectors' largest at "
+            f"{np.abs(array).max():g}: use float32, or a smaller gamma"
+        )
+    return halved

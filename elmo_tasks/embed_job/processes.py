@@ -1,0 +1,91 @@
+"""Parts in several processes of one machine."""
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from elmo_tasks.embed_job.formats.part_file import PartKind
+from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
+from elmo_tasks.embed_job.text_parts import LinePart
+
+__all__ = ["embed_in_processes"]
+
+# Of each process: the worker.
+_worker: PartWorker | None = None
+
+
+def embed_in_processes(
+    n_processes: int, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
+) -> Iterator[PartDone]:
+    """
+    Embeds parts in processes, each with its biLM and its share of the cores.
+
+    # Parameters
+
+    n_processes : `int`
+        How many.
+    options, folder, kind
+        See `PartWorker`.
+    parts : `Iterable[LinePart]`
+        Read no further ahead than the processes need.
+
+    # Returns
+
+    `Iterator[PartDone]`
+        As they are done, in any order.
+
+    # Raises
+
+    `RuntimeError`
+        If a process is killed.
+    """
+    n_threads = max(1, len(os.sched_getaffinity(0)) // n_processes)
+    # A process that is forked from one in which torch has started its threads can hang.
+    pool = ProcessPoolExecutor(
+        n_processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=(options, folder, kind, n_threads),
+    )
+    running: set[Future[PartDone]] = set()
+    try:
+        for part in parts:
+            running.add(pool.submit(_run, part))
+            if len(running) >= 2 * n_processes:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            "a process of the job was killed, which is what Linux does when the memory is full: try fewer --workers or "
+            "--batch-tokens"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(options: EmbedOptions, folder: Path, kind: PartKind, n_threads: int) -> None:
+    global _worker
+    _worker = PartWorker(options, folder, kind, max_threads=n_threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Where the job is killed, nobody else would tell its processes to end."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _run(part: LinePart) -> PartDone:
+    if _worker is None:
+        raise RuntimeError("a process of the pool must be started with its worker, but was not")
+    return _worker.run(part)

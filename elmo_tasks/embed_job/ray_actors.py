@@ -1,0 +1,126 @@
+"""Parts on a cluster of Ray."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.embed_job.formats.part_file import PartKind
+from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
+from elmo_tasks.embed_job.text_parts import LinePart
+
+__all__ = ["embed_on_ray", "options_on_ray", "require_ray"]
+
+# How often a part is tried again whose actor died. An actor starts anew as often as machines come and go, but a part
+# that kills each actor must not go on for ever.
+_RETRIES = 3
+
+
+def require_ray() -> Any:
+    """
+    # Returns
+
+    `Any`
+        The module `ray`.
+
+    # Raises
+
+    `ModuleNotFoundError`
+        If Ray is not installed.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ModuleNotFoundError(
+            "--ray needs Ray, which is not installed: `pip install 'elmo_tasks[ray]'`, or leave --ray out", name="ray"
+        ) from None
+    return ray
+
+
+def options_on_ray(options: EmbedOptions) -> EmbedOptions:
+    """An actor computes where it is said, and on the CPU if nothing is: machines of a cluster differ."""
+    return replace(options, device=options.device or "cpu")
+
+
+# Ray's actors and not Ray Data: its writers choose the names of files, so that a part that was written twice can be
+# there twice, and it needs pandas. Where files are named by their part, actors are all that is left to need.
+def embed_on_ray(
+    address: str, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
+) -> Iterator[PartDone]:
+    """
+    Embeds parts in actors, each with its biLM and one core, or one GPU where `options.device` is of CUDA. An actor that
+    dies starts anew, maybe elsewhere, and its part is embedded again.
+
+    # Parameters
+
+    address : `str`
+        Of a cluster, `"auto"` for the one that this machine belongs to, or `"local"` for one on this machine alone.
+    n_actors : `int`, optional (default = `None`)
+        How many. `None`: as many as the cluster has cores, or GPUs.
+    options, folder, kind
+        See `PartWorker`; the folder must be one that all machines see.
+    parts : `Iterable[LinePart]`
+        Read no further ahead than the actors need.
+
+    # Returns
+
+    `Iterator[PartDone]`
+        As they are done, in any order.
+
+    # Raises
+
+    `ConnectionError`
+        If there is no cluster at the address.
+    `RuntimeError`
+        If a part's actors died four times, or the cluster has no GPU for them.
+    """
+    ray = require_ray()
+    is_local = address == "local"
+    # Actors wait for a core: on a local cluster there are as many as are asked for.
+    started = {"num_cpus": n_actors, "include_dashboard": False} if is_local else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **started)
+    except Exception as error:  # Ray raises that very class where a cluster does not start in time.
+        raise ConnectionError(
+            f"--ray must be the address of a cluster that runs, 'auto' or 'local', but is {address!r}: {error}"
+        ) from error
+    try:
+        yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, parts)
+    except ray.exceptions.RayTaskError as error:
+        # What the actor raised, without Ray's report of where.
+        raise error.cause from None
+    except ray.exceptions.RayActorError as error:
+        raise RuntimeError(f"the actors of a part died {_RETRIES + 1} times, the last of them so: {error}") from error
+    finally:
+        ray.shutdown()
+
+
+def _embed(
+    ray: Any, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
+) -> Iterator[PartDone]:
+    is_cuda = str(options.device).startswith("cuda")
+    what = "GPU" if is_cuda else "CPU"
+    n_actors = n_actors or int(ray.cluster_resources().get(what, 0))
+    if n_actors == 0 or (is_cuda and not ray.cluster_resources().get("GPU")):
+        raise RuntimeError(f"a cluster must have at least one {what} for --device {options.device}, but this one has 0")
+    actor_class = ray.remote(num_cpus=1, num_gpus=1 if is_cuda else 0, max_restarts=-1, max_task_retries=_RETRIES)(
+        PartWorker
+    )
+    actors = [actor_class.remote(options, folder, kind, max_threads=None) for _ in range(n_actors)]
+    running: dict[Any, Any] = {}
+    for part in parts:
+        # Two for each actor, so that none waits for the next.
+        if len(running) < 2 * n_actors:
+            actor = actors[len(running) % n_actors]
+        else:
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            actor = running.pop(done)
+            yield ray.get(done)
+        running[actor.run.remote(part)] = actor
+    while running:
+        (done,), _ = ray.wait(list(running), num_returns=1)
+        running.pop(done)
+        yield ray.get(done)

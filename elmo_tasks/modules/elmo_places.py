@@ -1,0 +1,65 @@
+"""The places at which a task model takes ELMo: embedders that share one biLM."""
+
+from typing import Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.data import TextFieldTensors
+from allennlp.modules import TextFieldEmbedder
+
+from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
+
+__all__ = ["concat_dim", "concat_embedding", "construct_embedders"]
+
+
+def construct_embedders(
+    at_input: Lazy[TextFieldEmbedder], at_output: Optional[Lazy[TextFieldEmbedder]], bilm: Optional[PretrainedBilm]
+) -> tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]:
+    """
+    The embedders at the input and at the output of a model's encoder (section 3.3 of the paper). They mix the layers
+    with weights of their own, and ask one biLM, which runs once a batch for both: see `PretrainedBilm`.
+
+    # Parameters
+
+    at_input : `Lazy[TextFieldEmbedder]`
+        As the model got it.
+    at_output : `Lazy[TextFieldEmbedder]`, optional
+        The same; `None` where nothing stands beside the output.
+    bilm : `PretrainedBilm`, optional
+        What the token embedders `elmo` of the model share; `None` where it has no ELMo.
+
+    # Returns
+
+    `Tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]`
+        With that biLM.
+    """
+    shared = {} if bilm is None else {"bilm": bilm}
+    return at_input.construct(**shared), None if at_output is None else at_output.construct(**shared)
+
+
+def concat_embedding(
+    hidden: torch.Tensor, embedder: Optional[TextFieldEmbedder], tokens: TextFieldTensors
+) -> torch.Tensor:
+    """
+    What an encoder says of each word, with an embedder's vector of the word beside it.
+
+    # Parameters
+
+    hidden : `torch.Tensor`
+        Shape `(batch_size, timesteps, dim)`.
+    embedder : `TextFieldEmbedder`, optional
+        `None` where nothing stands beside it.
+    tokens : `TextFieldTensors`
+        The words, `timesteps` in each of `batch_size` sentences.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(batch_size, timesteps, dim + embedder.get_output_dim())`.
+    """
+    return hidden if embedder is None else torch.cat([hidden, embedder(tokens)], -1)
+
+
+def concat_dim(width: int, embedder: Optional[TextFieldEmbedder]) -> int:
+    """The last dimension of what `concat_embedding` returns, for a `hidden` of `width`."""
+    return width if embedder is None else width + embedder.get_output_dim()

@@ -1,0 +1,159 @@
+"""Highway LSTMs that run forward and backward by turns."""
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import Seq2SeqEncoder
+from allennlp.nn.util import get_dropout_mask
+
+from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence, PackedBatch, pack
+
+__all__ = ["AlternatingHighwayLstm"]
+
+
+@Seq2SeqEncoder.register("elmo_alternating_highway_lstm")
+class AlternatingHighwayLstm(Seq2SeqEncoder):
+    """
+    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): LSTMs with highway connections on top
+    of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices
+    begin orthonormal, gate by gate, and forget gates with a bias of 1.
+
+    Registered as a `Seq2SeqEncoder` with name "elmo_alternating_highway_lstm". It computes what AllenNLP's
+    `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with
+    gradients of its own. Under autocast it computes in the type of its weights.
+
+    # Parameters
+
+    input_size : `int`
+        Width of the input.
+    hidden_size : `int`
+        Units of each LSTM.
+    num_layers : `int`
+        The paper has 8.
+    recurrent_dropout_probability : `float`, optional (default = `0.0`)
+        Of an LSTM's output on its way to the next word: the same units at all words of a sentence.
+    use_input_projection_bias : `bool`, optional (default = `False`)
+        Whether what comes from the input has a bias too; that of the gates is beside the one they have in any case.
+
+    # Raises
+
+    `ConfigurationError`
+        If a size is not positive, or the probability not from 0 on and below 1.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        recurrent_dropout_probability: float = 0.0,
+        use_input_projection_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        for name, size in {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}.items():
+            if size < 1:
+                raise ConfigurationError(f"{name} of elmo_alternating_highway_lstm must be at least 1, but is {size}")
+        if not 0.0 <= recurrent_dropout_probability < 1.0:
+            raise ConfigurationError(
+                "recurrent_dropout_probability of elmo_alternating_highway_lstm must be from 0 on and below 1, but is "
+                f"{recurrent_dropout_probability}"
+            )
+        self._dims = input_size, hidden_size
+        widths = [input_size] + [hidden_size] * (num_layers - 1)
+        self.layers = torch.nn.ModuleList(
+            _HighwayLstm(
+                width,
+                hidden_size,
+                runs_backward=number % 2 == 1,
+                dropout=recurrent_dropout_probability,
+                input_bias=use_input_projection_bias,
+            )
+            for number, width in enumerate(widths)
+        )
+
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(batch_size, timesteps, input_size)`.
+        mask : `torch.BoolTensor`, optional (default = `None`)
+            Shape `(batch_size, timesteps)`: true at words. `None`: everywhere.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch_size, timesteps, hidden_size)`, zero where there is no word.
+
+        # Raises
+
+        `ValueError`
+            If a sentence has words after its padding.
+        """
+        if mask is None:
+            mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
+        batch = pack(mask)
+        with torch.autocast(inputs.device.type, enabled=False):
+            # Shape: (n_words, input_size)
+            packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self._dtype)
+            for layer in self.layers:
+                packed = layer(packed, batch)
+            # Shape: (batch_size * timesteps, hidden_size)
+            outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
+        return outputs.view(*mask.shape, self.get_output_dim())
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def get_input_dim(self) -> int:
+        """Width of the input."""
+        return self._dims[0]
+
+    def get_output_dim(self) -> int:
+        """Width of the output."""
+        return self._dims[1]
+
+    def is_bidirectional(self) -> bool:
+        """No: each layer has one direction, and the output is not in two halves."""
+        return False
+
+
+class _HighwayLstm(torch.nn.Module):
+    """
+    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, and in `input_weight` what
+    the highway carries.
+    """
+
+    def __init__(self, input_dim: int, dim: int, *, runs_backward: bool, dropout: float, input_bias: bool) -> None:
+        super().__init__()
+        self._runs_backward = runs_backward
+        self._dropout = dropout
+        self.input_weight = torch.nn.Parameter(_orthonormal_blocks(6, dim, input_dim))
+        self.state_weight = torch.nn.Parameter(_orthonormal_blocks(5, dim, dim))
+        self.state_bias = torch.nn.Parameter(torch.zeros(5 * dim))
+        self.state_bias.data[dim : 2 * dim] = 1.0
+        self.input_bias = torch.nn.Parameter(torch.zeros(6 * dim)) if input_bias else None
+
+    def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+        """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
+        n_gates = len(self.state_bias)
+        bias: torch.Tensor = self.state_bias
+        carry_bias: torch.Tensor | None = None
+        if self.input_bias is not None:
+            bias, carry_bias = bias + self.input_bias[:n_gates], self.input_bias[n_gates:]
+        # Shape: (n_words, 5 * dim)
+        products = torch.nn.functional.linear(packed, self.input_weight[:n_gates], bias)
+        # Shape: (n_words, dim)
+        carried = torch.nn.functional.linear(packed, self.input_weight[n_gates:], carry_bias)
+        dropout_mask = None
+        if self.training and self._dropout > 0.0:
+            # Shape: (n_sentences, dim)
+            dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(batch.n_sentences, carried.size(-1)))
+            dropout_mask = dropout_mask.to(packed.dtype)
+        return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, batch, self._runs_backward)
+
+
+def _orthonormal_blocks(n_blocks: int, n_rows: int, n_columns: int) -> torch.Tensor:
+    """Shape `(n_blocks * n_rows, n_columns)`."""
+    blocks = (torch.nn.init.orthogonal_(torch.empty(n_rows, n_columns)) for _ in range(n_blocks))
+    return torch.cat(list(blocks))

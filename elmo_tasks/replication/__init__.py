@@ -1,0 +1,61 @@
+"""The paper's tables and figures: which runs they need, the runs, and how they are printed."""
+
+from elmo_tasks.replication.plan.experiment import Experiment
+from elmo_tasks.replication.plan.plan import TASKS_OF, plan
+from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.plan.task import SIX_TASKS, TASKS, Task
+from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
+from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
+from elmo_tasks.replication.report.layer_weights import LayerWeight, layer_weights
+from elmo_tasks.replication.report.layout import layout
+from elmo_tasks.replication.report.paper import TABLE_1, TABLE_2, TABLE_3, TABLE_5, TABLE_6
+from elmo_tasks.replication.report.readme import results_section, with_section
+from elmo_tasks.replication.report.render import RENDERERS
+from elmo_tasks.replication.report.results import Results
+from elmo_tasks.replication.report.summary import Summary
+from elmo_tasks.replication.report.table import Table
+from elmo_tasks.replication.report.table_5 import WORD_SENSES, word_senses_table
+from elmo_tasks.replication.train.outcome import Outcome
+from elmo_tasks.replication.train.record import status
+from elmo_tasks.replication.train.runner import run_here, run_on_ray
+from elmo_tasks.replication.train.training import Training
+from elmo_tasks.replication.train.wsd_run import WordSenseRun
+
+__all__ = [
+    "RENDERERS",
+    "SIX_TASKS",
+    "TABLE_1",
+    "TABLE_2",
+    "TABLE_3",
+    "TABLE_5",
+    "TABLE_6",
+    "TASKS",
+    "TASKS_OF",
+    "WORD_SENSES",
+    "Experiment",
+    "LayerWeight",
+    "Outcome",
+    "Results",
+    "Run",
+    "Summary",
+    "Table",
+    "Task",
+    "Training",
+    "Variant",
+    "WordSenseRun",
+    "by_epochs",
+    "by_sizes",
+    "draw_curves",
+    "draw_mixes",
+    "layer_weights",
+    "layout",
+    "mixes",
+    "plan",
+    "results_section",
+    "run_here",
+    "run_on_ray",
+    "status",
+    "with_section",
+    "word_senses_table",
+]

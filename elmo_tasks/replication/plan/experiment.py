@@ -1,0 +1,164 @@
+"""What all runs of a table share."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
+from elmo_tasks.replication.plan.data_digests import digest, inputs_of, with_roots_named
+from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.plan.subset import SUBSET_TASKS, size_of, total_of, write_subset
+from elmo_tasks.replication.plan.task import TASKS
+from elmo_tasks.replication.plan.variant import Variant
+
+__all__ = ["Experiment"]
+
+_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+_OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer"}
+_OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """
+    Data, biLM, and what is trained otherwise than the templates say; it makes the runs.
+
+    # Parameters
+
+    variables : `Mapping[str, str]`
+        External variables of the configs: `ELMO_TASKS_DATA`, `ELMO_TASKS_GLOVE`, `ELMO_TASKS_BILM`.
+    results : `Path`
+        The folder of all runs.
+    overrides, arguments : `Mapping[str, Mapping[str, Any]]`, optional
+        By task: what is laid over its configs, as `allennlp train -o` does, and what its template is called with
+        beside ELMo. A key `""` is for all tasks; a task's own go before.
+    names : `Mapping[str, str]`, optional
+        By task: what a caption calls its data.
+
+    # Raises
+
+    `ValueError`
+        If a task is none, or an override or argument is about what runs set themselves.
+    """
+
+    variables: Mapping[str, str]
+    results: Path
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    _configs: dict[tuple[str, Variant], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for given in (self.overrides, self.arguments, self.names):
+            unknown = sorted(set(given) - {"", *TASKS})
+            if unknown:
+                raise ValueError(f"a task must be one of {', '.join(TASKS)}, but one is {unknown[0]!r}")
+        for overrides in self.overrides.values():
+            wrong = sorted(key for key in overrides if any(key == ours or key.startswith(f"{ours}.") for ours in _OURS))
+            if wrong:
+                raise ValueError(f"every run sets {wrong[0]} itself: take it out of --overrides; --seeds says how many")
+        for arguments in self.arguments.values():
+            wrong = sorted(_OF_VARIANTS & set(arguments))
+            if wrong:
+                raise ValueError(f"{wrong[0]} is what the variants of a table differ in: take it out of --arguments")
+
+    def run(self, task: str, variant: Variant, seed: int, size: int | None = None) -> Run:
+        """
+        # Parameters
+
+        task : `str`
+            Its name.
+        variant : `Variant`
+            Where ELMo is, and how.
+        seed : `int`
+            For all random numbers.
+        size : `int`, optional (default = `None`)
+            How much of the training set; `None` is all.
+
+        # Returns
+
+        `Run`
+            The run, not begun.
+
+        # Raises
+
+        `ValueError`
+            If the template does not take an argument or override.
+        `FileNotFoundError`
+            If data or biLM is not there.
+        """
+        config, named, inputs = self._config(task, variant)
+        config |= dict.fromkeys(_SEEDS, seed)
+        if size is not None:
+            config["train_data_path"] = str(self.subset_path(task, size))
+            named["train_data_path"] = f"{size} of {named['train_data_path']}"
+        identity = {"task": task, "variant": variant.name, "seed": seed, "config": named, "inputs": inputs}
+        return Run(task, variant.name, seed, size, self.results, config, identity, self._about(task, config))
+
+    def size(self, task: str, size: str) -> int | None:
+        """What `size_of` says of the task's training set."""
+        return size_of(size, task, self._training_set(task))
+
+    def total(self, task: str) -> int:
+        """The size of the task's training set."""
+        return total_of(task, self._training_set(task))
+
+    def subset_path(self, task: str, size: int) -> Path:
+        """Where a part of the training set is; its name is another for other data."""
+        source = self._training_set(task)
+        ending = source.suffix or ".gold_conll"
+        return self.results / "subsets" / f"{task}-{digest(source)}-{size}{ending}"
+
+    def write_subset(self, task: str, size: int) -> None:
+        """Writes a part of the training set, if it is not there yet."""
+        path = self.subset_path(task, size)
+        if not path.exists():
+            write_subset(task, self._training_set(task), size, path)
+
+    @property
+    def _roots(self) -> dict[str, str]:
+        names = {"ELMO_TASKS_DATA": "data", "ELMO_TASKS_BILM": "biLM"}
+        return {self.variables[variable].rstrip("/"): name for variable, name in names.items()}
+
+    def _training_set(self, task: str) -> Path:
+        if task not in SUBSET_TASKS:
+            raise ValueError(f"parts can be taken of the training sets of {' and '.join(SUBSET_TASKS)}, not of {task}")
+        config, _, _ = self._config(task, Variant.baseline())
+        return Path(config["train_data_path"])
+
+    def _of_task(self, given: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, Any]:
+        return {**given.get("", {}), **given.get(task, {})}
+
+    def _config(self, task: str, variant: Variant) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+        """The config, the same wherever it is, and its inputs: copies that may be changed for each seed."""
+        key = task, variant
+        if key not in self._configs:
+            arguments = {**self._of_task(self.arguments, task), **variant.arguments}
+            overrides = self._of_task(self.overrides, task)
+            config = evaluated_config(TEMPLATES / f"{task}.libsonnet", arguments, overrides, self.variables)
+            # No half checkpoint when a run is killed, in the baseline too.
+            config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
+            config["evaluate_on_test"] = True
+            roots = self._roots
+            self._configs[key] = json.dumps([config, with_roots_named(config, roots), inputs_of(config, roots)])
+        config, named, inputs = json.loads(self._configs[key])
+        return config, named, inputs
+
+    def _about(self, task: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        model = config["model"]
+        # Where there are no places, ELMo is the only embedder.
+        bilm = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
+        return {
+            "data": self.names.get(task, f"{self.variables['ELMO_TASKS_DATA']}/{task}"),
+            "bilm": None if bilm is None else _bilm_name(bilm["options"], self.variables["ELMO_TASKS_BILM"]),
+            "arguments": self._of_task(self.arguments, task),
+            "overrides": self._of_task(self.overrides, task),
+        }
+
+
+def _bilm_name(options: Mapping[str, Any], folder: str) -> str:
+    lstm = options["lstm"]
+    cells = f"{lstm['n_layers']} x {lstm['dim']} cells, vectors of {2 * lstm['projection_dim']}"
+    return f"{Path(folder.rstrip('/')).name} ({cells})"

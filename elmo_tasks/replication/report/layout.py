@@ -1,0 +1,170 @@
+"""Tables 1, 2, 3 and 6: our scores beside the paper's."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from elmo_tasks.replication.plan.plan import LAMBDAS, TASKS_OF, variants_of
+from elmo_tasks.replication.plan.task import POS, TASKS
+from elmo_tasks.replication.report import paper
+from elmo_tasks.replication.report.results import Results, Split
+from elmo_tasks.replication.report.summary import Summary
+from elmo_tasks.replication.report.table import Table
+
+__all__ = ["layout"]
+
+_FEW_SEEDS = "n too small"
+_NO_RUN = "–"
+
+
+def layout(results: Results) -> Table:
+    """
+    # Parameters
+
+    results : `Results`
+        Of table 1, 2, 3 or 6; a variant that has no score yet has an empty cell.
+
+    # Returns
+
+    `Table`
+        The table, with all that is needed to read it in its caption.
+
+    # Raises
+
+    `ValueError`
+        If it is another table, or has scores of a task that is not in it.
+    """
+    layouts = {"table 1": _table_1, "table 2": _table_2, "table 3": _table_3, "table 6": _table_6}
+    if results.table not in layouts:
+        raise ValueError(f"results must be those of {', '.join(layouts)}, but are of {results.table!r}")
+    others = [task for task in results.tasks() if task not in TASKS_OF[results.table]]
+    if others:
+        raise ValueError(
+            f"{results.table} is about {', '.join(TASKS_OF[results.table])}, but has scores of {others[0]}"
+        )
+    return layouts[results.table](results)
+
+
+def _table_1(results: Results) -> Table:
+    columns = ["task", "measure", "baseline", "ELMo", "increase (relative)", "p"]
+    columns += ["paper: previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
+    rows = []
+    for task in (TASKS[name] for name in results.tasks()):
+        baseline, elmo = _summaries(results, task.name, task.split)
+        quoted = paper.TABLE_1[task.name]
+        sd = "" if quoted.sd is None else f" ± {quoted.sd:.2f}"
+        rows.append(
+            [
+                task.title,
+                f"{task.score}, {task.split}",
+                *(_cell(baseline), _cell(elmo), _increase(baseline, elmo), _p(baseline, elmo)),
+                f"{quoted.previous} ({quoted.whose})",
+                *(str(quoted.baseline), f"{quoted.elmo}{sd}"),
+                f"{quoted.absolute:.2f} ({quoted.relative:.1f}%)",
+            ]
+        )
+    sources = paper.sources_of("".join(paper.TABLE_1[name].source for name in results.tasks()))
+    relative = "relative increase: the part of the baseline's errors that ELMo takes away"
+    test = "p: Welch's t-test between baseline and ELMo, two-sided"
+    return Table(
+        "Table 1: baseline and ELMo", columns, rows, _caption(results, sources, ["baseline", "ELMo"], [relative, test])
+    )
+
+
+def _table_2(results: Results) -> Table:
+    names = ["baseline", "last layer only", *(f"all layers, λ={value:g}" for value in LAMBDAS)]
+    quoted = paper.TABLE_2
+    table = _ablation(results, names, quoted, (0, 3))
+    return Table(f"Table 2: {table.title}", table.columns, table.rows, table.caption)
+
+
+def _table_3(results: Results) -> Table:
+    table = _ablation(results, ["input", "input and output", "output"], paper.TABLE_3, (0, 1))
+    return Table(f"Table 3: {table.title}", table.columns, table.rows, table.caption)
+
+
+def _table_6(results: Results) -> Table:
+    variants = variants_of(results.table, POS)
+    ours = {
+        name: [results.summary(POS.name, variant.name, split) for split in ("dev", "test")]
+        for name, variant in zip(paper.LAYER_NAMES, variants, strict=True)
+    }
+    rows = []
+    for model in dict.fromkeys([*ours, *paper.TABLE_6]):
+        quoted = paper.TABLE_6.get(model)
+        rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
+    first, second = (ours[name][1] for name in paper.LAYER_NAMES[1:])
+    test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
+    sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
+    return Table(
+        f"Table 6: parts of speech, {POS.score}",
+        ["model", "dev", "test", "paper, Wall Street Journal"],
+        rows,
+        _caption(results, sources, ["dev", "test"], [f"from the first layer to the second, on test: {test}"]),
+    )
+
+
+def _ablation(
+    results: Results, names: list[str], quoted: Mapping[str, tuple[tuple[float, ...], str]], compared: tuple[int, int]
+) -> Table:
+    """Dev sets, a row of ours above the paper's; two columns are compared."""
+    rows = []
+    for task in (TASKS[name] for name in results.tasks()):
+        ours = _summaries(results, task.name, "dev")
+        first, second = (ours[index] for index in compared)
+        rows.append(
+            [task.title, task.score, *map(_cell, ours), _increase(first, second), _p(first, second)],
+        )
+        rows.append([f"{task.title}, paper", task.score, *map(str, quoted[task.name][0]), "", ""])
+    first_name, second_name = (names[index] for index in compared)
+    sources = paper.sources_of("".join(quoted[name][1] for name in results.tasks()))
+    test = f"increase and p (Welch's t-test, two-sided): from “{first_name}” to “{second_name}”"
+    return Table(
+        "scores on the dev sets",
+        ["task", "measure", *names, "increase (relative)", "p"],
+        rows,
+        _caption(results, sources, names, [test]),
+    )
+
+
+def _summaries(results: Results, task: str, split: Split) -> list[Summary | None]:
+    return [results.summary(task, variant.name, split) for variant in variants_of(results.table, TASKS[task])]
+
+
+def _cell(summary: Summary | None) -> str:
+    return _NO_RUN if summary is None else str(summary)
+
+
+def _increase(first: Summary | None, second: Summary | None) -> str:
+    if first is None or second is None:
+        return _NO_RUN
+    relative = first.relative_increase(second)
+    return f"{first.absolute_increase(second):+.2f}" + ("" if relative is None else f" ({relative:+.1f}%)")
+
+
+def _p(first: Summary | None, second: Summary | None) -> str:
+    if first is None or second is None:
+        return _NO_RUN
+    if min(first.n, second.n) < 2:
+        return _FEW_SEEDS
+    p = first.p_value(second)
+    if p is None:
+        return "no variance"
+    # With two seeds each, a variance is known from one difference only: it may be anything.
+    few = f" ({_FEW_SEEDS} to trust)" if min(first.n, second.n) < 3 else ""
+    return ("< 0.001" if p < 0.001 else f"{p:.3f}") + few
+
+
+def _caption(results: Results, sources: str, columns: Sequence[str], tests: Sequence[str]) -> list[str]:
+    caption = [
+        f"{', '.join(columns)}: percent, mean ± standard deviation over seeds (their number); {'; '.join(tests)}."
+    ]
+    for name in results.tasks():
+        task, about = TASKS[name], results.about.get(name, {})
+        parts = [f"data: {about.get('data', 'not stated')}"]
+        parts.append(f"biLM: {about['bilm']}" if about.get("bilm") else "biLM: not stated")
+        parts += [f"{key}: {json.dumps(about[key])}" for key in ("arguments", "overrides") if about.get(key)]
+        parts.append("otherwise than in the paper: " + ", ".join(task.differences))
+        caption.append(f"{task.title}: {'; '.join(parts)}.")
+    if results.versions:
+        caption.append(f"Made with {' and with '.join(results.versions)}.")
+    return [*caption, *results.notes, f"The paper's numbers: {sources}."]

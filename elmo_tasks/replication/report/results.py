@@ -1,0 +1,141 @@
+"""The scores of runs, as a file that can be kept."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from elmo_tasks.analysis import run_scores
+from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.plan.task import TASKS
+from elmo_tasks.replication.report.summary import Summary
+from elmo_tasks.replication.train.record import read_record
+
+__all__ = ["Results", "Split", "run_score"]
+
+Split = Literal["dev", "test"]
+
+_FORMAT = 1
+# What a file must say of each score; `dev` and `test` are in percent, `test` may be null.
+_KEYS_OF_RUN = {"task", "variant", "seed", "metric", "dev", "test"}
+_KEYS_OF_SUMMARY = {"task", "variant", "metric", "split", "mean", "sd", "n"}
+
+
+def run_score(run: Run) -> tuple[float, float | None]:
+    """Of a finished run, the best score on the dev set and that on the test set, if there is one, in percent."""
+    dev, test = run_scores(run.serialization_dir, TASKS[run.task].metric)
+    return 100 * dev, None if test is None else 100 * test
+
+
+@dataclass
+class Results:
+    """
+    What a table is made from. In a file it is an object with the keys below, `"format": 1`, and, for those who read it
+    otherwise, `"computed"`: the cells of the table, which are not read back.
+
+    # Parameters
+
+    table : `str`
+        A key of `TASKS_OF`.
+    runs : `List[Dict[str, Any]]`
+        A run each: `task`, `variant`, `seed`, `metric`, `dev` and `test` in percent (`test` may be `None`).
+    summaries : `List[Dict[str, Any]]`, optional
+        What is known of runs whose single scores are not: `task`, `variant`, `metric`, `split`, `mean`, `sd` (divided
+        by n - 1; `None` for one seed) and `n`, and what else may be said, as `commit` and `settings`.
+    about : `Dict[str, Dict[str, Any]]`, optional
+        By task: `data`, `bilm`, and `arguments` and `overrides` of its configs.
+    versions : `List[str]`, optional
+        What the runs were made with.
+    notes : `List[str]`, optional
+        Further sentences for the caption.
+
+    # Raises
+
+    `ValueError`
+        If a score does not say what it is of, or there are two of the same.
+    """
+
+    table: str
+    runs: list[dict[str, Any]]
+    summaries: list[dict[str, Any]] = field(default_factory=list)
+    about: dict[str, dict[str, Any]] = field(default_factory=dict)
+    versions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for rows, keys in ((self.runs, _KEYS_OF_RUN), (self.summaries, _KEYS_OF_SUMMARY)):
+            for row in rows:
+                missing = sorted(keys - set(row))
+                if missing:
+                    raise ValueError(f"a score must have {', '.join(sorted(keys))}, but one has no {missing[0]}: {row}")
+                if row["task"] not in TASKS or row["metric"] != TASKS[row["task"]].metric:
+                    raise ValueError(f"a score must be of a task and its metric, but is of {row['task']}: {row}")
+        seen = [(run["task"], run["variant"], run["seed"]) for run in self.runs]
+        seen += [(row["task"], row["variant"], row["split"]) for row in self.summaries]
+        both = {(run["task"], run["variant"]) for run in self.runs} & {
+            (row["task"], row["variant"]) for row in self.summaries
+        }
+        twice = sorted(map(str, {key for key in seen if seen.count(key) > 1} | both))
+        if twice:
+            raise ValueError(f"scores must be there once, but twice there is {twice[0]}")
+
+    @classmethod
+    def of_runs(cls, table: str, runs: Iterable[Run]) -> "Results":
+        """Of finished runs."""
+        scores: list[dict[str, Any]] = []
+        about: dict[str, dict[str, Any]] = {}
+        versions: set[str] = set()
+        for run in runs:
+            dev, test = run_score(run)
+            record = read_record(run.folder) or {"versions": {}}
+            versions.add(", ".join(f"{name} {version}" for name, version in record["versions"].items()))
+            # The biLM of the runs that have one.
+            about[run.task] = {**about.get(run.task, {}), **{k: v for k, v in run.about.items() if v is not None}}
+            scores.append(
+                {
+                    "task": run.task,
+                    "variant": run.variant,
+                    "seed": run.seed,
+                    "metric": TASKS[run.task].metric,
+                    "dev": dev,
+                    "test": test,
+                }
+            )
+        return cls(table, scores, about=about, versions=sorted(versions))
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Results":
+        """
+        # Raises
+
+        `ValueError`
+            If it is not such a file.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(content, Mapping) or content.get("format") != _FORMAT:
+                raise ValueError(f'the file must have "format": {_FORMAT}')
+            return cls(**{key: value for key, value in content.items() if key not in ("format", "computed")})
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def to_json(self, computed: Mapping[str, Any]) -> str:
+        """As a file has it."""
+        return json.dumps({"format": _FORMAT, **asdict(self), "computed": computed}, indent=1, ensure_ascii=False)
+
+    def tasks(self) -> list[str]:
+        """Those that have scores, in the paper's order."""
+        found = {row["task"] for row in (*self.runs, *self.summaries)}
+        return [task for task in TASKS if task in found]
+
+    def summary(self, task: str, variant: str, split: Split) -> Summary | None:
+        """Of all seeds of a variant that have a score; `None` if there is none."""
+        chosen = [row for row in self.runs if (row["task"], row["variant"]) == (task, variant)]
+        scores = [row[split] for row in chosen if row[split] is not None]
+        if scores:
+            return Summary.of(scores)
+        for row in self.summaries:
+            if (row["task"], row["variant"], row["split"]) == (task, variant, split):
+                return Summary(row["mean"], row["sd"], row["n"])
+        return None

@@ -1,0 +1,133 @@
+"""The measurement that Table 5 is made of."""
+
+import fcntl
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_tasks.analysis import wordnet_index
+from elmo_tasks.replication.plan.data_digests import digest
+from elmo_tasks.replication.train.record import differences
+from elmo_tasks.replication.train.training import ALLENNLP
+
+__all__ = ["WordSenseRun"]
+
+
+@dataclass(frozen=True)
+class WordSenseRun:
+    """
+    One `allennlp elmo-wsd`, which takes minutes: if it is broken off, it begins anew. It has no seed.
+
+    # Parameters
+
+    results : `Path`
+        The folder of all runs; this one is in its folder `wsd`.
+    data : `Path`
+        The folder with `train/` and `test/`.
+    bilm : `str`
+        The folder of the biLM.
+    wordnet : `Path`, optional (default = `None`)
+        The folder of WordNet, for first senses.
+    """
+
+    results: Path
+    data: Path
+    bilm: str
+    wordnet: Path | None = None
+
+    @property
+    def scores(self) -> Path:
+        """The file that it writes: that of `elmo-wsd`, with digests of what was measured."""
+        return self.results / "wsd" / "scores.json"
+
+    def is_finished(self) -> bool:
+        """
+        # Raises
+
+        `ValueError`
+            If another measurement is there: of other data, another biLM, or another WordNet; or if the biLM is a URL.
+        `FileNotFoundError`
+            If data, biLM or WordNet is not there.
+        """
+        identity = self._identity()
+        if not self.scores.is_file():
+            return False
+        try:
+            found = json.loads(self.scores.read_text(encoding="utf-8"))["identity"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self.scores} must be of this command, but is not ({error!r}): move it away, or name another folder "
+                "with --results"
+            ) from None
+        if different := differences(found, identity):
+            raise ValueError(
+                f"{self.scores.parent} must hold what is asked for, but holds another: {'; '.join(different)}; "
+                "name another folder with --results, or move this one away"
+            )
+        return True
+
+    def measure(self, command: Sequence[str] = ALLENNLP) -> None:
+        """
+        # Parameters
+
+        command : `Sequence[str]`, optional (default = `ALLENNLP`)
+            How `allennlp` is called.
+
+        # Raises
+
+        `BlockingIOError`
+            If another process measures it.
+        `ChildProcessError`
+            If `elmo-wsd` fails.
+        `ValueError`, `FileNotFoundError`
+            See `is_finished`.
+        """
+        # Before the measurement: data that is replaced while it runs is not what was measured.
+        identity = self._identity()
+        folder = self.scores.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "lock", "ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BlockingIOError(
+                    f"{folder} is being measured by another process: wait for it, and call this again"
+                ) from None
+            # Another process may have ended since.
+            if not self.is_finished():
+                self._measure(command, lock.fileno(), identity)
+
+    def _measure(self, command: Sequence[str], lock: int, identity: dict[str, str | None]) -> None:
+        part = self.scores.with_name("scores.json.part")
+        call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
+        if self.wordnet is not None:
+            call += ["--wordnet", str(self.wordnet)]
+        # Its bar and its errors are for whoever waits; its table and its warnings are in the file. Should we be killed,
+        # it goes on and holds the lock.
+        ended = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[lock])
+        if ended.returncode != 0:
+            part.unlink(missing_ok=True)
+            code = ended.returncode
+            raise ChildProcessError(
+                f"elmo-wsd was killed by signal {-code}"
+                if code < 0
+                else f"elmo-wsd ended with status {code}: see above"
+            )
+        numbers = json.loads(part.read_text(encoding="utf-8"))
+        part.write_text(json.dumps({**numbers, "identity": identity}, indent=1) + "\n", encoding="utf-8")
+        os.replace(part, self.scores)
+
+    def _identity(self) -> dict[str, str | None]:
+        if not self.data.is_dir():
+            raise FileNotFoundError(f"Table 5 needs the folder '{self.data}' with train/ and test/, but there is none")
+        if "://" in self.bilm:
+            raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")
+        return {
+            "data": digest(self.data),
+            "options": digest(Path(self.bilm, "options.json")),
+            "weights": digest(Path(self.bilm, "weights.hdf5")),
+            "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet)),
+        }

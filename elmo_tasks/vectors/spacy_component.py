@@ -1,0 +1,261 @@
+"""ELMo in a pipeline of spaCy's: `nlp.add_pipe("elmo")`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span, Token
+
+from elmo_tasks.vectors.documents import embed_groups, pooled_words
+from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.pooling import POOLS
+
+__all__ = ["ElmoComponent", "make_elmo"]
+
+# A place of our own, since `doc.user_data` belongs to the user: an array goes when its Doc goes. With the pool that the
+# pipeline was made with, and the vectors of all tokens, of shape (..., n_tokens, dim).
+_VECTORS: WeakKeyDictionary[Doc, tuple[str | None, np.ndarray]] = WeakKeyDictionary()
+_FILES = ("options.json", "weights.hdf5")
+
+
+class ElmoComponent:
+    """
+    Gives `token._.elmo`, `span._.elmo` and `doc._.elmo` to the documents of a pipeline. The vectors are kept beside the
+    `Doc` and not in its `user_data`: copies of a `Doc`, and those from files or other processes (`n_process`), have
+    none, which is an error when they are asked for; unless `in_user_data` is set.
+
+    A `Doc` is embedded sentence by sentence if its sentences are known, by a parser or a `sentencizer` before this
+    component; otherwise as one sentence. White space is left out, and has zeros.
+
+    Registered as a factory of spaCy's with name "elmo".
+
+    # Parameters
+
+    name : `str`
+        Its name in the pipeline.
+    model : `str`
+        A name or a folder: see `Elmo.from_pretrained`. It is loaded at the first use.
+    device, precision : `str`
+        See `Elmo.from_pretrained`.
+    layers, weights, gamma, batch_tokens
+        See `Elmo.embed_iter`.
+    pool : `Literal["mean", "max", "first-last"]`
+        What a span or a document has in place of the vectors of its tokens. `None`: all of them, of shape
+        `(n_tokens, dim)`.
+    whole_document : `bool`
+        Whether a document is one sequence to the biLM, whatever its sentences.
+    similarity : `bool`
+        Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. `pool` must be given for
+        it, and `layers` must not be `"all"`.
+    in_user_data : `bool`
+        Whether the vectors of a document are kept in its `user_data`, where spaCy writes them to files and hands them
+        from process to process.
+    save_weights : `bool`
+        Whether `nlp.to_disk` writes the weights (`False`: only `model`).
+
+    # Raises
+
+    `ValueError`
+        If `pool` is none of these, or `similarity` does not go with it.
+    """
+
+    def __init__(
+        self,
+        name: str = "elmo",
+        *,
+        model: str = "small-open",
+        device: str | None = None,
+        precision: str | None = None,
+        layers: Any = "mix",
+        weights: list[float] | None = None,
+        gamma: float = 1.0,
+        pool: str | None = "mean",
+        batch_tokens: int = 4096,
+        whole_document: bool = False,
+        similarity: bool = False,
+        in_user_data: bool = False,
+        save_weights: bool = True,
+    ) -> None:
+        if pool is not None and pool not in POOLS:
+            raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, or None, but is {pool!r}")
+        if similarity and (pool is None or layers == "all"):
+            raise ValueError(
+                f"similarity needs one vector for each document, but pool is {pool!r} and layers {layers!r}: give a "
+                "pool, and layers other than 'all'"
+            )
+        self.name = name
+        self.model = model
+        self.pool = pool
+        self.whole_document = whole_document
+        self.similarity = similarity
+        self.in_user_data = in_user_data
+        self.save_weights = save_weights
+        self._load = {"device": device, "precision": precision}
+        self._embed = {"layers": layers, "weights": weights, "gamma": gamma, "batch_tokens": batch_tokens}
+        self._elmo: Elmo | None = None
+        _set_extensions()
+
+    @property
+    def elmo(self) -> Elmo:
+        """The model, loaded if it is not yet."""
+        # Not before: a pipeline from the disk brings the weights, and the folder that it was made with may be gone.
+        if self._elmo is None:
+            self._elmo = Elmo.from_pretrained(self.model, **self._load)  # type: ignore[arg-type]
+        return self._elmo
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Embeds a document."""
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
+        """
+        Embeds documents as they come. Their sentences are put into batches by their length, and not by `batch_size`,
+        which spaCy gives: in memory are about eight batches of `batch_tokens`, and one document.
+        """
+        groups = ((doc, self._sentences(doc)) for doc in stream)
+        for doc, vectors in embed_groups(self.elmo, groups, progress=False, **self._embed):
+            self._keep(doc, vectors)
+            yield doc
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Writes the weights to a folder, unless `save_weights` is off; spaCy's config has the rest."""
+        if not self.save_weights:
+            return
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.elmo.bilm.save(*(folder / file for file in _FILES))
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
+        """Reads what `to_disk` wrote."""
+        files = [Path(path) / file for file in _FILES]
+        if all(file.is_file() for file in files):
+            self._elmo = Elmo.from_files(*files, **self._load)  # type: ignore[arg-type]
+        return self
+
+    def _sentences(self, doc: Doc) -> list[list[str]]:
+        spans = doc.sents if doc.has_annotation("SENT_START") and not self.whole_document else [doc[:]]
+        return [[token.text for token in span if not token.is_space] for span in spans]
+
+    def _keep(self, doc: Doc, words: np.ndarray) -> None:
+        is_word = np.array([not token.is_space for token in doc], dtype=bool)
+        # Shape: (n_tokens, dim) or (n_layers, n_tokens, dim)
+        vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
+        vectors[..., is_word, :] = words
+        _VECTORS[doc] = (self.pool, vectors)
+        if self.in_user_data:
+            user_data: dict[Any, Any] = doc.user_data
+            user_data[_KEY] = [self.pool, vectors]
+        if self.similarity:
+            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+                # spaCy takes the norm from the vector. A hook for it would not do: a span returns its vector for it.
+                hooks.update(vector=_elmo_of, has_vector=_has_elmo, similarity=_similarity)
+
+
+@Language.factory(
+    "elmo",
+    assigns=["doc._.elmo", "span._.elmo", "token._.elmo"],
+    default_config={
+        "model": "small-open",
+        "device": None,
+        "precision": None,
+        "layers": "mix",
+        "weights": None,
+        "gamma": 1.0,
+        "pool": "mean",
+        "batch_tokens": 4096,
+        "whole_document": False,
+        "similarity": False,
+        "in_user_data": False,
+        "save_weights": True,
+    },
+)
+def make_elmo(
+    nlp: Language,
+    name: str,
+    model: str,
+    device: str | None,
+    precision: str | None,
+    layers: Any,
+    weights: list[float] | None,
+    gamma: float,
+    pool: str | None,
+    batch_tokens: int,
+    whole_document: bool,
+    similarity: bool,
+    in_user_data: bool,
+    save_weights: bool,
+) -> ElmoComponent:
+    """What spaCy calls for `nlp.add_pipe("elmo", config={...})`; the entries of the config are `ElmoComponent`'s."""
+    return ElmoComponent(
+        name,
+        model=model,
+        device=device,
+        precision=precision,
+        layers=layers,
+        weights=weights,
+        gamma=gamma,
+        pool=pool,
+        batch_tokens=batch_tokens,
+        whole_document=whole_document,
+        similarity=similarity,
+        in_user_data=in_user_data,
+        save_weights=save_weights,
+    )
+
+
+# In spaCy's form for extension attributes, so that tools that list them find it.
+_KEY = ("._.", "elmo", None, None)
+
+
+def _set_extensions() -> None:
+    for kind in (Doc, Span, Token):
+        if not kind.has_extension("elmo"):
+            kind.set_extension("elmo", getter=_elmo_of)
+        elif kind.get_extension("elmo")[2] is not _elmo_of:
+            raise ValueError(
+                f"the extension {kind.__name__}._.elmo must be this component's, but something else has set it: remove "
+                f"it with {kind.__name__}.remove_extension('elmo')"
+            )
+
+
+def _kept(doc: Doc) -> tuple[str | None, np.ndarray]:
+    user_data: dict[Any, Any] = doc.user_data
+    pool, vectors = _VECTORS.get(doc) or user_data.get(_KEY) or (None, None)
+    if vectors is None:
+        raise ValueError(
+            "this Doc has no ELMo vectors: it was not made by a pipeline with 'elmo', or is a copy, or comes from a "
+            "file or another process. Remedy: doc = nlp.get_pipe('elmo')(doc), or the component's setting in_user_data"
+        )
+    if vectors.shape[-2] != len(doc):
+        raise ValueError(
+            f"a Doc must have the tokens that were embedded, but had {vectors.shape[-2]} and has {len(doc)}: put "
+            "'elmo' behind the components that merge or split tokens"
+        )
+    return pool, vectors
+
+
+def _elmo_of(what: Doc | Span | Token) -> np.ndarray:
+    pool, vectors = _kept(what.doc)
+    if isinstance(what, Token):
+        token: np.ndarray = vectors[..., what.i, :]
+        return token
+    start, end = (what.start, what.end) if isinstance(what, Span) else (0, len(what))
+    part = vectors[..., start:end, :]
+    if pool is None:
+        return part
+    is_word = np.array([not token.is_space for token in what], dtype=bool)
+    return pooled_words(np.ascontiguousarray(part[..., is_word, :]), pool)
+
+
+def _has_elmo(what: Doc | Span | Token) -> bool:
+    return True
+
+
+def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
+    """The cosine; 0 if one has no words."""
+    ours, theirs = _elmo_of(one), _elmo_of(other)
+    norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+    return float(ours @ theirs) / norms if norms else 0.0

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.utils.rnn import pack_sequence, unpack_sequence
+
+from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
+from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+
+
+def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
+    lstm = ProjectedLstm(**{**dict(input_dim=3, cell_dim=5, projection_dim=2), **kwargs}).double()
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in lstm.parameters():
+        torch.nn.init.normal_(parameter, std=std, generator=generator)
+    return lstm
+
+
+def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0):
+    """For each LSTM sentences from the longest down, and a state for each sentence."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    (cell_dim, projection_dim), n_sentences = lstms[0].projection.shape, len(lengths)
+    input_dim = len(lstms[0].kernel) - projection_dim
+    sentences = [[draw(length, input_dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
+    return sentences, [(draw(n_sentences, projection_dim), draw(n_sentences, cell_dim)) for _ in lstms]
+
+
+def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
+    """For each LSTM the outputs sentence by sentence, and the last states."""
+    packed = [pack_sequence(some) for some in sentences]
+    inputs = torch.stack([each.data for each in packed])
+    outputs, states = BidirectionalLayer(lstms)(inputs, packed[0].batch_sizes.tolist(), initial)
+    return [unpack_sequence(each._replace(data=out)) for each, out in zip(packed, outputs, strict=True)], states
+
+
+def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):
+    """One sentence, word by word, unit by unit of the docstring's formula; NumPy only."""
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    kernel, bias, projection = (p.detach().numpy() for p in (lstm.kernel, lstm.bias, lstm.projection))
+    c, n = len(projection), len(sentence)
+    w_x, w_h = kernel[: sentence.shape[1]], kernel[sentence.shape[1] :]
+    outputs = np.zeros((n, projection.shape[1]))
+    for t in range(n):
+        gates = sentence[t] @ w_x + output @ w_h + bias
+        i, g, f, o = gates[:c], gates[c : 2 * c], gates[2 * c : 3 * c], gates[3 * c :]
+        memory = sigmoid(f + 1) * memory + sigmoid(i) * np.tanh(g)
+        if lstm.cell_clip is not None:
+            memory = np.minimum(np.maximum(memory, -lstm.cell_clip), lstm.cell_clip)
+        output = (sigmoid(o) * np.tanh(memory)) @ projection
+        if lstm.projection_clip is not None:
+            output = np.minimum(np.maximum(output, -lstm.projection_clip), lstm.projection_clip)
+        outputs[t] = output
+    return outputs, output, memory
+
+
+CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
+
+
+class TestBidirectionalLayer:
+    @pytest.mark.parametrize("with_gradients", [False, True])
+    @settings(deadline=None, max_examples=60)
+    @given(
+        dims=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4)),
+        cell_clip=CLIPS,
+        projection_clip=CLIPS,
+        n_lstms=st.integers(1, 3),
+        lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
+        seed=st.integers(0, 1000),
+    )
+    def test_they_equal_the_formula(self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed):
+        """Oracle: a loop over sentences and words in NumPy, outputs and last states, from a random first state."""
+        kwargs = dict(zip(("input_dim", "cell_dim", "projection_dim"), dims, strict=True))
+        clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
+        lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
+        sentences, initial = random_inputs(lstms, lengths, seed)
+        with torch.set_grad_enabled(with_gradients):
+            outputs, states = run_lstms(lstms, sentences, initial)
+        assert outputs[0][0].requires_grad == with_gradients
+        for lstm, first, some, ours, last in zip(lstms, initial, sentences, outputs, states, strict=True):
+            for row, sentence in enumerate(some):
+                expected = by_the_formula(lstm, sentence.numpy(), first[0][row].numpy(), first[1][row].numpy())
+                for our, plain in zip((ours[row], last[0][row], last[1][row]), expected, strict=True):
+                    np.testing.assert_allclose(our.detach().numpy(), plain, rtol=0, atol=1e-12)
+
+    @pytest.mark.parametrize("clips", [(0.3, None), (None, 0.3), (0.3, 0.3)])
+    def test_clips_bite(self, clips):
+        """Oracle: with large weights some unit stands exactly at the clip, and none beyond it."""
+        lstm = random_lstm(std=3.0, cell_clip=clips[0], projection_clip=clips[1])
+        sentences, initial = random_inputs([lstm], [6, 4])
+        (outputs,), ((_, memory),) = run_lstms([lstm], sentences, initial)
+        # The outputs of the first step see a first state beyond the clip, but are clipped themselves.
+        for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
+            assert (values.abs().max().item() == 0.3) == (clip is not None)
+
+    def test_no_state_is_zero(self):
+        """Oracle: the zero state, given."""
+        lstms = [random_lstm(0), random_lstm(1)]
+        inputs = torch.randn(2, 7, 3, dtype=torch.float64)
+        zero = [lstm.zero_state(4) for lstm in lstms]
+        expected, _ = BidirectionalLayer(lstms)(inputs, [4, 2, 1], zero)
+        outputs, none = BidirectionalLayer(lstms)(inputs, [4, 2, 1])
+        assert none is None
+        assert torch.equal(outputs, expected)
+        assert not any(part.any() for state in zero for part in state)
+
+    def test_they_are_torch_lstm_without_clips(self):
+        """Oracle: `torch.nn.LSTM` with `proj_size`, its gates reordered and the forget gate's 1 in its bias."""
+        lstm = random_lstm()
+        theirs = torch.nn.LSTM(3, 5, proj_size=2).double()
+
+        def reordered(weights: torch.Tensor) -> torch.Tensor:
+            i, g, f, o = weights.chunk(4)
+            return torch.cat([i, f, g, o])
+
+        with torch.no_grad():
+            theirs.weight_ih_l0.copy_(reordered(lstm.kernel[:3].T))
+            theirs.weight_hh_l0.copy_(reordered(lstm.kernel[3:].T))
+            theirs.bias_ih_l0.copy_(reordered(lstm.bias + lstm.forget_bias))
+            theirs.bias_hh_l0.zero_()
+            theirs.weight_hr_l0.copy_(lstm.projection.T)
+        (sentences,), ((output, memory),) = random_inputs([lstm], [6, 3, 2])
+        expected, (last_output, last_memory) = theirs(pack_sequence(sentences), (output[None], memory[None]))
+        (outputs,), (state,) = run_lstms([lstm], [sentences], [(output, memory)])
+        torch.testing.assert_close(torch.cat(outputs), torch.cat(unpack_sequence(expected)))
+        torch.testing.assert_close(state, (last_output[0], last_memory[0]))
+
+    @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
+    def test_gradients_are_right(self, clips):
+        """Oracle: finite differences, of inputs, first state and parameters, through outputs and last state."""
+        lstms = [random_lstm(0, **clips), random_lstm(1, **clips)]
+        sentences, initial = random_inputs(lstms, [3, 3, 1])
+        packed = [pack_sequence(some) for some in sentences]
+        joint = BidirectionalLayer(lstms)
+        parameters = [parameter for lstm in lstms for parameter in lstm.parameters()]
+        states = [part for state in initial for part in state]
+
+        def flat(inputs, *tensors):
+            # The parameters are those of the LSTMs: gradcheck changes them in place.
+            begin = list(zip(tensors[0:4:2], tensors[1:4:2], strict=True))
+            outputs, last = joint(inputs, packed[0].batch_sizes.tolist(), begin)
+            return outputs, *(part for state in last for part in state)
+
+        leaves = [t.detach().clone().requires_grad_() for t in (torch.stack([p.data for p in packed]), *states)]
+        assert torch.autograd.gradcheck(flat, [*leaves, *parameters])
+
+    def test_weights_that_change_are_read_again(self):
+        """Oracle: new LSTMs with these weights; by an optimizer, by loading, by another type."""
+        lstm = random_lstm().requires_grad_(False)
+        joint = BidirectionalLayer([lstm])
+        inputs = torch.randn(1, 3, 3, dtype=torch.float64)
+
+        def is_fresh() -> bool:
+            outputs, _ = joint(inputs.to(lstm.kernel.dtype), [2, 1])
+            return torch.equal(outputs, BidirectionalLayer([lstm])(inputs, [2, 1])[0])
+
+        assert is_fresh()
+        lstm.kernel.mul_(2.0)
+        assert is_fresh()
+        lstm.load_state_dict(random_lstm(1).state_dict())
+        assert is_fresh()
+        lstm.load_state_dict(random_lstm(2).state_dict(), assign=True)
+        lstm.requires_grad_(False)
+        assert is_fresh()
+        lstm.float()
+        assert is_fresh()

@@ -1,0 +1,215 @@
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm.lstm import cuda_graphs
+from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence, rectangles
+from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
+from tests.bilm.conftest import random_bilm
+
+N_STEPS = 8
+
+
+def draw(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def batch_sizes_of(lengths: Sequence[int]) -> list[int]:
+    return [sum(length > step for length in lengths) for step in range(max(lengths))]
+
+
+class TestRectangles:
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(st.integers(1, 1300), min_size=1, max_size=30).map(lambda sizes: sorted(sizes, reverse=True)))
+    def test_each_word_has_a_place_of_its_own(self, batch_sizes):
+        """Oracle: step and row of each packed word, in a plain loop; places are `step * n_rows + row`."""
+        expected = [(step, row) for step, size in enumerate(batch_sizes) for row in range(size)]
+        found = []
+        for index, (n_rows, places) in enumerate(rectangles(batch_sizes)):
+            sizes = batch_sizes[N_STEPS * index : N_STEPS * (index + 1)]
+            assert n_rows >= max(sizes)
+            assert len(places) == sum(sizes)
+            found += [(N_STEPS * index + place // n_rows, place % n_rows) for place in places]
+        assert found == expected
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(st.integers(1, 3000), min_size=1, max_size=40).map(lambda sizes: sorted(sizes, reverse=True)))
+    def test_there_are_few_numbers_of_rows_and_little_is_wasted(self, batch_sizes):
+        """Oracle: all numbers up to 512 and multiples of it; at most twice what is needed; they never increase."""
+        numbers = [n_rows for n_rows, _ in rectangles(batch_sizes)]
+        assert numbers == sorted(numbers, reverse=True)
+        for n_rows, size in zip(numbers, batch_sizes[::N_STEPS], strict=True):
+            assert n_rows in cuda_graphs._ROWS or n_rows % 512 == 0
+            assert n_rows < 2 * size or n_rows == 1
+
+    def test_two_by_hand(self):
+        """Oracle: three sentences of 9, 8 and 1 words: 4 rows for 8 steps, then one row."""
+        (many, places), one = rectangles([3, 2, 2, 2, 2, 2, 2, 2, 1])
+        assert many == 4
+        assert places == [0, 1, 2, *(4 * step + row for step in range(1, 8) for row in range(2))]
+        assert one == (1, [0])
+
+
+class Replayed(cuda_graphs._Graph):
+    """A graph that runs its steps when it is replayed, with the same buffers; a CPU can record none."""
+
+    n_made = 0
+
+    def __init__(self, weights: LstmWeights, n_rows: int, like: torch.Tensor) -> None:
+        nothing = SimpleNamespace(
+            Stream=lambda _: SimpleNamespace(wait_stream=lambda _: None),
+            current_stream=lambda _: SimpleNamespace(wait_stream=lambda _: None),
+            stream=lambda _: torch.no_grad(),
+            CUDAGraph=lambda: SimpleNamespace(replay=self._run_again),
+            graph=lambda _, **kwargs: torch.no_grad(),
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cuda_graphs, "torch", SimpleNamespace(**{**vars(torch), "cuda": nothing}))
+            super().__init__(weights, n_rows, like)
+        self._weights, self._n_rows = weights, n_rows
+        Replayed.n_made += 1
+
+    def _run_again(self) -> None:
+        self._outputs.copy_(run_lstms(self._weights, self.inputs, [self._n_rows] * N_STEPS, self.output, self.memory))
+        self.output.copy_(self._outputs[:, -self._n_rows :])
+
+
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> type[Replayed]:
+    monkeypatch.setattr(cuda_graphs, "_Graph", Replayed)
+    # Memory is pinned by CUDA alone.
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+    monkeypatch.setattr(Replayed, "n_made", 0)
+    return Replayed
+
+
+def random_weights(dtype: torch.dtype = torch.float32) -> LstmWeights:
+    kernel, bias, projection = draw(0, 2, 7, 20), draw(1, 2, 20), draw(2, 2, 5, 4)
+    return LstmWeights.of(kernel, bias, projection, 0.8, 1.5, dtype)
+
+
+def plainly(weights: LstmWeights, inputs: torch.Tensor, batch_sizes: list[int]) -> torch.Tensor:
+    """`run_lstms` from the zero state."""
+    output, memory = inputs.new_zeros(2, batch_sizes[0], 4), torch.zeros(2, batch_sizes[0], 5)
+    return run_lstms(weights, inputs, batch_sizes, output, memory)
+
+
+# From 70 sentences to one, through many numbers of rows; all equally long; one; more than the largest number.
+SENTENCES = {
+    "many lengths": [40, 33, 33, 20, 17, 16, 16, 15, 9, 9, 9, *range(1, 9), *[5] * 30, *[2] * 21],
+    "one length": [8] * 5,
+    "one step": [1] * 3,
+    "one sentence": [30],
+    "many sentences": [9, *[2] * 600],
+}
+
+
+class TestGraphedRecurrence:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    @pytest.mark.parametrize("max_graphs", [24, 2, 1])
+    def test_it_is_the_recurrence(self, replayed, monkeypatch, max_graphs, dtype):
+        """Oracle: `run_lstms`, one batch after the other with the same graphs, whose buffers are dirty."""
+        monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", max_graphs)
+        weights = random_weights(dtype)
+        graphed = GraphedRecurrence(weights)
+        for seed, lengths in enumerate([*SENTENCES.values(), *SENTENCES.values()]):
+            batch_sizes = batch_sizes_of(lengths)
+            inputs = draw(seed, 2, sum(lengths), 3, dtype=dtype)
+            before = inputs.clone()
+            outputs = graphed(inputs, batch_sizes)
+            atol = 1e-6 if dtype == torch.float32 else 2**-6
+            torch.testing.assert_close(outputs, plainly(weights, inputs, batch_sizes), rtol=0, atol=atol)
+            assert torch.equal(inputs, before)
+            assert len(graphed._graphs) <= max_graphs
+
+    def test_graphs_are_made_once(self, replayed):
+        """Oracle: the numbers of rows of the rectangles."""
+        graphed = GraphedRecurrence(random_weights())
+        lengths = SENTENCES["many lengths"]
+        batch_sizes = batch_sizes_of(lengths)
+        numbers = {n_rows for n_rows, _ in rectangles(batch_sizes)}
+        assert len(numbers) > 3
+        for _ in range(3):
+            graphed(draw(0, 2, sum(lengths), 3), batch_sizes)
+            assert replayed.n_made == len(graphed._graphs) == len(numbers)
+
+    def test_the_graph_that_rested_longest_goes(self, replayed, monkeypatch):
+        """Oracle: the order of use, by hand."""
+        monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 2)
+        graphed = GraphedRecurrence(random_weights())
+        kept = []
+        for n_rows in (1, 2, 1, 4, 2):
+            graphed(draw(0, 2, n_rows, 3), [n_rows])
+            kept.append(list(graphed._graphs))
+        assert kept == [[1], [1, 2], [2, 1], [1, 4], [4, 2]]
+
+    def test_a_result_stays_when_more_is_computed(self, replayed):
+        """Oracle: the result before."""
+        graphed = GraphedRecurrence(random_weights())
+        first = graphed(draw(0, 2, 8, 3), [1] * 8)
+        before = first.clone()
+        graphed(draw(1, 2, 8, 3), [1] * 8)
+        assert torch.equal(first, before)
+
+    @pytest.mark.parametrize("modes", [(True, False), (False, True)])
+    def test_inference_mode_may_come_and_go(self, replayed, modes):
+        """Oracle: `run_lstms`; torch lets nobody write to what was made in inference mode outside of it."""
+        weights = random_weights()
+        graphed = GraphedRecurrence(weights)
+        for mode in modes:
+            inputs = draw(0, 2, 12, 3)
+            with torch.inference_mode(mode):
+                outputs = graphed(inputs.clone(), [2] * 3 + [1] * 6)
+                torch.testing.assert_close(outputs, plainly(weights, inputs, [2] * 3 + [1] * 6), rtol=0, atol=1e-6)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+class TestBilmOnCuda:
+    def batch(self) -> list[list[str]]:
+        return [
+            [f"word{(7 * row + i) % 90}" for i in range(length)] for row, length in enumerate(SENTENCES["many lengths"])
+        ]
+
+    def layers(self, bilm: Bilm) -> list[torch.Tensor]:
+        return [layer.cpu() for layer in bilm(self.batch()).layers]
+
+    def test_it_equals_the_biLM_on_a_cpu(self, shipped_bilm):
+        """Oracle: the biLM on a CPU; twice, with the same graphs."""
+        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
+        expected = self.layers(Bilm.from_files(*files).requires_grad_(False))
+        bilm = Bilm.from_files(*files).requires_grad_(False).cuda()
+        for _ in range(2):
+            torch.testing.assert_close(self.layers(bilm), expected, rtol=0, atol=1e-4)
+
+    @pytest.mark.parametrize("precision", ["tf32", "bf16"])
+    def test_fewer_digits_are_near_float32(self, shipped_bilm, news, precision):
+        """Oracle: the biLM on a CPU in float32: the cosine of each word's vector in each layer."""
+        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
+        bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).cuda()
+        near, exact = bilm(news), Bilm.from_files(*files).requires_grad_(False)(news)
+        for ours, theirs in zip(near.layers, exact.layers, strict=True):
+            assert ours.dtype == torch.float32
+            assert torch.cosine_similarity(ours.cpu()[exact.mask], theirs[exact.mask], dim=-1).min() > 0.999
+
+    def test_gradients_equal_those_on_a_cpu(self):
+        """Oracle: the gradients of every parameter on a CPU."""
+        found = []
+        for device in ("cpu", "cuda"):
+            bilm = random_bilm().requires_grad_().to(device)
+            sum(layer.square().sum() for layer in bilm(self.batch()).layers).backward()
+            found.append({name: parameter.grad.cpu() for name, parameter in bilm.named_parameters()})
+        for name, gradient in found[0].items():
+            scale = float(gradient.abs().max())
+            torch.testing.assert_close(found[1][name], gradient, rtol=0, atol=1e-4 * scale, msg=name)
+
+    def test_inference_mode_may_come_and_go(self):
+        """Oracle: the layers without inference mode."""
+        bilm = random_bilm().cuda()
+        with torch.inference_mode():
+            first = self.layers(bilm)
+        torch.testing.assert_close(self.layers(bilm), first, rtol=0, atol=1e-6)

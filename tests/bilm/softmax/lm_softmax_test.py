@@ -1,0 +1,275 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy, linear
+
+from elmo_tasks.bilm.softmax import lm_softmax as softmax_module
+from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, make_softmax
+from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives
+
+N_WORDS, DIM = 50, 6
+
+
+def random_softmax(n_words: int = N_WORDS, dim: int = DIM, *, n_samples: int | None = None, seed: int = 0) -> LmSoftmax:
+    """In float64; the bias, which starts at zero, is drawn too."""
+    torch.manual_seed(seed)
+    softmax = LmSoftmax(n_words, dim, n_samples=n_samples).double()
+    torch.nn.init.normal_(softmax.bias)
+    return softmax
+
+
+def random_rows(
+    n: int = 20, n_words: int = N_WORDS, dim: int = DIM, seed: int = 1
+) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(n, dim, generator=generator, dtype=torch.float64, requires_grad=True)
+    return hidden, torch.randint(n_words, (n,), generator=generator)
+
+
+def torch_loss(softmax: LmSoftmax, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="sum")
+
+
+def gradients(loss: torch.Tensor, softmax: LmSoftmax, hidden: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.autograd.grad(loss, [hidden, softmax.weight, softmax.bias])
+
+
+def assert_same_loss(
+    softmax: LmSoftmax, ours: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor, **tolerances: float
+) -> None:
+    """Value and gradients."""
+    torch.testing.assert_close(ours, expected, **tolerances)
+    pairs = zip(gradients(ours, softmax, hidden), gradients(expected, softmax, hidden), strict=True)
+    for our, their in pairs:
+        torch.testing.assert_close(our, their, **tolerances)
+
+
+def draw_these(monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float = math.inf) -> None:
+    """Lets these words be drawn; by default, they count as drawn for sure."""
+    negatives = Negatives(torch.tensor(words, dtype=torch.int64), torch.tensor(horizon))
+    monkeypatch.setattr(softmax_module, "draw_negatives", lambda n_words, n_samples, device: negatives)
+
+
+class TestFull:
+    @settings(deadline=None, max_examples=40)
+    @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 200), st.booleans())
+    def test_it_equals_torch_in_any_chunks(self, n, n_words, dim, logits_at_once, training):
+        """Oracle: torch's `cross_entropy` of all rows at once, value and gradients."""
+        softmax = random_softmax(n_words, dim).train(training)
+        hidden, targets = random_rows(n, n_words, dim)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(softmax_module, "_LOGITS_AT_ONCE", logits_at_once)
+            assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+
+    def test_no_logits_are_kept(self, monkeypatch):
+        """Oracle: what autograd saves: as many numbers as the rows and their targets have."""
+        softmax = random_softmax()
+        hidden, targets = random_rows(400)
+        sizes: list[int] = []
+        monkeypatch.setattr(softmax_module, "_LOGITS_AT_ONCE", 10 * N_WORDS)
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: sizes.append(t.numel()) or t, lambda t: t):
+            loss = softmax(hidden, targets)
+        assert sum(sizes) == hidden.numel() + targets.numel()
+        assert_same_loss(softmax, loss, torch_loss(softmax, hidden, targets), hidden)
+
+    def test_under_autocast_the_sum_is_float32(self):
+        """Oracle: the loss in float32, by what bfloat16 rounds; the type."""
+        softmax = random_softmax().float()
+        hidden, targets = random_rows(500)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = softmax(hidden.float(), targets)
+            n_samples, softmax.n_samples = softmax.n_samples, 20
+            sampled = softmax(hidden.float(), targets)
+            softmax.n_samples = n_samples
+            likelihood = softmax.log_likelihood(hidden.bfloat16(), targets)
+        assert loss.dtype == sampled.dtype == likelihood.dtype == torch.float32
+        expected = softmax(hidden.float(), targets)
+        assert 0 < abs(loss - expected) < 1e-3 * expected
+        rounded = hidden.detach().bfloat16().float()
+        torch.testing.assert_close(likelihood.sum(), -softmax(rounded, targets).detach())
+
+    def test_a_new_softmax_starts_as_bilm_tf_says(self):
+        """Oracle: a normal distribution of standard deviation 1 / sqrt(dim); a bias of zero; the names."""
+        softmax = LmSoftmax(4000, 25)
+        assert abs(softmax.weight.std().item() - 0.2) < 0.005 and abs(softmax.weight.mean().item()) < 0.005
+        assert softmax.weight.abs().max() > 0.6
+        assert not softmax.bias.any()
+        assert {name: value.shape for name, value in softmax.state_dict().items()} == {
+            "weight": (4000, 25),
+            "bias": (4000,),
+        }
+
+
+class TestLogLikelihood:
+    @pytest.mark.parametrize("n_samples", [None, 10])
+    @pytest.mark.parametrize("training", [True, False])
+    @pytest.mark.parametrize("logits_at_once", [1, 333, 2**26])
+    def test_the_likelihoods_of_all_words_sum_to_one(self, monkeypatch, n_samples, training, logits_at_once):
+        """Oracle: 1; and torch's `log_softmax`, whatever the loss is."""
+        monkeypatch.setattr(softmax_module, "_LOGITS_AT_ONCE", logits_at_once)
+        softmax = random_softmax(n_samples=n_samples).train(training)
+        hidden = random_rows(1)[0].expand(N_WORDS, -1)
+        ours = softmax.log_likelihood(hidden, torch.arange(N_WORDS))
+        assert ours.shape == (N_WORDS,) and not ours.requires_grad
+        torch.testing.assert_close(ours.exp().sum(), torch.tensor(1.0, dtype=torch.float64))
+        torch.testing.assert_close(ours, linear(hidden[0], softmax.weight, softmax.bias).log_softmax(-1).detach())
+
+    def test_weights_of_bfloat16_are_summed_in_float32(self):
+        """Oracle: the same with the rounded logits in float64."""
+        softmax = random_softmax().bfloat16()
+        hidden, targets = random_rows()
+        ours = softmax.log_likelihood(hidden, targets)
+        logits = linear(hidden.bfloat16(), softmax.weight, softmax.bias).double()
+        expected = -cross_entropy(logits, targets, reduction="none").detach()
+        assert ours.dtype == torch.float32
+        torch.testing.assert_close(ours.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+class TestSampled:
+    def test_with_all_words_as_negatives_it_is_the_full_softmax(self, monkeypatch):
+        """Oracle: torch's `cross_entropy` over all words, value and gradients; each target is drawn by chance, too."""
+        draw_these(monkeypatch, torch.randperm(N_WORDS).tolist())
+        softmax = random_softmax(n_samples=10)
+        hidden, targets = random_rows()
+        assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+
+    def test_it_is_tensorflows_formula(self, monkeypatch):
+        """Oracle: a softmax over target and negatives, row by row, each less the logarithm of its expected count."""
+        words, horizon = [3, 0, 17, 8], 2.5
+        draw_these(monkeypatch, words, horizon)
+        softmax = random_softmax(n_samples=4)
+        hidden, targets = random_rows(8)
+        targets[:2] = torch.tensor([17, 3])
+        count = 1 - torch.exp(-horizon * torch.log((torch.arange(N_WORDS) + 2) / (torch.arange(N_WORDS) + 1)))
+        logits = linear(hidden, softmax.weight, softmax.bias) - count.log()
+        expected = torch.zeros((), dtype=torch.float64)
+        for row, target in zip(logits, targets.tolist(), strict=True):
+            candidates = row[[target, *(word for word in words if word != target)]]
+            expected = expected - candidates.log_softmax(0)[0]
+        assert_same_loss(softmax, softmax(hidden, targets), expected, hidden, rtol=1e-5, atol=1e-5)
+
+    def test_a_row_whose_only_negative_is_its_target_has_no_loss(self, monkeypatch):
+        """Oracle: a likelihood of 1, and gradients of zero: not NaN."""
+        draw_these(monkeypatch, [7])
+        softmax = random_softmax(n_samples=1)
+        hidden, _ = random_rows(3)
+        loss = softmax(hidden, torch.tensor([7, 7, 7]))
+        assert loss.item() == 0.0
+        assert not any(gradient.any() for gradient in gradients(loss, softmax, hidden))
+
+    def test_only_what_was_drawn_gets_a_gradient(self, monkeypatch):
+        """Oracle: negatives and targets."""
+        draw_these(monkeypatch, [4, 9, 30])
+        softmax = random_softmax(n_samples=3)
+        hidden, targets = random_rows(5)
+        _, weight, bias = gradients(softmax(hidden, targets), softmax, hidden)
+        assert set(weight.abs().sum(-1).nonzero().flatten().tolist()) == {4, 9, 30, *targets.tolist()}
+        assert set(bias.nonzero().flatten().tolist()) == {4, 9, 30, *targets.tolist()}
+
+    def test_weights_of_bfloat16_are_summed_in_float32(self, monkeypatch):
+        """Oracle: the loss in float64 by what bfloat16 rounds; the type."""
+        draw_these(monkeypatch, [4, 9, 30], 1.5)
+        softmax = random_softmax(n_samples=3)
+        hidden, targets = random_rows(200)
+        expected = softmax(hidden, targets)
+        loss = softmax.bfloat16()(hidden.bfloat16(), targets)
+        assert loss.dtype == torch.float32
+        assert 0 < abs(loss - expected) < 0.01 * expected
+
+    def test_in_evaluation_it_is_the_full_softmax(self):
+        """Oracle: torch's `cross_entropy` over all words, value and gradients."""
+        softmax = random_softmax(n_samples=5).eval()
+        hidden, targets = random_rows()
+        assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+
+    def test_each_call_draws_anew_as_the_state_says(self):
+        """Oracle: the same state gives the same loss; the next one is another."""
+        softmax = random_softmax(n_samples=5)
+        rows = random_rows()
+        torch.manual_seed(4)
+        first, second = softmax(*rows), softmax(*rows)
+        torch.manual_seed(4)
+        assert torch.equal(softmax(*rows), first)
+        assert second != first
+
+    def test_the_more_samples_the_nearer_the_mean_comes_to_the_full_softmax(self):
+        """Oracle: value and gradient over all words; the sampled loss is too small, as TensorFlow's."""
+        softmax = random_softmax(n_words=200)
+        hidden, targets = random_rows(64, n_words=200)
+        expected = torch_loss(softmax, hidden, targets)
+        expected_gradient = gradients(expected, softmax, hidden)[1]
+        # Of the losses and of the gradients.
+        distances: tuple[list[float], list[float]] = ([], [])
+        for n_samples in (10, 50, 150, 199):
+            softmax.n_samples = n_samples
+            losses = [softmax(hidden, targets) for _ in range(100)]
+            gradient = sum(gradients(loss, softmax, hidden)[1] for loss in losses) / 100
+            distances[0].append(float((1 - torch.stack(losses).mean() / expected).detach()))
+            distances[1].append(float((gradient - expected_gradient).norm() / expected_gradient.norm()))
+        for each in distances:
+            assert each == sorted(each, reverse=True)
+            assert each[0] > 0.1 and 0 < each[-1] < 0.005
+
+    def test_the_logits_of_the_distribution_that_is_learned_are_not_driven_away(self):
+        """
+        Oracle: the full softmax has a mean gradient of zero where the logits are those of the words' distribution, and
+        so has the sampled one, within 5 standard errors; which it has not without the counts.
+        """
+        softmax = LmSoftmax(N_WORDS, 1, n_samples=25)
+        torch.manual_seed(0)
+        probabilities = (torch.rand(N_WORDS) + 0.1) / torch.arange(1, N_WORDS + 1)
+        torch.nn.init.zeros_(softmax.weight)
+        with torch.no_grad():
+            softmax.bias.copy_((probabilities / probabilities.sum()).log())
+
+        def largest_error() -> float:
+            means = []
+            for _ in range(200):
+                targets = torch.multinomial(probabilities, 1000, replacement=True)
+                loss = softmax(torch.zeros(1000, 1), targets)
+                means.append(torch.autograd.grad(loss, softmax.bias)[0])
+            gradient = torch.stack(means)
+            return float((gradient.mean(0) / gradient.std(0)).abs().max()) * math.sqrt(200)
+
+        assert largest_error() < 5
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(Negatives, "log_expected_counts", lambda self, words: torch.zeros(words.shape))
+            assert largest_error() > 20
+
+
+class TestMakeSoftmax:
+    def test_each_kind_is_what_it_says(self):
+        """Oracle: the classes, and bilm-tf's number of samples."""
+        full, sampled = make_softmax("full", 9000, 4), make_softmax("sampled", 9000, 4)
+        assert isinstance(full, LmSoftmax) and full.n_samples is None
+        assert isinstance(sampled, LmSoftmax) and sampled.n_samples == 8192
+        assert make_softmax("sampled", 9000, 4, n_samples=10).n_samples == 10
+        assert isinstance(make_softmax("adaptive", 9000, 4, cutoffs=[100]), AdaptiveSoftmax)
+
+    @pytest.mark.parametrize(
+        ("kind", "arguments", "message"),
+        [
+            ("half", {}, r"kind must be one of full, sampled, adaptive, but is 'half'"),
+            ("full", dict(n_samples=5), r"n_samples goes with kind 'sampled' only, but kind is 'full'"),
+            ("adaptive", dict(n_samples=5, cutoffs=[5]), r"n_samples goes with kind 'sampled' only"),
+            ("sampled", dict(cutoffs=[5]), r"cutoffs goes with kind 'adaptive' only, but kind is 'sampled'"),
+            ("adaptive", {}, r"kind 'adaptive' must have cutoffs, but has none"),
+            ("sampled", {}, r"less than the number of words, 100, but is 8192: .* \(kind 'full'\)"),
+            ("sampled", dict(n_samples=100), r"less than the number of words, 100, but is 100"),
+            ("sampled", dict(n_samples=0), r"n_samples must be at least 1 .* but is 0"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, kind, arguments, message):
+        """Oracle: the message, which must hold the rule and the value."""
+        with pytest.raises(ValueError, match=message):
+            make_softmax(kind, 100, 8, **arguments)
+
+    @pytest.mark.parametrize(("n_words", "dim", "name"), [(0, 8, "n_words"), (100, 0, "dim"), (-1, 8, "n_words")])
+    def test_sizes_less_than_one_are_refused(self, n_words, dim, name):
+        """Oracle: the message, which must hold the name and the value."""
+        with pytest.raises(ValueError, match=rf"{name} must be at least 1, but is {min(n_words, dim)}"):
+            make_softmax("full", n_words, dim)

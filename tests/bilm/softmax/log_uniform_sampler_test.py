@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
+
+CPU = torch.device("cpu")
+
+
+def log_uniform(n_words: int) -> np.ndarray:
+    """P(k) as TensorFlow documents it."""
+    k = np.arange(n_words)
+    return np.log((k + 2) / (k + 1)) / np.log(n_words + 1)
+
+
+def draw_with_rejection(n_words: int, n_samples: int, rng: np.random.Generator) -> tuple[list[int], int]:
+    """As TensorFlow's sampler: words are drawn until enough different ones are there; these, and how many draws."""
+    words: dict[int, None] = {}
+    n_tries = 0
+    while len(words) < n_samples:
+        words[int(rng.choice(n_words, p=log_uniform(n_words)))] = None
+        n_tries += 1
+    return list(words), n_tries
+
+
+class TestDrawNegatives:
+    @settings(deadline=None, max_examples=50)
+    @given(st.integers(2, 300), st.data())
+    def test_the_words_are_different_and_in_the_vocabulary(self, n_words, data):
+        """Oracle: a set."""
+        n_samples = data.draw(st.integers(1, n_words - 1))
+        words = draw_negatives(n_words, n_samples, CPU).words
+        assert words.shape == (n_samples,) and words.dtype == torch.int64
+        assert len(set(words.tolist())) == n_samples
+        assert words.min() >= 0 and words.max() < n_words
+
+    def test_the_first_word_is_log_uniform(self):
+        """Oracle: the formula in NumPy; 5 standard deviations of a binomial."""
+        torch.manual_seed(0)
+        words = [draw_negatives(12, 3, CPU).words[0].item() for _ in range(4000)]
+        expected = log_uniform(12)
+        frequencies = np.bincount(words, minlength=12) / 4000
+        assert (np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)).all()
+
+    def test_sets_are_drawn_as_by_tensorflow(self):
+        """Oracle: how often each word is in a set drawn by rejection; 5 standard deviations of a difference."""
+        torch.manual_seed(0)
+        rng = np.random.default_rng(0)
+        ours, theirs = np.zeros(12), np.zeros(12)
+        for _ in range(2000):
+            ours[draw_negatives(12, 5, CPU).words.numpy()] += 1 / 2000
+            theirs[draw_with_rejection(12, 5, rng)[0]] += 1 / 2000
+        assert (np.abs(ours - theirs) < 5 * np.sqrt(2 * theirs * (1 - theirs) / 2000)).all()
+
+    def test_the_state_of_the_random_numbers_says_what_is_drawn(self):
+        """Oracle: the draw before, from the same state; the next one is another."""
+        torch.manual_seed(3)
+        state = torch.get_rng_state()
+        first, second = draw_negatives(1000, 50, CPU), draw_negatives(1000, 50, CPU)
+        torch.set_rng_state(state)
+        again = draw_negatives(1000, 50, CPU)
+        assert torch.equal(again.words, first.words) and torch.equal(again.horizon, first.horizon)
+        assert not torch.equal(second.words, first.words)
+
+    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+    def test_cuda_is_not_waited_for(self):
+        """Oracle: torch's own watch over synchronisation, which raises."""
+        draw_negatives(1000, 50, torch.device("cuda"))
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            negatives = draw_negatives(1000, 50, torch.device("cuda"))
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert len(set(negatives.words.tolist())) == 50
+
+
+class TestExpectedCounts:
+    @pytest.mark.parametrize("n_samples", [1, 4, 15, 29])
+    def test_a_weighted_sample_stands_for_the_whole_vocabulary(self, n_samples):
+        """Oracle: the sum of a function over all words; 5 standard errors of the mean of 4000 estimates."""
+        torch.manual_seed(0)
+        function = 1 / torch.arange(1, 31) + 0.1 * torch.rand(30)
+        estimates = []
+        for _ in range(4000):
+            negatives = draw_negatives(30, n_samples, CPU)
+            counts = negatives.log_expected_counts(negatives.words).exp()
+            estimates.append((function[negatives.words] / counts).sum())
+        mean, error = torch.stack(estimates).mean(), torch.stack(estimates).std() / math.sqrt(4000)
+        assert abs(mean - function.sum()) < 5 * error
+
+    def test_the_horizon_is_the_number_of_tries(self):
+        """Oracle: the mean number of tries until one more word is there; 5 standard errors of a difference."""
+        torch.manual_seed(0)
+        rng = np.random.default_rng(0)
+        ours = np.array([draw_negatives(12, 5, CPU).horizon.item() * math.log(13) for _ in range(2000)])
+        theirs = np.array([draw_with_rejection(12, 6, rng)[1] for _ in range(2000)])
+        error = math.sqrt((ours.var() + theirs.var()) / 2000)
+        assert abs(ours.mean() - theirs.mean()) < 5 * error
+
+    def test_the_counts_are_tensorflows_where_the_vocabulary_is_large(self):
+        """Oracle: TensorFlow's formula in NumPy, with the tries that the horizon stands for."""
+        torch.manual_seed(0)
+        negatives = draw_negatives(180_000, 8192, CPU)
+        n_tries = negatives.horizon.item() * math.log(180_001)
+        expected = -np.expm1(n_tries * np.log1p(-log_uniform(180_000)))
+        ours = negatives.log_expected_counts(torch.arange(180_000)).exp()
+        torch.testing.assert_close(ours.double(), torch.from_numpy(expected), rtol=1e-3, atol=0.0)
+        assert abs(expected.sum() - 8192) < 5 * math.sqrt(8192)
+
+    def test_after_infinite_time_every_word_is_there_once(self):
+        """Oracle: the logarithm of 1."""
+        negatives = Negatives(torch.arange(5), torch.tensor(math.inf))
+        assert negatives.log_expected_counts(torch.tensor([[0, 4], [2, 2]])).tolist() == [[0.0, 0.0], [0.0, 0.0]]

@@ -1,0 +1,180 @@
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.data.formats.coref_conll import CorefDocument, document_lines, read_documents
+
+ONTONOTES = """\
+#begin document (bc/cctv/00/cctv_0000); part 000
+bc/cctv/00/cctv_0000   0   0   Ann   NNP   (TOP(S(NP*)   -   -   -   Ann_Cole   (PERSON)   (ARG0*)   (12)
+bc/cctv/00/cctv_0000   0   1   sang   VBD   (VP*)   sing   01   1   Ann_Cole   *   (V*)   -
+bc/cctv/00/cctv_0000   0   2   .   .   *))   -   -   -   Ann_Cole   *   *   -
+
+bc/cctv/00/cctv_0000   0   0   Her   PRP$   (TOP(S(NP*   -   -   -   speaker#2   *   (0|(12)
+bc/cctv/00/cctv_0000   0   1   old   JJ   *   -   -   -   speaker#2   *   -
+bc/cctv/00/cctv_0000   0   2   song   NN   *)))   -   -   -   speaker#2   *   0)
+
+#end document
+#begin document (bc/cctv/00/cctv_0000); part 001
+bc/cctv/00/cctv_0000   1   0   It   PRP   *   -   -   -   -   *   (0)
+bc/cctv/00/cctv_0000   1   1   it   PRP   *   -   -   -   -   *   (0)
+
+#end document
+"""
+
+
+def read(path: Path, content: str) -> list[CorefDocument]:
+    path.write_text(content, encoding="utf-8")
+    return list(read_documents(str(path)))
+
+
+def document(*cells: str) -> str:
+    """A file of one sentence with these cells of coreference, in five columns."""
+    lines = [f"x 0 {number} word{number} {cell}" for number, cell in enumerate(cells)]
+    return "\n".join(["#begin document (x); part 000", *lines, "", "#end document\n"])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "file.conll"
+
+
+class TestReadDocuments:
+    def test_columns_of_ontonotes_are_read_by_their_places(self, path):
+        """Oracle: by hand: sentences with another number of arguments, two parts, an inner mention."""
+        first, second = read(path, ONTONOTES)
+        assert (first.name, first.part, second.name, second.part) == (*("bc/cctv/00/cctv_0000", 0),) + (
+            *("bc/cctv/00/cctv_0000", 1),
+        )
+        assert first.sentences == [["Ann", "sang", "."], ["Her", "old", "song"]]
+        assert first.speakers == [["Ann_Cole"] * 3, ["speaker#2"] * 3]
+        assert first.clusters == [[(0, 0), (3, 3)], [(3, 5)]]
+        assert (second.sentences, second.speakers) == ([["It", "it"]], [["-", "-"]])
+        assert second.clusters == [[(0, 0), (1, 1)]]
+
+    def test_with_few_columns_there_are_no_speakers(self, path):
+        """Oracle: by hand."""
+        (found,) = read(path, document("(0)", "-", "(0)"))
+        assert (found.speakers, found.clusters) == ([["-"] * 3], [[(0, 0), (2, 2)]])
+
+    @pytest.mark.parametrize(
+        ("cells", "clusters"),
+        [
+            (["(0|(0", "0)", "0)"], [[(0, 1), (0, 2)]]),
+            (["(0|(1", "1)", "0)"], [[(0, 1)], [(0, 2)]]),
+            (["(1|(0", "1)", "0)"], [[(0, 1)], [(0, 2)]]),
+            (["(0", "(0|0)", "0)"], [[(0, 2), (1, 1)]]),
+            (["(0)|(0", "0)", "-"], [[(0, 0), (0, 1)]]),
+            (["-", "-"], []),
+        ],
+    )
+    def test_mentions_may_be_inside_of_each_other_and_cross(self, path, cells, clusters):
+        """Oracle: by hand: of one cluster, what began last ends first."""
+        assert read(path, document(*cells))[0].clusters == clusters
+
+    def test_clusters_with_a_mention_in_common_are_one(self, path):
+        """Oracle: by hand: the first and the last share words 2, the second is another."""
+        (found,) = read(path, document("(0)", "(1)", "(0)|(2)", "(1)", "(2)"))
+        assert found.clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
+
+    def test_a_mention_twice_in_a_cluster_is_one(self, path):
+        """Oracle: by hand."""
+        assert read(path, document("(0)|(0)", "(0)"))[0].clusters == [[(0, 0), (1, 1)]]
+
+    def test_the_clusters_of_the_reader_of_allennlp_are_the_same(self, fixtures_root):
+        """Oracle: AllenNLP's `Ontonotes`, on the data that ships."""
+        from allennlp_models.common.ontonotes import Ontonotes
+
+        file = str(fixtures_root / "coref" / "train.conll")
+        expected = []
+        for sentences in Ontonotes().dataset_document_iterator(file):
+            offset, clusters = 0, {}
+            for sentence in sentences:
+                for cluster, (start, end) in sentence.coref_spans:
+                    clusters.setdefault(cluster, []).append((start + offset, end + offset))
+                offset += len(sentence.words)
+            expected.append(([s.words for s in sentences], sorted(map(sorted, clusters.values()))))
+        assert len(expected) == 10
+        assert [(found.sentences, found.clusters) for found in read_documents(file)] == expected
+
+    def test_a_document_may_be_without_words(self, path):
+        """Oracle: by hand."""
+        assert read(path, "#begin document (x); part 007\n\n#end document\n") == [CorefDocument("x", 7)]
+
+    @pytest.mark.parametrize(
+        ("content", "line", "rest"),
+        [
+            (document("-", "(0"), 5, "cluster 0 begins in line 3 and does not end"),
+            (document("-", "7)"), 3, r"'7\)' ends a mention of cluster 7, but none has begun"),
+            (document("(0)", "0)"), 3, r"'0\)' ends a mention of cluster 0"),
+            (document("-", "(x)"), 3, r"last column must be '-' or brackets .* has '\(x\)'"),
+            (document("-", "5"), 3, "has '5'"),
+            (document("-", "(0)|"), 3, "has ''"),
+            (document("-", "X -"), 3, "must have 5 columns.* has 6: 'x 0 1 word1 X -'"),
+            ("#begin document (x); part 000\nx 0 0 -\n", 2, "must have at least 5 columns.* has 4"),
+            ("x 0 0 word -\n", 1, "words must stand in a document, after '#begin document"),
+            ("#end document\n", 1, "must begin before it ends"),
+            ("#begin document x\n", 1, "must begin like .* but begins '#begin document x'"),
+            (document("-") + "\nx 0 0 word -\n", 6, "words must stand in a document"),
+            ("#begin document (x); part 000\n#begin document (y); part 000\n", 2, "'x' must end before another"),
+            ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the file ends, but document 'x' must end first"),
+        ],
+    )
+    def test_a_broken_line_is_named(self, path, content, line, rest):
+        """Oracle: the message says file, line, rule and value."""
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line {line}: .*{rest}"):
+            read(path, content)
+
+    @pytest.mark.parametrize("content", ["", "\n\n"])
+    def test_a_file_without_documents_is_an_error(self, path, content):
+        """Oracle: the message, which must name the file."""
+        with pytest.raises(ValueError, match=f"{re.escape(str(path))} must hold at least one document"):
+            read(path, content)
+
+    def test_litbank_is_read(self, shared_data):
+        """Oracle: the numbers of its documents, words and mentions, counted by other means."""
+        file = shared_data / "corpora" / "coref" / "dev.conll"
+        documents = list(read_documents(str(file)))
+        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        assert len(documents) == 10
+        words = [columns[3] for columns in lines if len(columns) == 12]
+        assert [word for found in documents for sentence in found.sentences for word in sentence] == words
+        n_begins = sum(columns[-1].count("(") for columns in lines if len(columns) == 12)
+        assert sum(len(cluster) for found in documents for cluster in found.clusters) == n_begins
+
+
+class TestDocumentLines:
+    def test_the_lines_are_those_of_conll(self):
+        """Oracle: by hand."""
+        lines = list(document_lines("a/b", 3, [["Ann", "Cole"], ["She"]], [[(0, 1), [2, 2]], [(1, 1)]]))
+        assert [line.split() for line in lines] == [
+            ["#begin", "document", "(a/b);", "part", "003"],
+            ["a/b", "3", "0", "Ann", "XX", "*", "-", "-", "-", "-", "*", "(0"],
+            ["a/b", "3", "1", "Cole", "XX", "*", "-", "-", "-", "-", "*", "0)|(1)"],
+            [],
+            ["a/b", "3", "0", "She", "XX", "*", "-", "-", "-", "-", "*", "(0)"],
+            [],
+            ["#end", "document"],
+        ]
+
+    @settings(max_examples=200, deadline=None)
+    @given(
+        spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
+        numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),
+    )
+    def test_what_is_written_is_read_again(self, tmp_path_factory, spans, numbers):
+        """Oracle: the clusters; mentions of one cluster that cross cannot be written in CoNLL's columns."""
+        clusters: dict[int, list[tuple[int, int]]] = {}
+        for (start, end), number in zip(sorted(spans), numbers, strict=False):
+            cluster = clusters.setdefault(number, [])
+            if not any(s < start <= e < end or start < s <= end < e for s, e in cluster):
+                cluster.append((start, end))
+        sentences = [[f"w{word}" for word in range(6)], ["a", "b", "c", "d"]]
+        path = tmp_path_factory.mktemp("conll") / "file.conll"
+        path.write_text("\n".join(document_lines("x", 0, sentences, clusters.values())), encoding="utf-8")
+        (found,) = read_documents(str(path))
+        assert found.clusters == sorted(map(sorted, clusters.values()))
+        assert found.sentences == sentences

@@ -1,0 +1,53 @@
+"""Tests of the command line of the job."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.embed_job import EmbedOptions, EmbedReport, cli
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """What `embed_file` would be called with."""
+    calls = []
+
+    def embed_file(text, output, options, **others):
+        calls.append((text, output, options, others))
+        return EmbedReport(3, 1000, 2.0, 12345)
+
+    monkeypatch.setattr(cli, "embed_file", embed_file)
+    return calls
+
+
+def run(*line: str) -> None:
+    parser = argparse.ArgumentParser()
+    cli.add_arguments(parser)
+    cli.embed(parser.parse_args(line))
+
+
+class TestEmbed:
+    def test_without_options_the_job_has_its_defaults(self, called, capsys):
+        """Oracle: those of `EmbedOptions`; the line that is printed by hand."""
+        run("a.txt", "b.h5")
+        others = dict(format=None, force=False, resume=False, workers=None, ray=None, show_progress=None)
+        assert called == [(Path("a.txt"), Path("b.h5"), EmbedOptions(), others)]
+        assert capsys.readouterr().out == (
+            "wrote b.h5: 3 lines, 12,345 bytes; this run: 1,000 tokens in 2.0 s, 500 tokens/s\n"
+        )
+
+    def test_each_option_reaches_the_job(self, called):
+        """Oracle: by hand."""
+        line = "a.txt b --format npz --bilm x --layers 2 --gamma 2 --pool max --tokenize --dtype float16 --device cpu"
+        line += " --precision bf16 --batch-tokens 7 --part-lines 8 --workers 9 --ray auto --resume --no-progress"
+        run(*line.split(), "--weights", "0", "-1", "2")
+        expected = EmbedOptions("x", 2, (0.0, -1.0, 2.0), 2.0, "max", 7, True, "float16", "cpu", "bf16", 8)
+        others = dict(format="npz", force=False, resume=True, workers=9, ray="auto", show_progress=False)
+        assert called == [(Path("a.txt"), Path("b"), expected, others)]
+
+    def test_force_and_resume_exclude_each_other(self, called, capsys):
+        """Oracle: argparse's exit status."""
+        with pytest.raises(SystemExit, match="2"):
+            run("a.txt", "b.h5", "--force", "--resume")
+        assert "not allowed with" in capsys.readouterr().err and not called

@@ -1,0 +1,174 @@
+"""Tests of the folder of a job: what is refused, what goes on, what is replaced."""
+
+import errno
+import fcntl
+import logging
+import os
+
+import pytest
+
+from elmo_tasks.embed_job.formats.output_format import FORMATS
+from elmo_tasks.embed_job.job_folder import JobFolder
+
+JOB = {"layers": "mix", "text": "0123", "weights": [1.0]}
+OTHER = {"layers": "top", "text": "0123", "weights": [1.0]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes the folder of the output `out.h5`."""
+    made = []
+
+    def make(format="hdf5", force=False, resume=False):
+        made.append(JobFolder(tmp_path / "out.h5", FORMATS[format], force=force, resume=resume))
+        return made[-1]
+
+    yield make
+    for folder in made:
+        folder.close()
+
+
+def write_output(path, job):
+    FORMATS["hdf5"].write(path, [], 0, job)
+
+
+class TestJobFolder:
+    def test_an_output_that_is_there_is_refused(self, folder, tmp_path):
+        """Oracle: the message names the file and both remedies."""
+        (tmp_path / "out.h5").write_text("mine")
+        with pytest.raises(
+            FileExistsError, match=r"out\.h5 must not be there yet, but is there: say --resume .*--force"
+        ):
+            folder()
+        assert (tmp_path / "out.h5").read_text() == "mine"
+
+    def test_what_an_earlier_run_has_done_is_not_thrown_away(self, folder, tmp_path):
+        """Oracle: the message."""
+        folder().open(JOB)
+        with pytest.raises(FileExistsError, match=r"out\.h5\.parts must not be there yet, but has what an earlier run"):
+            folder()
+
+    def test_both_are_one_too_many(self, folder):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="choose one"):
+            folder(force=True, resume=True)
+
+    def test_the_folder_above_must_be_there(self, tmp_path):
+        """Oracle: the message."""
+        with pytest.raises(FileNotFoundError, match="none must be a folder, but is none"):
+            JobFolder(tmp_path / "none" / "out.h5", FORMATS["hdf5"], force=False, resume=False)
+
+    @pytest.mark.parametrize("format", ["hdf5", "parquet-folder"])
+    def test_a_folder_of_another_kind_is_never_replaced(self, folder, tmp_path, format):
+        """Oracle: the message; what is in it."""
+        (tmp_path / "out.h5").mkdir()
+        (tmp_path / "out.h5" / "mine").touch()
+        with pytest.raises(FileExistsError, match=r"out\.h5 must not be there, or be a"):
+            folder(format, force=True)
+        assert (tmp_path / "out.h5" / "mine").exists()
+
+    def test_another_job_does_not_go_on(self, folder):
+        """Oracle: the message says what differs and nothing else."""
+        first = folder()
+        assert not first.open(JOB)
+        first.close()
+        with pytest.raises(ValueError, match=r"of another one: layers was 'mix' and is 'top'\. Say the same"):
+            folder(resume=True).open(OTHER)
+
+    def test_the_same_job_goes_on_with_its_parts(self, folder):
+        """Oracle: the parts that are there; those half written are gone."""
+        first = folder()
+        first.open(JOB)
+        (first.path / "part-00000001.npz").touch()
+        (first.path / "_tmp-1-part-00000002.npz").touch()
+        first.close()
+        second = folder(resume=True)
+        assert not second.open(JOB)
+        assert second.done() == {1}
+        assert not list(second.path.glob("_tmp-*"))
+
+    def test_force_begins_anew(self, folder):
+        """Oracle: no parts; the new job's fingerprint goes on."""
+        first = folder()
+        first.open(JOB)
+        (first.path / "part-00000001.npz").touch()
+        first.close()
+        second = folder(force=True)
+        assert not second.open(OTHER)
+        assert second.done() == set()
+        second.close()
+        assert not folder(resume=True).open(OTHER)
+
+    def test_a_finished_job_has_nothing_to_do(self, folder, tmp_path):
+        """Oracle: its output; another job's is refused."""
+        write_output(tmp_path / "out.h5", JOB)
+        assert folder(resume=True).open(JOB)
+        with pytest.raises(ValueError, match="layers was 'mix' and is 'top'"):
+            folder(resume=True).open(OTHER)
+        (tmp_path / "out.h5").write_text("mine")
+        with pytest.raises(ValueError, match="it was not made by this program"):
+            folder(resume=True).open(JOB)
+
+    def test_a_job_that_replaces_goes_on_replacing(self, folder, tmp_path):
+        """Oracle: with --force over another output and then --resume there is work to do."""
+        write_output(tmp_path / "out.h5", OTHER)
+        first = folder(force=True)
+        assert not first.open(JOB)
+        first.close()
+        assert not folder(resume=True).open(JOB)
+
+    def test_an_output_that_came_meanwhile_is_not_replaced(self, folder, tmp_path):
+        """Oracle: the message."""
+        first = folder()
+        first.open(JOB)
+        first.close()
+        write_output(tmp_path / "out.h5", OTHER)
+        with pytest.raises(ValueError, match="layers was 'top' and is 'mix'"):
+            folder(resume=True).open(JOB)
+
+    def test_only_one_process_has_it(self, folder):
+        """Oracle: the message; the lock is one of the open file, and so as good as another process's."""
+        first = folder()
+        first.open(JOB)
+        with pytest.raises(BlockingIOError, match="only one process may work on"):
+            folder(resume=True).open(JOB)
+        first.close()
+        assert not folder(resume=True).open(JOB)
+
+    def test_where_there_are_no_locks_a_warning_says_so(self, folder, monkeypatch, caplog):
+        """Oracle: the log; another error is none of those."""
+
+        def fail(number):
+            def flock(descriptor, operation):
+                raise OSError(number, os.strerror(number))
+
+            monkeypatch.setattr(fcntl, "flock", flock)
+
+        fail(errno.ENOSYS)
+        with caplog.at_level(logging.WARNING, logger="elmo_tasks"):
+            assert not folder().open(JOB)
+        assert "without locks" in caplog.text
+        fail(errno.EIO)
+        with pytest.raises(OSError, match="Input/output error"):
+            folder(resume=True).open(JOB)
+
+    def test_files_of_others_stay(self, folder, caplog):
+        """Oracle: the folder after the job."""
+        made = folder()
+        made.open(JOB)
+        for name in ("mine.txt", "part-00000000.npz"):
+            (made.path / name).touch()
+        made.remove()
+        assert [path.name for path in made.path.iterdir()] == ["mine.txt"]
+        assert "stays" in caplog.text
+
+    def test_a_folder_takes_the_place_of_an_older_one(self, folder, tmp_path):
+        """Oracle: what is in it."""
+        for job, part in ((JOB, "part-00000000.parquet"), (OTHER, "part-00000001.parquet")):
+            made = folder("parquet-folder", force=True)
+            assert not made.open(job)
+            (made.path / part).touch()
+            made.publish()
+        assert {path.name for path in (tmp_path / "out.h5").iterdir()} == {"_job.json", "part-00000001.parquet"}
+        assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]
+        assert folder("parquet-folder", resume=True).open(OTHER)

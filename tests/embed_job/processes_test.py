@@ -1,0 +1,47 @@
+"""Tests of a job in several processes."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.embed_job.conftest import content_of_hdf5
+
+pytestmark = pytest.mark.slow
+
+
+def children() -> set[int]:
+    """Processes of this one that were spawned by multiprocessing."""
+    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return {int(pid) for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+
+class TestEmbedInProcesses:
+    def test_two_processes_make_the_same_file(self, embed, tmp_path):
+        """Oracle: one process; no process is left."""
+        embed("one.h5")
+        report = embed("two.h5", workers=2)
+        assert content_of_hdf5(tmp_path / "two.h5") == content_of_hdf5(tmp_path / "one.h5")
+        assert report.n_tokens == 22
+        assert not children()
+
+    def test_a_process_that_is_killed_is_an_error_and_its_parts_are_done_later(self, embed, text, tmp_path):
+        """Oracle: the message; a job that was not disturbed."""
+        text.write_text("a b c\n" * 1000)
+        embed("whole.h5", {"part_lines": 10})
+
+        def kill_one() -> None:
+            while not list(tmp_path.glob("out.h5.parts/part-*")):
+                time.sleep(0.002)
+            os.kill(min(children()), signal.SIGKILL)
+
+        thread = threading.Thread(target=kill_one, daemon=True)
+        thread.start()
+        with pytest.raises(RuntimeError, match=r"a process of the job was killed.*What is done is kept.*--resume"):
+            embed("out.h5", {"part_lines": 10}, workers=1)
+        thread.join()
+        assert 0 < embed("out.h5", {"part_lines": 10}, resume=True).n_tokens < 3000
+        assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")

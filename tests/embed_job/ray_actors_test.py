@@ -1,0 +1,87 @@
+"""Tests of a job on Ray."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job.ray_actors import options_on_ray
+
+
+def actors() -> list[int]:
+    """Processes of Ray's actors that this process has started, by way of others."""
+    parents, names = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            names[int(folder.name)] = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:  # It has ended meanwhile.
+            continue
+
+    def is_ours(process: int) -> bool:
+        return process == os.getpid() or (process in parents and is_ours(parents[process]))
+
+    return [process for process, name in names.items() if name.startswith(b"ray::PartWorker") and is_ours(process)]
+
+
+@pytest.fixture
+def slow_start(monkeypatch):
+    """Ray gives each of its processes half a minute to start, which a busy machine may need more than."""
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "120")
+
+
+@pytest.mark.slow
+class TestEmbedOnRay:
+    def test_each_line_is_there_once_though_an_actor_is_killed(self, embed, text, tmp_path, slow_start):
+        """Oracle: the same job in this process, file by file; the actor is killed after the first part of 100."""
+        pytest.importorskip("ray")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        text.write_text("".join(f"{number} and some more words\n" for number in range(300)))
+        embed("whole", format="parquet-folder")
+        killed: list[int] = []
+
+        def kill_one() -> None:
+            while not list(tmp_path.glob("out.parts/part-*")):
+                time.sleep(0.002)
+            killed.append(min(actors()))
+            os.kill(killed[0], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill_one, daemon=True)
+        thread.start()
+        report = embed("out", ray="local", workers=2)
+        thread.join()
+        assert killed and killed[0] not in actors()
+        assert report.n_lines == 300 and report.n_tokens == 1500
+        names = sorted(path.name for path in (tmp_path / "whole").iterdir())
+        assert len(names) == 101 and sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+        for name in names:
+            assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        table = parquet.read_table(tmp_path / "out")
+        assert table["index"].to_pylist() == list(range(300))
+
+    def test_what_is_no_cluster_is_an_error(self, embed):
+        """Oracle: the message names the address."""
+        pytest.importorskip("ray")
+        pytest.importorskip("pyarrow")
+        with pytest.raises(OSError, match=r"--ray must be the address of a cluster that runs, .* but is 'no://where'"):
+            embed("out", ray="no://where")
+
+
+class TestRequireRay:
+    def test_without_ray_an_error_says_how_to_get_it(self, embed, monkeypatch):
+        """Oracle: the message; `None` in `sys.modules` is a module that cannot be found."""
+        monkeypatch.setitem(sys.modules, "ray", None)
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'elmo_tasks\[ray\]'"):
+            embed("out", ray="local")
+
+
+class TestOptionsOnRay:
+    def test_the_device_is_said_or_the_cpu(self):
+        """Oracle: by hand."""
+        assert options_on_ray(EmbedOptions()).device == "cpu"
+        assert options_on_ray(EmbedOptions(device="cuda")).device == "cuda"

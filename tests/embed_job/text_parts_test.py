@@ -1,0 +1,82 @@
+"""Tests of the lines of a text and its parts."""
+
+import gzip
+import lzma
+import re
+
+import pytest
+
+from elmo_tasks.embed_job.text_parts import cut_into_parts, read_lines, summarize
+
+PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+class TestReadLines:
+    @pytest.mark.parametrize("suffix", PACKERS)
+    def test_every_line_keeps_its_index(self, tmp_path, suffix):
+        """Oracle: by hand; only a line feed ends a line, whatever Unicode says."""
+        path = tmp_path / f"text{suffix}"
+        path.write_bytes(PACKERS[suffix]("\ufeffa b\r\n\n\u2028 x\x0cy\n\nç".encode()))
+        assert list(read_lines(path)) == ["a b", "", "\u2028 x\x0cy", "", "ç"]
+
+    @pytest.mark.parametrize("suffix", PACKERS)
+    def test_what_is_not_utf8_is_an_error_with_file_and_line(self, tmp_path, suffix):
+        """Oracle: by hand: byte 0xe9 is é in Latin-1."""
+        path = tmp_path / f"text{suffix}"
+        path.write_bytes(PACKERS[suffix](b"a\n\nb caf\xe9\n"))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3: .*UTF-8, but byte 6 .* 0xe9: .*iconv"):
+            list(read_lines(path))
+
+    def test_a_nul_is_an_error_with_file_and_line(self, tmp_path):
+        """Oracle: UTF-16 of ASCII, which is valid UTF-8 too."""
+        path = tmp_path / "text.txt"
+        path.write_bytes("ab\n".encode("utf-16-be"))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 1: .* NUL.* after 0 .*UTF-16"):
+            list(read_lines(path))
+
+    @pytest.mark.parametrize("suffix", [".gz", ".xz"])
+    @pytest.mark.parametrize(
+        "damage", [lambda data: data[:-20], lambda data: b"text\n", lambda data: data[:-9] + b"x" * 9]
+    )
+    def test_a_damaged_file_is_an_error_with_its_name(self, tmp_path, suffix, damage):
+        """Oracle: a file that is cut off, one that is not compressed at all, and one with other bytes at its end."""
+        path = tmp_path / f"text{suffix}"
+        path.write_bytes(damage(PACKERS[suffix](b"a b c\n" * 1000)))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, after line \d+: .* decompressed"):
+            list(read_lines(path))
+
+
+class TestCutIntoParts:
+    def test_parts_have_so_many_lines(self):
+        """Oracle: by hand."""
+        parts = list(cut_into_parts(["a", "", "b", "c", "d"], 2))
+        assert [(part.number, part.first, part.lines) for part in parts] == [
+            (0, 0, ["a", ""]),
+            (1, 2, ["b", "c"]),
+            (2, 4, ["d"]),
+        ]
+
+    def test_long_lines_make_shorter_parts(self):
+        """Oracle: 200 characters a line: 3 lines of 150 are more than 2 lines may have."""
+        parts = list(cut_into_parts(["x" * 150, "x" * 150, "x" * 500, "y", "z"], 2))
+        assert [[len(line) for line in part.lines] for part in parts] == [[150, 150], [500], [1, 1]]
+
+
+class TestSummarize:
+    def test_it_counts_lines_and_words(self, tmp_path):
+        """Oracle: by hand; a compressed copy has the same digest, another text another."""
+        paths = [tmp_path / f"text{suffix}" for suffix in PACKERS]
+        for path in paths:
+            path.write_bytes(PACKERS[path.suffix](b"a b\n\nc\n"))
+        first, *others = (summarize(path, 2) for path in paths)
+        assert (first.n_lines, first.words_of_parts) == (3, [2, 1])
+        assert others == [first, first]
+        for changed in (b"a b\nc\n", b"a b\n\nd\n", b"a\nb\nc\n"):
+            paths[0].write_bytes(changed)
+            assert summarize(paths[0], 2).digest != first.digest
+
+    def test_a_file_without_lines_is_an_error(self, tmp_path):
+        """Oracle: the message names the file."""
+        (tmp_path / "text.txt").write_bytes(b"")
+        with pytest.raises(ValueError, match=r"text\.txt must hold at least one line"):
+            summarize(tmp_path / "text.txt", 2)

@@ -1,0 +1,142 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_tasks.modules.coref.antecedents import (
+    AntecedentScorer,
+    antecedents_in_clusters,
+    best_antecedents,
+    clusters_of,
+    negative_log_likelihood,
+)
+
+BUCKETS = [range(1, 2), range(2, 3), range(3, 4), range(4, 5), range(5, 8), range(8, 16), range(16, 32), range(32, 64)]
+
+
+def scorer(**kwargs: Any) -> AntecedentScorer:
+    torch.manual_seed(0)
+    sizes = {"span_dim": 6, "n_genres": 3, "hidden_dim": 5, "feature_dim": 4, "max_antecedents": 70, "dropout": 0.2}
+    return AntecedentScorer(**{**sizes, **kwargs}).double().eval()
+
+
+def inputs(n_mentions: int, span_dim: int = 6) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+    torch.manual_seed(1)
+    double = torch.double
+    vectors, scores = torch.randn(n_mentions, span_dim, dtype=double), torch.randn(n_mentions, dtype=double)
+    return vectors, scores, torch.randint(3, (n_mentions,)), 2
+
+
+def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int) -> torch.Tensor:
+    """Lee et al.'s formula for one pair, its parts beside each other."""
+    bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
+    parts = [
+        vectors[i],
+        vectors[j],
+        vectors[i] * vectors[j],
+        module.speaker_embedding.weight[int(speakers[i] == speakers[j])],
+        module.genre_embedding.weight[genre],
+        module.distance_embedding.weight[bucket],
+    ]
+    return scores[i] + scores[j] + module.rest(module.first_layer(torch.cat(parts))).squeeze()
+
+
+class TestAntecedentScorer:
+    @pytest.mark.parametrize("n_mentions", [1, 2, 5, 90])
+    @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
+    def test_scores_are_those_of_the_pairs(self, n_mentions, max_antecedents):
+        """Oracle: a loop over the pairs with all parts beside each other; minus infinity where there is no pair."""
+        module = scorer(max_antecedents=max_antecedents, max_pairs=64)
+        data = inputs(n_mentions)
+        found = module(*data)
+        assert found.shape == (n_mentions, min(max_antecedents, n_mentions - 1))
+        for i in range(n_mentions):
+            for column in range(found.size(1)):
+                j = i - 1 - column
+                if j < 0:
+                    assert found[i, column] == -math.inf
+                elif i < 8 or i > 80:
+                    torch.testing.assert_close(found[i, column], pair_score(module, *data, i, j))
+
+    @pytest.mark.parametrize("max_pairs", [1, 7, 100, 1000])
+    def test_parts_make_no_difference(self, max_pairs):
+        """Oracle: all pairs at once."""
+        data = inputs(53)
+        whole = scorer(max_antecedents=20, max_pairs=100_000)
+        parts = scorer(max_antecedents=20, max_pairs=max_pairs)
+        assert whole._rows_at_once >= 53 > parts._rows_at_once
+        torch.testing.assert_close(parts(*data), whole(*data), rtol=0, atol=1e-12)
+
+    def test_gradients_are_those_of_all_pairs_at_once(self):
+        """Oracle: autograd without parts; every parameter has one."""
+        data = inputs(80)
+        gradients = []
+        for max_pairs in (100, 100_000):
+            module = scorer(max_pairs=max_pairs)
+            scores = module(*data)
+            negative_log_likelihood(scores, antecedents_in_clusters(data[2], scores.size(1))).backward()
+            gradients.append({name: parameter.grad for name, parameter in module.named_parameters()})
+        for name, gradient in gradients[0].items():
+            assert gradient.abs().max() > 0, name
+            torch.testing.assert_close(gradient, gradients[1][name], rtol=1e-5, atol=1e-8)
+
+    @pytest.mark.parametrize("n_mentions", [0, 1])
+    def test_without_pairs_there_are_no_scores_but_a_loss(self, n_mentions):
+        """Oracle: by hand: the only choice is none, of probability 1; the loss can be gone back from."""
+        vectors, scores, speakers, genre = inputs(n_mentions)
+        found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
+        assert found.shape == (n_mentions, 0)
+        assert best_antecedents(found).tolist() == [-1] * n_mentions
+        loss = negative_log_likelihood(found, antecedents_in_clusters(speakers, 0))
+        assert loss == 0
+        loss.backward()
+
+    def test_features_and_hidden_layers_are_dropped_out(self):
+        """Oracle: other scores in each run of training, equal ones in evaluation."""
+        module, data = scorer(), inputs(5)
+        assert torch.equal(module(*data), module(*data))
+        assert not torch.equal(module.train()(*data), module(*data))
+
+
+class TestLoss:
+    @pytest.mark.parametrize("n_antecedents", [1, 3, 7])
+    def test_it_is_the_marginal_likelihood_of_all_right_antecedents(self, n_antecedents):
+        """Oracle: loops over probabilities."""
+        torch.manual_seed(2)
+        clusters = [0, -1, 0, 1, -1, 1, 0, 2]
+        scores = torch.randn(8, n_antecedents)
+        total = 0.0
+        for i in range(8):
+            columns = [c for c in range(n_antecedents) if i - 1 - c >= 0]
+            for column in set(range(n_antecedents)) - set(columns):
+                scores[i, column] = -math.inf
+            weights = {column: math.exp(scores[i, column]) for column in columns}
+            right = [c for c in columns if clusters[i] >= 0 and clusters[i] == clusters[i - 1 - c]]
+            likelihood = sum(weights[c] for c in right) if right else 1.0
+            total -= math.log(likelihood / (1.0 + sum(weights.values())))
+        is_right = antecedents_in_clusters(torch.tensor(clusters), n_antecedents)
+        assert negative_log_likelihood(scores, is_right).item() == pytest.approx(total, rel=1e-5)
+
+    def test_minus_infinity_has_no_gradient(self):
+        """Oracle: finite gradients, zero where there is no antecedent."""
+        scores = torch.zeros(4, 3, requires_grad=True)
+        index = torch.arange(4).unsqueeze(1) - 1 - torch.arange(3)
+        is_right = antecedents_in_clusters(torch.tensor([0, 0, -1, 0]), 3)
+        negative_log_likelihood(scores.masked_fill(index < 0, -math.inf), is_right).backward()
+        assert torch.isfinite(scores.grad).all()
+        assert (scores.grad[index < 0] == 0).all() and (scores.grad[index >= 0] != 0).all()
+
+
+class TestClusters:
+    def test_the_best_antecedent_is_the_likeliest(self):
+        """Oracle: by hand; none has the score 0."""
+        inf = -math.inf
+        scores = torch.tensor([[inf, inf], [1.0, inf], [-1.0, -2.0], [1.0, 2.0]])
+        assert best_antecedents(scores).tolist() == [-1, 0, -1, 1]
+
+    def test_chains_of_antecedents_are_clusters(self):
+        """Oracle: by hand: 0 <- 2 <- 5 and 1 <- 3; 4 is alone."""
+        spans = [[0, 0], [1, 2], [3, 3], [4, 4], [5, 9], [7, 7]]
+        assert clusters_of(spans, [-1, -1, 0, 1, -1, 2]) == [[(0, 0), (3, 3), (7, 7)], [(1, 2), (4, 4)]]
+        assert clusters_of([], []) == []

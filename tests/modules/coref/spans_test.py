@@ -1,0 +1,89 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.modules.coref.spans import SpanEmbedder, spans_without_crossings
+
+
+def embedder(max_width: int = 3, dropout: float = 0.0) -> SpanEmbedder:
+    torch.manual_seed(0)
+    return SpanEmbedder(embedded_dim=5, hidden_dim=4, max_width=max_width, width_dim=2, dropout=dropout)
+
+
+def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two spans overlap, and neither is inside of the other."""
+    words, others = (set(range(start, end + 1)) for start, end in (one, other))
+    return bool(words & others) and not words <= others and not others <= words
+
+
+class TestSpanEmbedder:
+    @pytest.mark.parametrize("lengths", [[4, 2, 5], [1], [1, 1, 1], [12]])
+    @pytest.mark.parametrize("max_width", [1, 3, 10])
+    def test_there_are_all_spans_within_a_sentence(self, lengths, max_width):
+        """Oracle: loops over sentences, first and last words."""
+        n_words = sum(lengths)
+        sentences = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+        spans, vectors = embedder(max_width)(torch.randn(n_words, 5), torch.randn(n_words, 4), sentences)
+        expected = [
+            [start, end]
+            for start in range(n_words)
+            for end in range(start, min(start + max_width, n_words))
+            if sentences[start] == sentences[end]
+        ]
+        assert spans.tolist() == expected
+        assert vectors.shape == (len(expected), 2 * 4 + 2 + 5)
+
+    def test_a_vector_is_start_end_width_and_head(self):
+        """Oracle: Lee et al.'s formulas, word by word: attention by the hidden units, over the embedded words."""
+        module = embedder()
+        assert module.get_output_dim() == 15
+        embedded, hidden = torch.randn(7, 5), torch.randn(7, 4)
+        spans, vectors = module(embedded, hidden, torch.tensor([0, 0, 0, 0, 1, 1, 1]))
+        for (start, end), vector in zip(spans.tolist(), vectors, strict=True):
+            scores = [torch.dot(module.head.weight[0], hidden[t]) for t in range(start, end + 1)]
+            weights = [score.exp() / sum(s.exp() for s in scores) for score in scores]
+            head = sum(weight * embedded[start + t] for t, weight in enumerate(weights))
+            width = module.width_embedding.weight[end - start]
+            torch.testing.assert_close(vector, torch.cat([hidden[start], hidden[end], width, head]))
+
+    def test_only_the_width_is_dropped_out_here(self):
+        """Oracle: the zeroes."""
+        _, vectors = embedder(dropout=0.5).train()(torch.ones(50, 5), torch.ones(50, 4), torch.zeros(50))
+        zero = vectors == 0
+        assert not zero[:, :8].any() and not zero[:, 10:].any()
+        assert 0.3 < zero[:, 8:10].float().mean() < 0.7
+
+    def test_gradients_reach_all_that_goes_in(self):
+        """Oracle: torch's numerical gradients."""
+        module = embedder().double()
+        embedded, hidden = (torch.randn(4, n, dtype=torch.double, requires_grad=True) for n in (5, 4))
+        sentences = torch.tensor([0, 0, 0, 1])
+        assert torch.autograd.gradcheck(lambda e, h: module(e, h, sentences)[1], (embedded, hidden))
+
+
+class TestSpansWithoutCrossings:
+    @settings(max_examples=300, deadline=None)
+    @given(
+        spans=st.sets(st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60),
+        limit=st.integers(0, 30),
+        seed=st.integers(0, 1000),
+    )
+    def test_spans_are_taken_from_the_best_down_if_they_cross_none(self, spans, limit, seed):
+        """Oracle: every pair is looked at, word by word."""
+        ordered = sorted(spans)
+        generator = torch.Generator().manual_seed(seed)
+        # Few different scores: the first of equal ones in the text goes first.
+        scores = torch.randint(8, (len(ordered),), generator=generator).float()
+        taken: list[int] = []
+        for row in sorted(range(len(ordered)), key=lambda row: (-scores[row], row)):
+            if len(taken) < limit and not any(crosses(ordered[row], ordered[other]) for other in taken):
+                taken.append(row)
+        kept = spans_without_crossings(torch.tensor(ordered, dtype=torch.long).reshape(-1, 2), scores, limit)
+        assert kept.tolist() == sorted(taken)
+        assert kept.dtype == torch.long
+
+    def test_spans_inside_of_others_are_kept(self):
+        """Oracle: by hand: the second crosses the first, the others are inside, outside or beside it."""
+        spans = torch.tensor([[2, 5], [4, 7], [2, 3], [3, 5], [1, 8], [6, 6]])
+        assert spans_without_crossings(spans, torch.arange(6, 0, -1), 9).tolist() == [0, 2, 4, 5]

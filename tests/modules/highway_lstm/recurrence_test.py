@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence, pack
+
+DIM = 3
+
+
+def mask_of(lengths: list[int], padding: int = 1) -> torch.Tensor:
+    """A mask of sentences that are padded at the end."""
+    return torch.arange(max(lengths, default=0) + padding) < torch.tensor(lengths).unsqueeze(-1)
+
+
+class TestPack:
+    @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+    def test_each_word_knows_its_place_and_its_neighbours(self, lengths):
+        """Oracle: the same step by step, the longest sentence first, by loops."""
+        mask = mask_of(lengths)
+        order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+        words = [(row, step) for step in range(max(lengths)) for row in order if step < lengths[row]]
+        packed = {word: number for number, word in enumerate(words)}
+        batch = pack(mask)
+        assert batch.positions.tolist() == [row * mask.size(1) + step for row, step in words]
+        assert batch.sentences.tolist() == [order.index(row) for row, _ in words]
+        assert batch.before.tolist() == [packed.get((row, step - 1), len(words)) for row, step in words]
+        assert batch.after.tolist() == [packed.get((row, step + 1), len(words)) for row, step in words]
+        assert [words[rows] for rows in batch.steps] == [
+            [word for word in words if word[1] == step] for step in range(max(lengths))
+        ]
+        assert batch.n_sentences == sum(length > 0 for length in lengths)
+
+    @pytest.mark.parametrize("row", [[False, True], [True, False, True]])
+    def test_words_after_padding_are_an_error(self, row):
+        """Oracle: the rule; sentence and positions are named."""
+        positions = np.flatnonzero(row).tolist()
+        with pytest.raises(ValueError, match="must come before its padding") as error:
+            pack(torch.tensor([[True] * len(row), row]))
+        assert f"sentence 1 has words at positions {positions}" in str(error.value)
+
+
+class TestHighwayRecurrence:
+    @pytest.mark.parametrize("runs_backward", [False, True])
+    @pytest.mark.parametrize("with_dropout", [False, True])
+    def test_it_is_the_formula_sentence_by_sentence(self, runs_backward, with_dropout):
+        """Oracle: the equations of He et al. (2017), section 2.2, in NumPy, a word at a time."""
+        torch.manual_seed(5)
+        lengths = [2, 4, 0, 4]
+        batch = pack(mask_of(lengths))
+        products, carried, weight, dropout_mask = arguments(batch, with_dropout)
+        outputs = HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)
+        for sentence in range(batch.n_sentences):
+            rows = [row for row, owner in enumerate(batch.sentences.tolist()) if owner == sentence]
+            memory, output = np.zeros(DIM), np.zeros(DIM)
+            for row in reversed(rows) if runs_backward else rows:
+                thinned = output if dropout_mask is None else output * dropout_mask[sentence].numpy()
+                gates = products[row].detach().numpy() + weight.detach().numpy() @ thinned
+                i, f, g, o, r = np.split(gates, 5)
+                memory = logistic(f) * memory + logistic(i) * np.tanh(g)
+                output = logistic(r) * logistic(o) * np.tanh(memory) + (1 - logistic(r)) * carried[row].detach().numpy()
+                np.testing.assert_allclose(outputs[row].detach().numpy(), output, atol=1e-12)
+
+    @pytest.mark.parametrize("runs_backward", [False, True])
+    @pytest.mark.parametrize("with_dropout", [False, True])
+    def test_gradients_are_those_of_differences(self, runs_backward, with_dropout):
+        """Oracle: differences, in float64."""
+        torch.manual_seed(6)
+        batch = pack(mask_of([3, 1, 0, 3]))
+        products, carried, weight, dropout_mask = arguments(batch, with_dropout)
+        assert torch.autograd.gradcheck(
+            lambda *tensors: HighwayRecurrence.apply(*tensors, dropout_mask, batch, runs_backward),
+            (products, carried, weight),
+        )
+
+    def test_a_batch_without_words_has_no_outputs(self):
+        """Oracle: by hand."""
+        batch = pack(mask_of([0, 0]))
+        products, carried, weight, _ = arguments(batch, False)
+        outputs = HighwayRecurrence.apply(products, carried, weight, None, batch, False)
+        assert outputs.shape == (0, DIM)
+
+
+def logistic(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def arguments(batch, with_dropout: bool):
+    """Tensors in float64 with gradients, and a dropout mask."""
+    n_words = len(batch.positions)
+    products, carried, weight = (
+        torch.randn(*size, dtype=torch.float64, requires_grad=True)
+        for size in ((n_words, 5 * DIM), (n_words, DIM), (5 * DIM, DIM))
+    )
+    mask = 2.0 * torch.randint(2, (batch.n_sentences, DIM), dtype=torch.float64) if with_dropout else None
+    return products, carried, weight, mask

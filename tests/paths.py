@@ -1,0 +1,19 @@
+"""Every file and folder that tests read has its path here; `paths_test.py` walks them on every machine."""
+
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+PACKAGE = CHECKOUT / "elmo_tasks"
+FIXTURES = CHECKOUT / "fixtures"
+TRAINING_CONFIGS = CHECKOUT / "training_configs"
+# A biLM of 2 x 16 cells with random weights; one with a softmax and its words; the one that ships.
+TINY_BILM = FIXTURES / "bilm_tiny"
+WORDS_BILM = FIXTURES / "bilm_words"
+SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
+# Corpora and reference outputs, which are no part of the project: tests that read them skip where they are absent.
+SHARED = CHECKOUT.parent / "shared"
+
+
+def bilm_files(folder: Path) -> tuple[Path, Path]:
+    """Options and weights of a biLM in the public format."""
+    return folder / "options.json", folder / "weights.hdf5"

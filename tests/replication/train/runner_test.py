@@ -1,0 +1,154 @@
+"""Tests of several trainings."""
+
+import sys
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from elmo_tasks.replication import Outcome, run_here, run_on_ray, status
+from elmo_tasks.replication.train.runner import _run_on_ray
+
+
+class RayWithoutProcesses:
+    """What we call of Ray; a task runs when it is waited for, and one of them is lost with its machine."""
+
+    class RayError(Exception):
+        pass
+
+    def __init__(self, lost_seed: int, gpus: float = 0.0) -> None:
+        self.exceptions = SimpleNamespace(RayError=self.RayError)
+        self.lost_seed, self.gpus = lost_seed, gpus
+        self.options: dict[str, Any] = {}
+        self.most_active = self.active = 0
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 2.0, "GPU": self.gpus} if self.gpus else {"CPU": 2.0}
+
+    def remote(self, **options: Any) -> Any:
+        self.options = options
+
+        def task(function: Any) -> Any:
+            def begin(run: Any, command: Any) -> Any:
+                self.active += 1
+                self.most_active = max(self.most_active, self.active)
+                return lambda: self._result(function, run, command)
+
+            return SimpleNamespace(remote=begin)
+
+        return task
+
+    def wait(self, tasks: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        return tasks[:num_returns], tasks[num_returns:]
+
+    def get(self, task: Any) -> Any:
+        return task()
+
+    def _result(self, function: Any, run: Any, command: Any) -> Any:
+        self.active -= 1
+        if run.seed == self.lost_seed:
+            raise self.RayError("the node died")
+        return function(run, command)
+
+
+class TestRunHere:
+    def test_one_after_another(self, make_run, allennlp):
+        """Oracle: the order of the calls."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        outcomes = list(run_here(runs, command=allennlp.command))
+        assert outcomes == [Outcome(run) for run in runs]
+        assert [call[1] for call in allennlp.calls()] == [str(run.folder / "config.json") for run in runs]
+
+    def test_after_a_failure_the_others_go_on(self, make_run, allennlp):
+        """Oracle: which of them are finished; the first fails by its process, the second by its folder."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        runs[1].serialization_dir.mkdir(parents=True)
+        allennlp.behaves('case "$2" in *both/1/*) exit 1;; esac')
+        errors = [outcome.error for outcome in run_here(runs, command=allennlp.command)]
+        assert [error is None for error in errors] == [False, False, True]
+        assert status(runs[2]) == "finished"
+
+    @pytest.mark.parametrize(
+        ("jobs", "cores", "given", "expected"),
+        [(1, 8, None, ""), (2, 8, None, "4"), (3, 8, None, "2"), (4, 2, None, "1"), (2, 8, "3", "3")],
+    )
+    def test_several_at_once_share_the_cores(self, make_run, allennlp, monkeypatch, jobs, cores, given, expected):
+        """Oracle: what the process finds in its environment; what the user has set goes before."""
+        monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(cores)))
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        if given is not None:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        allennlp.behaves('echo "$OMP_NUM_THREADS" > "$4/threads"')
+        run = make_run()
+        assert list(run_here([run], jobs=jobs, command=allennlp.command)) == [Outcome(run)]
+        assert (run.serialization_dir / "threads").read_text().strip() == expected
+
+    def test_several_at_once(self, make_run, allennlp, tmp_path):
+        """Oracle: each of two waits until the other has begun, so that one alone would never end."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        meet = 'touch "{0}/$(basename $(dirname "$2"))"; while test $(ls "{0}" | wc -l) -lt 2; do sleep 0.01; done'
+        (tmp_path / "met").mkdir()
+        allennlp.behaves(meet.format(tmp_path / "met"))
+        outcomes = list(run_here(runs, jobs=2, command=allennlp.command))
+        assert {outcome.run.name for outcome in outcomes} == {run.name for run in runs}
+        assert all(outcome.error is None for outcome in outcomes)
+
+    def test_who_stops_asking_ends_what_is_trained(self, make_run, allennlp):
+        """Oracle: the second run, which would last a minute, is not in progress afterwards; the third was not begun."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        allennlp.behaves('case "$2" in *both/1/*) ;; *) exec sleep 60;; esac')
+        outcomes = run_here(runs, jobs=2, command=allennlp.command)
+        assert next(outcomes).run == runs[0]
+        outcomes.close()
+        assert [status(run) for run in runs] == ["finished", "to run", "to run"]
+        assert len(allennlp.calls()) <= 2
+
+    def test_no_jobs_are_refused(self, make_run):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="--jobs is 0"):
+            run_here([make_run()], jobs=0)
+
+
+class TestRunOnRay:
+    def test_without_ray_it_says_what_to_install(self, make_run, monkeypatch):
+        """Oracle: the message; a module that is `None` cannot be imported."""
+        monkeypatch.setitem(sys.modules, "ray", None)
+        with pytest.raises(ValueError, match=r"pip install 'elmo_tasks\[ray\]'"):
+            list(run_on_ray([make_run()], address="local"))
+
+    def test_runs_are_begun_as_there_is_room_and_a_lost_one_is_told(self, make_run, allennlp):
+        """Oracle: what was asked of a Ray without processes: two at once, and the outcome of the lost one."""
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        ray = RayWithoutProcesses(lost_seed=2)
+        outcomes = list(_run_on_ray(ray, deque(runs), 2, allennlp.command))
+        assert [outcome.error for outcome in outcomes] == [None, "was lost by Ray: the node died", None]
+        assert ray.most_active == 2
+        assert ray.options == {"num_cpus": 1, "num_gpus": 0, "max_retries": 0}
+
+    def test_a_run_has_a_gpu_where_there_are_any(self, make_run, allennlp):
+        """Oracle: what was asked of Ray; without a limit, all runs are its own to order."""
+        ray = RayWithoutProcesses(lost_seed=0, gpus=4.0)
+        runs = [make_run(seed=seed) for seed in (1, 2, 3)]
+        assert len(list(_run_on_ray(ray, deque(runs), None, allennlp.command))) == ray.most_active == 3
+        assert ray.options["num_gpus"] == 1
+
+    def test_an_address_without_a_cluster_is_told(self, make_run, monkeypatch):
+        """Oracle: the message; Ray's own is in it."""
+
+        def init(**kwargs: Any) -> None:
+            raise ConnectionError("nobody answers")
+
+        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+        with pytest.raises(ValueError, match=r"at '1.2.3.4:5', but: nobody answers"):
+            list(run_on_ray([make_run()], address="1.2.3.4:5"))
+
+    @pytest.mark.slow
+    def test_on_a_cluster_of_this_machine(self, make_run, allennlp):
+        """Oracle: the outcomes, in any order; one run fails. Ray is real."""
+        pytest.importorskip("ray")
+        runs = [make_run(seed=seed) for seed in (1, 2)]
+        allennlp.behaves('case "$2" in *both/1/*) exit 1;; esac')
+        outcomes = list(run_on_ray(runs, address="local", jobs=2, command=allennlp.command))
+        assert {outcome.run.seed: outcome.error is None for outcome in outcomes} == {1: False, 2: True}
+        assert [status(run) for run in runs] == ["to run", "finished"]

@@ -1,0 +1,130 @@
+"""Tests of one training in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from elmo_tasks.replication import Training, status
+from elmo_tasks.replication.train.training import begin, train
+
+
+def wait_for(condition) -> None:
+    """Up to ten seconds."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+class TestTraining:
+    def test_it_trains_the_config_of_the_run_and_notes_the_end(self, make_run, allennlp):
+        """Oracle: the call, the config, and what the folder says of itself afterwards."""
+        run = make_run(seed=3)
+        assert train(run, allennlp.command).error is None
+        config = run.folder / "config.json"
+        assert allennlp.calls() == [["train", str(config), "-s", str(run.serialization_dir), "--file-friendly-logging"]]
+        assert json.loads(config.read_text()) == {"random_seed": 3}
+        assert status(run) == "finished"
+
+    def test_a_checkpoint_is_gone_on_from(self, make_run, allennlp):
+        """Oracle: the call, and that the checkpoint is still there, but not the archive of the interruption."""
+        run = make_run()
+        allennlp.behaves('touch "$4/model_state_e1_b0.th" "$4/model.tar.gz"; kill -9 $$')
+        outcome = train(run, allennlp.command)
+        assert "signal 9" in outcome.error
+        assert status(run) == "broken off"
+        allennlp.behaves('test ! -e "$4/model.tar.gz" || exit 1')
+        assert train(run, allennlp.command).error is None
+        assert allennlp.calls()[1][-1] == "--recover"
+        assert (run.serialization_dir / "model_state_e1_b0.th").exists()
+
+    def test_without_a_checkpoint_it_begins_anew(self, make_run, allennlp):
+        """Oracle: the call, and that what was left is gone."""
+        run = make_run()
+        allennlp.behaves('touch "$4/left"; exit 1')
+        train(run, allennlp.command)
+        allennlp.behaves("")
+        assert train(run, allennlp.command).error is None
+        assert "--recover" not in allennlp.calls()[1]
+        assert not (run.serialization_dir / "left").exists()
+
+    @pytest.mark.parametrize(
+        ("script", "message"),
+        [
+            ("echo first; echo the reason >&2; exit 3", "status 3: the reason"),
+            ("exit 1", "status 1: it wrote nothing"),
+            ("exit 0", "ended without metrics.json"),
+        ],
+    )
+    def test_a_failure_is_told_with_the_last_line_of_the_log(self, make_run, allennlp, script, message):
+        """Oracle: the message, and where the log is."""
+        allennlp.behaves(script)
+        error = train(make_run(), allennlp.command).error
+        assert message in error
+        assert str(make_run().folder / "log.txt") in error
+        assert status(make_run()) == "to run"
+
+    def test_another_run_in_the_folder_is_left_alone(self, make_run, allennlp):
+        """Oracle: the message; no call, and the record is the first one's."""
+        train(make_run(), allennlp.command)
+        assert "num_epochs" in train(make_run(value=2), allennlp.command).error
+        assert len(allennlp.calls()) == 1
+        assert status(make_run()) == "finished"
+
+    def test_a_finished_run_is_left_alone(self, make_run, allennlp):
+        """Oracle: the message; no call."""
+        train(make_run(), allennlp.command)
+        assert "is finished" in train(make_run(), allennlp.command).error
+        assert len(allennlp.calls()) == 1
+
+    def test_a_run_is_trained_by_one_process(self, make_run, allennlp):
+        """Oracle: the outcome of the second, while the first waits for a file."""
+        run = make_run()
+        allennlp.behaves(f'while ! test -e "{run.folder}/go"; do sleep 0.01; done')
+        training = Training(run, allennlp.command)
+        assert status(run) == "in progress"
+        assert "another process" in begin(run, allennlp.command).error
+        assert not training.is_over()
+        (run.folder / "go").touch()
+        assert training.outcome().error is None
+
+    def test_stopping_ends_the_process(self, make_run, allennlp):
+        """Oracle: the lock is free."""
+        allennlp.behaves("exec sleep 60")
+        training = Training(make_run(), allennlp.command)
+        training.stop()
+        assert training.is_over()
+        assert status(make_run()) == "to run"
+
+    def test_when_we_are_killed_the_training_goes_on_and_keeps_its_lock(self, make_run, allennlp, tmp_path):
+        """Oracle: `kill -9` of a process that trains; its child ends by itself, and nothing is begun beside it."""
+        run = make_run()
+        allennlp.behaves(f'while ! test -e "{run.folder}/go"; do sleep 0.01; done')
+        # What `Training` does, without its imports: hold a lock, and hand it on.
+        code = (
+            "import fcntl, subprocess, sys, time\n"
+            "lock = open(sys.argv[1], 'ab')\n"
+            "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+            "subprocess.Popen(sys.argv[2:], pass_fds=[lock.fileno()])\n"
+            "lock.close()\n"
+            "time.sleep(60)"
+        )
+        run.folder.mkdir(parents=True)
+        call = [*allennlp.command, "train", "config", "-s", str(run.serialization_dir)]
+        parent = subprocess.Popen([sys.executable, "-S", "-c", code, str(run.folder / "lock"), *call])
+        wait_for(lambda: allennlp.calls())
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+        from elmo_tasks.replication.train.record import write_record
+
+        write_record(run)
+        assert status(run) == "in progress"
+        assert "another process" in begin(run, allennlp.command).error
+        (run.folder / "go").touch()
+        wait_for(lambda: status(run) != "in progress")
+        assert (run.serialization_dir / "metrics.json").exists()

@@ -1,0 +1,91 @@
+import math
+
+import pytest
+import torch
+from allennlp.training.metrics import Metric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.training.metrics import Perplexity, perplexity
+
+UNKNOWN = 2
+# Losses of both directions, how many predictions, the words.
+BATCH = tuple[float, float, list[int]]
+BATCHES = st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50), st.lists(st.integers(-1, 5), min_size=1)), min_size=1)
+
+
+def given_to(metric: Perplexity, *batches: BATCH) -> Perplexity:
+    for forward, backward, words in batches:
+        metric(torch.tensor([forward, backward]), len(words), torch.tensor([words]))
+    return metric
+
+
+class TestPerplexity:
+    @settings(deadline=None, max_examples=50)
+    @given(BATCHES)
+    def test_it_is_of_a_prediction_and_not_of_a_batch(self, batches):
+        """Oracle: the formula over all batches at once, in Python."""
+        metrics = given_to(Perplexity(UNKNOWN), *batches).get_metric()
+        words = [word for *_, some in batches for word in some]
+        forward, backward = (math.exp(sum(batch[i] for batch in batches) / len(words)) for i in (0, 1))
+        assert metrics["forward_perplexity"] == pytest.approx(forward, rel=1e-5)
+        assert metrics["backward_perplexity"] == pytest.approx(backward, rel=1e-5)
+        assert metrics["perplexity"] == pytest.approx((forward + backward) / 2, rel=1e-5)
+        n_words = sum(word >= 0 for word in words)
+        assert metrics["unknown_share"] == pytest.approx(words.count(UNKNOWN) / max(1, n_words))
+
+    def test_a_uniform_guess_has_the_perplexity_of_the_number_of_words(self):
+        """Oracle: by hand."""
+        metrics = given_to(Perplexity(UNKNOWN), (3 * math.log(50), 3 * math.log(20), [4, 2, 5])).get_metric()
+        assert [round(metrics[f"{name}perplexity"], 3) for name in ("forward_", "backward_", "")] == [50, 20, 35]
+        assert metrics["unknown_share"] == pytest.approx(1 / 3)
+
+    def test_before_the_first_batch_all_is_zero(self):
+        """Oracle: by hand; and again after a reset."""
+        metric = Perplexity(UNKNOWN)
+        assert set(metric.get_metric().values()) == {0.0}
+        given_to(metric, (1.0, 1.0, [2, 3])).get_metric(reset=True)
+        assert set(metric.get_metric().values()) == {0.0}
+
+    def test_what_no_number_can_hold_is_infinite(self):
+        """Oracle: by hand; Python's `exp` raises there."""
+        assert given_to(Perplexity(UNKNOWN), (1e5, 1.0, [1])).get_metric()["perplexity"] == math.inf
+
+    def test_many_small_losses_add_up(self):
+        """Oracle: by hand; a sum in float32 stands still at 2 ** 24."""
+        metric = given_to(Perplexity(UNKNOWN), (2.0**24, 2.0**24, [3] * 2**20))
+        for _ in range(64):
+            given_to(metric, (1.0, 1.0, [3]))
+        n = 2**20 + 64
+        assert metric.get_metric()["perplexity"] == pytest.approx(math.exp((2**24 + 64) / n), rel=1e-9)
+
+    def test_it_keeps_no_graph(self):
+        """Oracle: torch's own word for it."""
+        metric = Perplexity(UNKNOWN)
+        metric(torch.ones(2, requires_grad=True) * 2, 1, torch.tensor([[3]]))
+        assert not metric._losses.requires_grad
+
+    def test_tokens_are_timed_from_the_end_of_the_first_batch(self, monkeypatch):
+        """Oracle: by hand, with a clock that is half a second further each time."""
+        clock = iter(number / 2 for number in range(100))
+        monkeypatch.setattr(perplexity.time, "monotonic", lambda: next(clock))
+        metric = given_to(Perplexity(UNKNOWN), (1.0, 1.0, [3] * 1000))
+        assert metric.get_metric()["tokens_per_second"] == 0.0
+        given_to(metric, (1.0, 1.0, [3] * 7), (1.0, 1.0, [3] * 5))
+        assert metric.get_metric(reset=True)["tokens_per_second"] == pytest.approx(12 / 1.0)
+        assert metric.get_metric()["tokens_per_second"] == 0.0
+
+    def test_processes_are_added_up(self, monkeypatch):
+        """Oracle: two processes of equal share have the perplexity of one; as many sums whether there are batches."""
+        calls: list[float] = []
+        monkeypatch.setattr(perplexity, "dist_reduce_sum", lambda value: calls.append(value) or 2 * value)
+        with_batch = given_to(Perplexity(UNKNOWN), (2.0, 4.0, [2, 3])).get_metric()
+        assert with_batch["forward_perplexity"] == pytest.approx(math.e)
+        assert with_batch["unknown_share"] == 0.5
+        n_calls = len(calls)
+        Perplexity(UNKNOWN).get_metric()
+        assert len(calls) == 2 * n_calls
+
+    def test_it_has_a_name(self):
+        """Oracle: AllenNLP's registry, in which "perplexity" is AllenNLP's own."""
+        assert Metric.by_name("elmo_perplexity") is Perplexity

@@ -1,0 +1,96 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from elmo_tasks import Elmo
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.vectors.documents import embed_groups, pooled_words
+
+DOCUMENTS = [[["a", "b"], [], ["c"]], [], [["d"]], [[]], [["e", "f", "g"], ["a", "b"]]]
+
+
+@pytest.fixture(scope="module")
+def elmo(bilm: Bilm) -> Elmo:
+    return Elmo(bilm, tokenizer=str.split)
+
+
+class TestEmbedDocuments:
+    @pytest.mark.parametrize("batch_tokens", [1, 4096])
+    @pytest.mark.parametrize("layers", ["mix", "all"])
+    def test_a_document_has_the_vectors_of_its_sentences(self, elmo, layers, batch_tokens):
+        """Oracle: the sentences by themselves, one behind the other."""
+        found = list(elmo.embed_documents(DOCUMENTS, layers=layers, batch_tokens=batch_tokens))
+        assert len(found) == len(DOCUMENTS)
+        for array, document in zip(found, DOCUMENTS, strict=True):
+            expected = np.concatenate(elmo.embed([*document, []], layers=layers), -2)
+            assert array.shape == expected.shape
+            np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
+
+    def test_a_whole_document_is_one_sequence(self, elmo):
+        """Oracle: all its words as one sentence, and that this is something else."""
+        found = list(elmo.embed_documents(DOCUMENTS, whole=True))
+        for array, document in zip(found, DOCUMENTS, strict=True):
+            (expected,) = elmo.embed([[word for sentence in document for word in sentence]])
+            np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
+        assert not np.allclose(found[-1], list(elmo.embed_documents(DOCUMENTS))[-1], atol=1e-3)
+
+    @pytest.mark.parametrize("pool", ["mean", "max", "first-last"])
+    def test_a_pool_is_over_all_words(self, elmo, pool):
+        """Oracle: the formulas in NumPy over the words; zeros where there are none."""
+        words = list(elmo.embed_documents(DOCUMENTS))
+        for vector, array in zip(elmo.embed_documents(DOCUMENTS, pool=pool), words, strict=True):
+            if not len(array):
+                expected = np.zeros(12)
+            elif pool == "first-last":
+                expected = np.concatenate([array[-1, :6], array[0, 6:]])
+            else:
+                expected = array.mean(0) if pool == "mean" else array.max(0)
+            np.testing.assert_allclose(vector, expected, rtol=0, atol=1e-6)
+
+    def test_a_text_is_split_into_sentences(self, elmo):
+        """Oracle: the sentences by hand; a sentence in a list may be a string."""
+        (found,) = elmo.embed_documents(["It rains. \n Don't go!  "])
+        (expected,) = elmo.embed_documents([[["It", "rains", "."], ["Do", "n't", "go", "!"]]])
+        assert np.array_equal(found, expected)
+        (found,) = elmo.embed_documents([["It rains .", ["Do", "n't", "go", "!"]]])
+        assert np.array_equal(found, expected)
+        assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
+
+    def test_no_more_is_read_than_is_needed(self, elmo):
+        """Oracle: the number of documents that have been read of a corpus without an end."""
+        read = []
+        corpus = (read.append(index) or [["a"] * 8, ["b"] * 8] for index in itertools.count())
+        vectors = elmo.embed_documents(corpus, batch_tokens=20)
+        assert len([next(vectors) for _ in range(50)]) == 50
+        assert 50 <= len(read) <= 60
+
+    @pytest.mark.parametrize(
+        ("documents", "arguments", "message"),
+        [
+            ("a text", {}, "documents must be a list of documents, but is the string 'a text'"),
+            ([["a", 3]], {}, "a sentence must be a string, or a list of words.*, but sentence 1 is 3"),
+            ([], {"pool": "sum"}, "pool must be one of .* but is 'sum'"),
+            ([], {"layers": 9}, "layers must be"),
+        ],
+    )
+    def test_other_values_are_errors(self, elmo, documents, arguments, message):
+        """Oracle: the rule and the value in the message."""
+        with pytest.raises(ValueError, match=message):
+            list(elmo.embed_documents(documents, **arguments))
+
+
+class TestEmbedGroups:
+    def test_the_keys_come_with_their_vectors(self, elmo):
+        """Oracle: the keys in their order."""
+        found = list(embed_groups(elmo, zip("abcde", DOCUMENTS, strict=True), batch_tokens=3))
+        assert [key for key, _ in found] == list("abcde")
+        assert [len(array) for _, array in found] == [3, 0, 1, 0, 5]
+
+
+class TestPooledWords:
+    def test_it_is_the_pool_of_an_array(self):
+        """Oracle: NumPy."""
+        array = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+        assert np.array_equal(pooled_words(array, "mean"), array.mean(1))
+        assert np.array_equal(pooled_words(array[:, :0], "max"), np.zeros((2, 4)))

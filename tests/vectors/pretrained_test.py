@@ -1,0 +1,155 @@
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.vectors import pretrained as module
+from elmo_tasks.vectors.pretrained import PRETRAINED, Pretrained, cache_home, pretrained_files
+
+FILES = ("options.json", "weights.hdf5")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that the biLM `published` is downloaded from."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    for file in FILES:
+        (folder / f"elmo_{file}").write_bytes(file.encode())
+    monkeypatch.setitem(PRETRAINED, "published", Pretrained(url=f"{folder.as_uri()}/elmo_"))
+    return folder
+
+
+class TestPretrainedFiles:
+    def test_the_names_are_those_that_were_published(self):
+        """Oracle: the addresses as the authors' page has them."""
+        root = "https://allennlp.s3.amazonaws.com/models/elmo"
+        assert {name: known.url for name, known in PRETRAINED.items()} == {
+            "small-open": None,
+            "small": f"{root}/2x1024_128_2048cnn_1xhighway/elmo_2x1024_128_2048cnn_1xhighway_",
+            "medium": f"{root}/2x2048_256_2048cnn_1xhighway/elmo_2x2048_256_2048cnn_1xhighway_",
+            "original": f"{root}/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway_",
+            "original-5.5b": f"{root}/2x4096_512_2048cnn_2xhighway_5.5B/elmo_2x4096_512_2048cnn_2xhighway_5.5B_",
+        }
+
+    def test_what_ships_needs_no_cache(self, shipped_bilm, home):
+        """Oracle: its folder; no other is made."""
+        assert pretrained_files("small-open") == tuple(shipped_bilm / file for file in FILES)
+        assert all((shipped_bilm / file).is_file() for file in FILES)
+        assert not home.exists()
+
+    def test_a_file_is_downloaded_once(self, server, home):
+        """Oracle: the bytes; they are there when the server is not; the record is one that sha256sum reads."""
+        expected = tuple(home / "published" / file for file in FILES)
+        assert pretrained_files("published") == expected
+        for file in FILES:
+            (server / f"elmo_{file}").unlink()
+        assert pretrained_files("published") == expected
+        for file, name in zip(expected, FILES, strict=True):
+            assert file.read_bytes() == name.encode()
+            record = file.with_name(f"{name}.sha256").read_text()
+            assert record == f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n"
+        assert len(list((home / "published").iterdir())) == 4
+
+    @pytest.mark.parametrize("is_known", [False, True])
+    def test_a_file_that_has_changed_is_an_error(self, server, home, monkeypatch, is_known):
+        """Oracle: both digests, by hashlib, and the remedy in the message; with it the file comes anew."""
+        right, wrong = (hashlib.sha256(content).hexdigest() for content in (b"weights.hdf5", b"damaged"))
+        if is_known:
+            known = Pretrained(url=PRETRAINED["published"].url, sha256=(("weights.hdf5", right),))
+            monkeypatch.setitem(PRETRAINED, "published", known)
+        _, weights = pretrained_files("published")
+        weights.write_bytes(b"damaged")
+        if is_known:
+            # What is known goes before what was recorded.
+            weights.with_name("weights.hdf5.sha256").write_text(f"{wrong}  weights.hdf5\n")
+        message = f"the SHA-256 of '{weights}' must be {right}, but is {wrong}: .*remove the folder '{home}/published'"
+        with pytest.raises(ValueError, match=message):
+            pretrained_files("published")
+        for file in weights.parent.iterdir():
+            file.unlink()
+        assert pretrained_files("published")[1].read_bytes() == b"weights.hdf5"
+
+    def test_what_the_server_has_must_be_what_is_known(self, server, home, monkeypatch):
+        """Oracle: the error of `download`; nothing is in the cache."""
+        monkeypatch.setitem(
+            PRETRAINED, "published", Pretrained(url=PRETRAINED["published"].url, sha256=(("options.json", "0" * 64),))
+        )
+        with pytest.raises(ValueError, match=f"must be {'0' * 64}, but is"):
+            pretrained_files("published")
+        assert not list((home / "published").iterdir())
+
+    def test_files_may_be_put_into_the_cache_by_hand(self, home):
+        """Oracle: the files, of which the second use knows the digest; nothing is downloaded."""
+        (home / "original").mkdir(parents=True)
+        for file in FILES:
+            (home / "original" / file).write_text("from elsewhere")
+        assert pretrained_files("original")[0] == home / "original" / "options.json"
+        (home / "original" / "options.json").write_text("changed")
+        with pytest.raises(ValueError, match="the file was damaged or exchanged"):
+            pretrained_files("original")
+
+    def test_without_network_and_cache_the_error_says_what_to_do(self, server, home):
+        """Oracle: the name, the folder, the address and the remedies in the message."""
+        (server / "elmo_weights.hdf5").unlink()
+        message = (
+            f"the biLM 'published' is not in the cache, '{home}/published', and {server.as_uri()}/elmo_weights.hdf5 "
+            "cannot be downloaded: .*Remedy: connect to the network; or put options.json and weights.hdf5 there"
+        )
+        with pytest.raises(ConnectionError, match=message):
+            pretrained_files("published")
+
+    @pytest.mark.parametrize("name", ["originall", "SMALL", "", Path("small")])
+    def test_an_unknown_name_lists_the_known_ones(self, name, monkeypatch, tmp_path):
+        """Oracle: the names in the message; a `Path` is a folder and no name."""
+        monkeypatch.chdir(tmp_path)
+        message = "must be one of small-open, small, medium, original, original-5.5b, or a folder with options.json"
+        if name == "":
+            # The folder in which we are.
+            with pytest.raises(FileNotFoundError, match=r"has no options\.json"):
+                pretrained_files(name)
+        else:
+            with pytest.raises(ValueError, match=rf"{message}.*'{re.escape(str(name))}' is neither"):
+                pretrained_files(name)
+
+    @pytest.mark.parametrize("missing", FILES)
+    def test_a_folder_without_its_files_is_an_error(self, tmp_path, missing):
+        """Oracle: the folder and the file in the message."""
+        for file in FILES:
+            if file != missing:
+                (tmp_path / file).touch()
+        with pytest.raises(FileNotFoundError, match=rf"'{tmp_path}' has no {missing}"):
+            pretrained_files(tmp_path)
+
+    def test_a_folder_is_taken_as_it_is(self, tmp_path, monkeypatch):
+        """Oracle: its files; one with a name that is known needs a dot; a tilde is the home."""
+        folder = tmp_path / "small"
+        folder.mkdir()
+        for file in FILES:
+            (folder / file).touch()
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        for name in (folder, str(folder), "./small", "~/small"):
+            assert [file.resolve() for file in pretrained_files(name)] == [folder / file for file in FILES]
+
+
+class TestCacheHome:
+    def test_it_is_the_variable_or_below_the_home(self, monkeypatch, home):
+        """Oracle: by hand; an empty variable is none."""
+        assert cache_home() == home
+        monkeypatch.setenv("HOME", "/home/me")
+        for value in (None, ""):
+            monkeypatch.setenv("ELMO_TASKS_HOME", value) if value else monkeypatch.delenv("ELMO_TASKS_HOME", False)
+            assert cache_home() == Path("/home/me/.cache/elmo_tasks")
+
+
+def test_the_module_has_no_digest_that_nobody_published():
+    """Oracle: the authors published none: a number here would be an invention."""
+    assert not any(known.sha256 for known in module.PRETRAINED.values())
