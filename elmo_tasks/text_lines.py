@@ -1,32 +1,109 @@
-"""Files of lines, with errors that name the line."""
+"""Lines of text files, plain or compressed, with errors that name file and line."""
 
-from collections.abc import Iterator
+import codecs
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO
 
-__all__ = ["numbered_lines"]
+__all__ = ["byte_lines", "decoded", "numbered_lines", "opened"]
+
+_DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
-def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     """
-    The lines of a file without their ends, each with its number from 1 on.
+    The lines of a UTF-8 file without their ends, each with its number from 1 on. A file that ends with `.gz` or `.xz`
+    is decompressed; a byte order mark is dropped.
 
     # Raises
 
     `ValueError`
-        If a line is not UTF-8, or the file has carriage returns where line feeds belong; with file and line.
+        If a line is not UTF-8, the file has carriage returns where line feeds belong, or it cannot be decompressed;
+        with file and line.
+    `OSError`
+        If the file cannot be read.
     """
-    with open(path, "rb") as file:
+    for number, line in byte_lines(path):
+        text = decoded(line, path, number)
+        if "\r" in text:
+            raise ValueError(
+                f"{fspath(path)}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
+                "convert the file, with `tr '\\r' '\\n'` for example"
+            )
+        yield number, text
+
+
+def byte_lines(path: str | PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """
+    As `numbered_lines`, but not decoded, with their ends, and with carriage returns wherever they are. A line ends with
+    a line feed and nothing else, so that its number is the one that any editor shows.
+
+    # Raises
+
+    `ValueError`
+        If the file cannot be decompressed; with file and line.
+    `OSError`
+        If the file cannot be read.
+    """
+    number = 0
+    with opened(path, lambda: f", after line {number}") as file:
         for number, line in enumerate(file, start=1):
-            try:
-                # A file from Windows may begin with a byte order mark, which is no part of its first word.
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}, line {number}: the file must be UTF-8, but byte {error.start + 1} of this line is "
-                    f"{line[error.start]:#04x}: convert it, with iconv for example"
-                ) from None
-            if "\r" in text:
-                raise ValueError(
-                    f"{path}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
-                    "convert the file, with `tr '\\r' '\\n'` for example"
-                )
-            yield number, text
+            # A file from Windows may begin with a byte order mark, which is no part of its first word.
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+
+
+def decoded(line: bytes, path: str | PathLike[str], number: int) -> str:
+    """
+    A line of `byte_lines` as text, without its end.
+
+    # Raises
+
+    `ValueError`
+        If it is not UTF-8; with file and line.
+    """
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{fspath(path)}, line {number}: the file must be UTF-8, but byte {error.start + 1} of this line is "
+            f"{line[error.start]:#04x}: convert it, with iconv for example"
+        ) from None
+
+
+@contextmanager
+def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> Iterator[BinaryIO]:
+    """
+    Opens a file for its bytes, decompressed if its name ends with `.gz` or `.xz`.
+
+    # Parameters
+
+    path
+        The file.
+    where
+        What the message says after the name of a damaged file.
+
+    # Raises
+
+    `ValueError`
+        Inside the block, if the file cannot be decompressed.
+    `OSError`
+        If the file cannot be read.
+    """
+    suffix = Path(path).suffix
+    decompressor = _DECOMPRESSORS.get(suffix)
+    try:
+        # The decompressors find the end of each line in Python; the buffer does it in C.
+        with io.BufferedReader(decompressor(fspath(path))) if decompressor else open(path, "rb") as file:
+            yield file
+    except _DAMAGED as error:
+        raise ValueError(
+            f"{fspath(path)}{where()}: a file whose name ends with {suffix} must be one that can be decompressed, but "
+            f"this one cannot ({error}): fetch or compress it again"
+        ) from error

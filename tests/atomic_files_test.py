@@ -1,8 +1,8 @@
-"""Tests of files that are there whole or not at all."""
+"""Tests of files that are written whole or not at all."""
 
 import pytest
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file
 
 
 class TestAtomicFile:
@@ -21,3 +21,27 @@ class TestAtomicFile:
             temporary.write_text("half")
             raise KeyboardInterrupt
         assert not list(tmp_path.iterdir())
+
+    def test_two_processes_do_not_write_to_the_same_file(self, tmp_path):
+        """Oracle: the names of two blocks; the file is that of the block that ends last."""
+        with atomic_file(tmp_path / "a") as outer:
+            with atomic_file(tmp_path / "a") as inner:
+                assert inner != outer
+                inner.write_bytes(b"inner")
+            outer.write_bytes(b"outer")
+        assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("a", b"outer")]
+
+    def test_what_a_killed_process_left_is_overwritten_where_no_other_writes(self, tmp_path):
+        """Oracle: the folder; the file that was left is longer than the new one."""
+        (tmp_path / f"{TEMPORARY}a").write_text("half of a long file")
+        with atomic_file(tmp_path / "a", exclusive=True) as temporary:
+            temporary.write_text("whole")
+        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "whole")]
+
+    def test_the_file_may_be_written_in_another_folder(self, tmp_path):
+        """Oracle: where it is inside the block and after it."""
+        (tmp_path / "parts").mkdir()
+        with atomic_file(tmp_path / "a", folder=tmp_path / "parts") as temporary:
+            assert temporary.parent == tmp_path / "parts"
+            temporary.touch()
+        assert (tmp_path / "a").exists() and not list((tmp_path / "parts").iterdir())

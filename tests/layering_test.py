@@ -24,7 +24,7 @@ def module_of(file: Path) -> str:
 
 
 # The parts of elmo_tasks that a part may import, besides itself. "" is elmo_tasks/__init__.py.
-GROUND = {"version", "shipped", "text_lines", "atomic_files", "tags", "progress", "tokenization"}
+GROUND = {"version", "shipped", "text_lines", "atomic_files", "tags", "progress", "ray_session", "tokenization"}
 INSIDE = {
     **{part: set() for part in GROUND},
     "": {"vectors", "version"},
@@ -57,11 +57,12 @@ OUTSIDE = {
     "vectors": {"torch", "numpy", "h5py", "spacy", "sklearn"},
     "compat": {"wrapt"},
     "embed_job": {"numpy", "h5py"},
-    "progress": set(),
+    "progress": {"tqdm"},
+    "ray_session": set(),
     "tokenization": set(),
 }
 # Parts that are imported before what they are for, or without it: their functions may import anything from elsewhere.
-LAZY = {"compat", "embed_job", "vectors", "progress", "tokenization"}
+LAZY = {"compat", "embed_job", "vectors", "ray_session", "tokenization"}
 
 MAX_LINES_OF_FILE = 300
 MAX_LINES_OF_FUNCTION = 60

@@ -1,5 +1,6 @@
+"""Tests of the progress bar."""
+
 import sys
-import time
 
 import pytest
 
@@ -37,24 +38,9 @@ class TestProgressBar:
         bar = capsys.readouterr().err
         assert "40/100" in bar and "100/100" in bar and "tokens/s" in bar
 
-    def test_without_tqdm_there_are_lines(self, capsys, monkeypatch):
-        """Oracle: by hand: at most one in ten seconds, with the speed of this run, and one at the end."""
-        monkeypatch.setitem(sys.modules, "tqdm", None)
-        times = iter([0.0, 1.0, 10.0, 11.0, 12.0])
-        monkeypatch.setattr(time, "monotonic", lambda: next(times))
-        with progress_bar(1000, True, "tokens", 400) as advance:
-            for number in (100, 100, 100, 300):
-                advance(number)
-        assert capsys.readouterr().err.splitlines() == [
-            "600 of 1,000 tokens, 20 tokens/s, 20 s left",
-            "1,000 of 1,000 tokens, 50 tokens/s, 0 s left",
-        ]
-
-    def test_lines_need_no_total(self, capsys, monkeypatch):
-        """Oracle: by hand."""
-        monkeypatch.setitem(sys.modules, "tqdm", None)
-        times = iter([0.0, 20.0])
-        monkeypatch.setattr(time, "monotonic", lambda: next(times))
-        with progress_bar(None, True, "sentences") as advance:
-            advance(100)
-        assert capsys.readouterr().err == "100 sentences, 5 sentences/s\n"
+    def test_in_a_log_it_is_a_line_now_and_then(self, capsys):
+        """Oracle: by hand: a thousand steps within ten seconds are the first state and the last."""
+        with progress_bar(1000, True, "tokens") as advance:
+            for _ in range(1000):
+                advance(1)
+        assert 2 <= len(capsys.readouterr().err.strip().split("\r")) <= 3

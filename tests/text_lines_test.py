@@ -1,23 +1,31 @@
+"""Tests of the lines of text files."""
+
+import gzip
+import lzma
+import re
 from pathlib import Path
 
 import pytest
 
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.text_lines import byte_lines, decoded, numbered_lines, opened
+
+PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 
 @pytest.fixture
 def write(tmp_path: Path):
-    """Writes bytes into a file and gives its path."""
+    """Writes bytes into a file, compressed as its name says, and gives its path."""
 
-    def write(content: bytes) -> str:
-        path = tmp_path / "lines.txt"
-        path.write_bytes(content)
+    def write(content: bytes, suffix: str = ".txt") -> str:
+        path = tmp_path / f"lines{suffix}"
+        path.write_bytes(PACKERS[suffix](content))
         return str(path)
 
     return write
 
 
 class TestNumberedLines:
+    @pytest.mark.parametrize("suffix", PACKERS)
     @pytest.mark.parametrize(
         ("content", "lines"),
         [
@@ -33,10 +41,12 @@ class TestNumberedLines:
             ("a\u2028b\x0bc\x85d\n".encode(), ["a\u2028b\x0bc\x85d"]),
         ],
     )
-    def test_lines_come_with_their_numbers_and_without_their_ends(self, write, content, lines):
-        """Oracle: by hand."""
-        assert list(numbered_lines(write(content))) == list(enumerate(lines, start=1))
+    def test_lines_come_with_their_numbers_and_without_their_ends(self, write, suffix, content, lines):
+        """Oracle: by hand; a `str` and a `Path`."""
+        path = write(content, suffix)
+        assert list(numbered_lines(path)) == list(numbered_lines(Path(path))) == list(enumerate(lines, start=1))
 
+    @pytest.mark.parametrize("suffix", PACKERS)
     @pytest.mark.parametrize(
         ("content", "rule"),
         [
@@ -46,9 +56,9 @@ class TestNumberedLines:
             (b"a\r\nb\rc\r\n", "line 2: lines must end with a line feed"),
         ],
     )
-    def test_a_broken_line_is_an_error_with_file_and_line(self, write, content, rule):
+    def test_a_broken_line_is_an_error_with_file_and_line(self, write, suffix, content, rule):
         """Oracle: the rule."""
-        path = write(content)
+        path = write(content, suffix)
         with pytest.raises(ValueError, match=rule) as error:
             list(numbered_lines(path))
         assert str(error.value).startswith(f"{path}, line ")
@@ -57,3 +67,56 @@ class TestNumberedLines:
         """Oracle: by hand: a file is read line by line."""
         lines = numbered_lines(write(b"a\nb\n\xff"))
         assert [next(lines), next(lines)] == [(1, "a"), (2, "b")]
+
+    @pytest.mark.parametrize("suffix", [".gz", ".xz"])
+    @pytest.mark.parametrize(
+        "damage", [lambda data: data[:-20], lambda data: b"text\n", lambda data: data[:-9] + b"x" * 9]
+    )
+    def test_a_damaged_file_is_an_error_with_its_name(self, write, suffix, damage):
+        """Oracle: a file that is cut off, one that is not compressed at all, and one with other bytes at its end."""
+        path = Path(write(b"a b c\n" * 1000, suffix))
+        path.write_bytes(damage(path.read_bytes()))
+        with pytest.raises(
+            ValueError, match=rf"{re.escape(str(path))}, after line \d+: .*{suffix} must be one that can"
+        ):
+            list(numbered_lines(path))
+
+    def test_a_file_that_is_not_there_is_an_error_of_the_system(self, tmp_path):
+        """Oracle: the error of `open`."""
+        with pytest.raises(FileNotFoundError, match=r"none\.gz"):
+            list(numbered_lines(tmp_path / "none.gz"))
+
+
+class TestByteLines:
+    @pytest.mark.parametrize("suffix", PACKERS)
+    def test_lines_are_as_they_are(self, write, suffix):
+        """Oracle: by hand: only the mark at the beginning is dropped."""
+        path = write(b"\xef\xbb\xbfa\rb\r\n\xff\n\xef\xbb\xbfc", suffix)
+        assert list(byte_lines(path)) == [(1, b"a\rb\r\n"), (2, b"\xff\n"), (3, b"\xef\xbb\xbfc")]
+
+
+class TestDecoded:
+    def test_a_line_is_without_its_end(self):
+        """Oracle: by hand."""
+        assert decoded("ç\rd \r\n".encode(), "file", 1) == "ç\rd "
+
+    def test_another_encoding_is_an_error(self):
+        """Oracle: Latin-1: the message has file, line, byte and remedy."""
+        with pytest.raises(ValueError, match=r"file, line 3: the file must be UTF-8, but byte 2 .* 0xe7: .*iconv"):
+            decoded("aç".encode("latin-1"), "file", 3)
+
+
+class TestOpened:
+    @pytest.mark.parametrize("suffix", PACKERS)
+    def test_the_bytes_are_those_that_were_compressed(self, write, suffix):
+        """Oracle: the bytes."""
+        with opened(write(b"\xef\xbb\xbfa\r\n\xff", suffix)) as file:
+            assert file.read() == b"\xef\xbb\xbfa\r\n\xff"
+
+    def test_a_damaged_file_is_an_error_with_its_name(self, write):
+        """Oracle: the message; the file is cut off."""
+        path = Path(write(b"a", ".gz"))
+        path.write_bytes(path.read_bytes()[:-3])
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: a file whose name ends with \.gz"):
+            with opened(path) as file:
+                file.read()

@@ -17,9 +17,10 @@ from elmo_tasks.embed_job.job_folder import JobFolder
 from elmo_tasks.embed_job.options import EmbedOptions, fingerprint
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
-from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray, require_ray
+from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, cut_into_parts, read_lines, summarize
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.ray_session import require_ray
 
 __all__ = ["EmbedReport", "embed_file"]
 
@@ -185,7 +186,7 @@ class _Job:
             folder.publish()
             return
         self._check_space()
-        with atomic_file(folder.output, folder.path) as temporary:
+        with atomic_file(folder.output, folder=folder.path) as temporary:
             folder.format.write(temporary, self._parts(summary), summary.n_lines, job)
         folder.remove()
 

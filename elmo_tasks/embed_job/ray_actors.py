@@ -9,35 +9,13 @@ from elmo_tasks.embed_job.formats.part_file import PartKind
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
 from elmo_tasks.embed_job.text_parts import LinePart
+from elmo_tasks.ray_session import ray_session, require_ray
 
-__all__ = ["embed_on_ray", "options_on_ray", "require_ray"]
+__all__ = ["embed_on_ray", "options_on_ray"]
 
 # How often a part is tried again whose actor died. An actor starts anew as often as machines come and go, but a part
 # that kills each actor must not go on for ever.
 _RETRIES = 3
-
-
-def require_ray() -> Any:
-    """
-    # Returns
-
-    `Any`
-        The module `ray`.
-
-    # Raises
-
-    `ModuleNotFoundError`
-        If Ray is not installed.
-    """
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise ModuleNotFoundError(
-            "--ray needs Ray, which is not installed: `pip install 'elmo_tasks[ray]'`, or leave --ray out", name="ray"
-        ) from None
-    return ray
 
 
 def options_on_ray(options: EmbedOptions) -> EmbedOptions:
@@ -78,24 +56,15 @@ def embed_on_ray(
         If a part's actors died four times, or the cluster has no GPU for them.
     """
     ray = require_ray()
-    is_local = address == "local"
-    # Actors wait for a core: on a local cluster there are as many as are asked for.
-    started = {"num_cpus": n_actors, "include_dashboard": False} if is_local else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **started)
-    except Exception as error:  # Ray raises that very class where a cluster does not start in time.
-        raise ConnectionError(
-            f"--ray must be the address of a cluster that runs, 'auto' or 'local', but is {address!r}: {error}"
-        ) from error
-    try:
-        yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, parts)
+        # Actors wait for a core: on a local cluster there are as many as are asked for.
+        with ray_session(address, n_cpus=n_actors):
+            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, parts)
     except ray.exceptions.RayTaskError as error:
         # What the actor raised, without Ray's report of where.
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
         raise RuntimeError(f"the actors of a part died {_RETRIES + 1} times, the last of them so: {error}") from error
-    finally:
-        ray.shutdown()
 
 
 def _embed(

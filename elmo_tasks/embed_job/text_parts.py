@@ -1,19 +1,14 @@
 """The lines of a text, and the parts that a job cuts them into."""
 
-import codecs
-import gzip
 import hashlib
-import io
-import lzma
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from elmo_tasks.text_lines import byte_lines, decoded
 
 __all__ = ["LinePart", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
 
-_DECOMPRESSORS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 # Of a part, for each of its lines: what bounds a part whose lines are whole documents.
 _CHARACTERS_A_LINE = 200
 
@@ -60,46 +55,25 @@ class TextSummary:
 
 def read_lines(path: Path) -> Iterator[str]:
     """
-    The lines of a plain, `.gz` or `.xz` file without their ends. A line ends with a line feed and nothing else, so that
-    its index is its number in any editor.
+    The lines of a text without their ends, so that the index of a line is its number in any editor.
 
     # Raises
 
     `ValueError`
-        If a line is not UTF-8 or has a NUL, or the file cannot be decompressed; with file and line.
+        See `byte_lines`; also if a line is not UTF-8 or has a NUL, with file and line.
     `OSError`
         If the file cannot be read.
     """
-    number = 0
-    decompressor = _DECOMPRESSORS.get(path.suffix)
-    try:
-        # The decompressors find the end of each line in Python; the buffer does it in C.
-        with io.BufferedReader(decompressor(path)) if decompressor else open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                # A file from Windows may begin with a byte order mark, which is no part of its first word.
-                yield _decoded(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line, f"{path}, line {number}")
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(
-            f"{path}, after line {number}: a file that ends with {path.suffix} must be one that can be decompressed, "
-            f"but it cannot ({error}): fetch or compress it again"
-        ) from error
-
-
-def _decoded(line: bytes, where: str) -> str:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{where}: the text must be UTF-8, but byte {error.start + 1} of this line is {line[error.start]:#04x}: "
-            "convert the file, with iconv for example"
-        ) from None
-    if "\0" in text:
-        # HDF5 ends a string there; what has it is UTF-16 more often than not.
-        raise ValueError(
-            f"{where}: a line must not have the character NUL, but this one has it after {text.index(chr(0))} others: "
-            "convert the file if it is UTF-16, with iconv for example, or take them out with `tr -d '\\000'`"
-        )
-    return text.rstrip("\r\n")
+    for number, line in byte_lines(path):
+        text = decoded(line, path, number)
+        if "\0" in text:
+            # HDF5 ends a string there; what has it is UTF-16 more often than not.
+            raise ValueError(
+                f"{path}, line {number}: a line must not have the character NUL, but this one has it after "
+                f"{text.index(chr(0))} others: convert the file if it is UTF-16, with iconv for example, or remove "
+                "them with `tr -d '\\000'`"
+            )
+        yield text
 
 
 def cut_into_parts(lines: Iterable[str], n_lines: int) -> Iterator[LinePart]:

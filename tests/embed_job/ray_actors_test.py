@@ -68,7 +68,7 @@ class TestEmbedOnRay:
         """Oracle: the message names the address."""
         pytest.importorskip("ray")
         pytest.importorskip("pyarrow")
-        with pytest.raises(OSError, match=r"--ray must be the address of a cluster that runs, .* but is 'no://where'"):
+        with pytest.raises(OSError, match=r"--ray must be the address of a running cluster, .* but is 'no://where'"):
             embed("out", ray="no://where")
 
 

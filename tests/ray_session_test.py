@@ -1,0 +1,35 @@
+"""Tests of a session on a Ray cluster."""
+
+import sys
+
+import pytest
+
+from elmo_tasks.ray_session import ray_session, require_ray
+
+
+class TestRequireRay:
+    def test_without_ray_an_error_says_how_to_get_it(self, monkeypatch):
+        """Oracle: the message; `None` in `sys.modules` is a module that cannot be found."""
+        monkeypatch.setitem(sys.modules, "ray", None)
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'elmo_tasks\[ray\]'"):
+            require_ray()
+
+
+class TestRaySession:
+    @pytest.mark.slow
+    def test_a_local_cluster_lasts_as_long_as_the_block(self):
+        """Oracle: Ray's own report: the cores that were asked for; disconnected after an error in the block."""
+        ray = pytest.importorskip("ray")
+        with pytest.raises(KeyboardInterrupt), ray_session("local", n_cpus=3) as found:
+            assert found is ray and ray.is_initialized()
+            assert ray.cluster_resources()["CPU"] == 3
+            raise KeyboardInterrupt
+        assert not ray.is_initialized()
+
+    def test_an_address_without_a_cluster_is_an_error(self):
+        """Oracle: the message has the address."""
+        ray = pytest.importorskip("ray")
+        with pytest.raises(ConnectionError, match=r"--ray must be the address of a running cluster, .* but is 'no://"):
+            with ray_session("no://where"):
+                pass
+        assert not ray.is_initialized()
