@@ -1,27 +1,34 @@
-"""`python -m elmo_tasks`: what needs no AllenNLP."""
+"""`python -m elmo_tasks`: the commands that need no AllenNLP."""
 
 import argparse
+import platform
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 
 from elmo_tasks import embed_job
+from elmo_tasks.version import __version__
 
 __all__ = ["main"]
+
+# As a shell reports a process that was ended by SIGINT.
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """
     # Parameters
 
-    arguments : `Sequence[str]`, optional (default = `None`)
-        Those of the command line.
+    arguments
+        Those of the command line. `None`: `sys.argv`.
 
     # Returns
 
     `int`
-        The exit status: 0, or 1 after an error, which is one line on stderr.
+        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr.
     """
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
+    parser.add_argument("--version", action="version", version=_versions(), help="show the version, and exit")
     subparsers = parser.add_subparsers(required=True, metavar="command")
     embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
     embed_job.add_arguments(embed)
@@ -32,7 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt as error:
+        print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
+        return _INTERRUPTED
     return 0
+
+
+def _versions() -> str:
+    return f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
 
 
 if __name__ == "__main__":

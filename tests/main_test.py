@@ -1,8 +1,17 @@
 """Tests of `python -m elmo_tasks`."""
 
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
+from elmo_tasks import __version__
 from elmo_tasks.__main__ import main
+from tests.embed_job.conftest import content_of_hdf5
 from tests.paths import TINY_BILM
 
 
@@ -21,6 +30,51 @@ class TestMain:
         assert main(["embed", str(tmp_path / name), str(tmp_path / "out.h5")]) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: ") and name in line
+
+    def test_it_knows_its_version(self, capsys):
+        """Oracle: the version of the package and of this interpreter, in one line; exit status 0."""
+        with pytest.raises(SystemExit, match="0"):
+            main(["--version"])
+        python = ".".join(map(str, sys.version_info[:3]))
+        expected = rf"elmo_tasks {re.escape(__version__)} \(Python {re.escape(python)}, torch \d+\.\S+\)\n"
+        assert re.fullmatch(expected, capsys.readouterr().out)
+
+    def test_an_interrupt_before_the_work_is_one_line(self, tmp_path, capsys, monkeypatch):
+        """Oracle: by hand; Ctrl-C while the text is read."""
+
+        def interrupted(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("elmo_tasks.embed_job.job.summarize", interrupted)
+        (tmp_path / "text.txt").write_text("a\n")
+        assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM)]) == 130
+        assert capsys.readouterr().err == "interrupted before anything was done: run the same command again\n"
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one process", "two workers"])
+    def test_after_an_interrupt_it_says_how_to_resume(self, tmp_path, workers):
+        """Oracle: by hand: Ctrl-C in a terminal, SIGINT to all its processes; the file of an undisturbed job."""
+        (tmp_path / "text.txt").write_text("".join(f"{number} a b c\n" for number in range(3000)))
+        arguments = ["--bilm", str(TINY_BILM), "--part-lines", "3"]
+        command = [sys.executable, "-m", "elmo_tasks", "embed", "text.txt", "out.h5", *arguments, *workers]
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            deadline = time.monotonic() + 120
+            while not list(tmp_path.glob("out.h5.parts/part-*")):
+                assert time.monotonic() < deadline and process.poll() is None, "the job does not come to its first part"
+                time.sleep(0.002)
+            os.killpg(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 130
+        assert errors == (
+            "interrupted; what is done is kept in out.h5.parts: resume with the same command and --resume\n"
+        )
+        (tmp_path / "whole").mkdir()
+        for name, resume in (("out.h5", ["--resume"]), ("whole/out.h5", [])):
+            assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / name), *arguments, *resume]) == 0
+        assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole" / "out.h5")
 
     def test_without_a_command_it_says_which_there_are(self, capsys):
         """Oracle: argparse's exit status and its text."""

@@ -1,4 +1,4 @@
-"""Vectors of a whole text into a file: without AllenNLP, in parts, so that a job that is broken off can go on."""
+"""The embed job: vectors of a text in a file, without AllenNLP; in parts, so that an interrupted job can resume."""
 
 from elmo_tasks.embed_job.cli import DESCRIPTION, add_arguments, embed
 from elmo_tasks.embed_job.job import EmbedReport, embed_file

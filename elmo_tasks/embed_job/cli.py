@@ -1,4 +1,4 @@
-"""The command line of the job, for `allennlp elmo-embed` and `python -m elmo_tasks embed`."""
+"""Command line of the job, for `allennlp elmo-embed` and `python -m elmo_tasks embed`."""
 
 import argparse
 from pathlib import Path
@@ -22,23 +22,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bilm", default=default.bilm, help="name, or folder with options.json and weights.hdf5")
     parser.add_argument("--layers", type=_layers, default=default.layers, help="mix (default), all, top, or a number")
     parser.add_argument("--weights", type=float, nargs="+", help="of the mix, before their softmax; default: all 0")
-    parser.add_argument("--gamma", type=float, default=default.gamma, help="what the vectors are scaled by")
+    parser.add_argument("--gamma", type=float, default=default.gamma, help="factor of the vectors")
     parser.add_argument("--pool", choices=["mean", "max", "first-last"], help="one vector a sentence, not one a word")
-    parser.add_argument("--tokenize", action="store_true", help="find words by spaCy's rules, not by white space")
+    parser.add_argument(
+        "--tokenize",
+        action="store_true",
+        help="split lines into words by spaCy's rules, as Elmo.embed does; default: at white space",
+    )
     parser.add_argument("--dtype", choices=DTYPES, default=default.dtype, help="of the vectors in the file")
     parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one, on Ray the CPU")
     parser.add_argument("--precision", choices=["float32", "tf32", "bf16"], help="of the biLM's matrix products")
     parser.add_argument("--batch-tokens", type=int, default=default.batch_tokens, help="words computed at once")
     parser.add_argument(
-        "--part-lines", type=int, default=default.part_lines, help="lines that are kept together, or lost with a kill"
+        "--part-lines",
+        type=int,
+        default=default.part_lines,
+        help="lines that are done together, and lost together if the job is killed",
     )
     parser.add_argument("--workers", type=int, metavar="N", help="processes, each with its biLM; actors on Ray")
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="run on Ray (an address, auto or local); the output is a folder of Parquet"
     )
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--force", action="store_true", help="begin anew, and write over an output that is there")
-    group.add_argument("--resume", action="store_true", help="go on with what a run that was broken off has done")
+    group.add_argument("--force", action="store_true", help="start again, and replace an output that is there")
+    group.add_argument("--resume", action="store_true", help="resume an interrupted run: what it has done is kept")
     parser.add_argument(
         "--progress", action=argparse.BooleanOptionalAction, help="whether to show it; default: on a terminal"
     )
@@ -46,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def embed(arguments: argparse.Namespace) -> None:
     """
-    Runs the job that a command line asks for, and prints what it did.
+    Runs the job of a command line, and prints its size and its speed.
 
     # Raises
 
-    What `embed_file` does.
+    See `embed_file`.
     """
     names: list[str] = list(EmbedOptions.__dataclass_fields__)
     values: dict[str, Any] = {name: getattr(arguments, name) for name in names}

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import format_of
-from elmo_tasks.embed_job.formats.part_file import EmbeddedPart, part_path, read_part
+from elmo_tasks.embed_job.formats.part_file import part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
 from elmo_tasks.embed_job.options import EmbedOptions, fingerprint
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
@@ -30,13 +31,13 @@ class EmbedReport:
     """
     # Parameters
 
-    n_lines : `int`
+    n_lines
         Of the text.
-    n_tokens : `int`
-        Words that this run has embedded, without those that an earlier one had.
-    seconds : `float`
+    n_tokens
+        Words that this run has embedded, without those of an earlier run.
+    seconds
         For them; with workers or Ray, starting those and reading their biLMs is a part of it.
-    n_bytes : `int`
+    n_bytes
         Of the output.
     """
 
@@ -61,46 +62,43 @@ def embed_file(
     """
     Embeds the lines of a file, each of which is a sentence and keeps its index, blank ones too.
 
-    What is done is kept part by part in the folder `OUTPUT.parts`. A job that was broken off, however, goes on from
-    there with `resume`, and the finished output is the same as if it had not been: parts and their batches depend on
+    What is done is kept part by part in the folder `OUTPUT.parts`. However a job was interrupted, it resumes from there
+    with `resume`, and the finished output is the same as that of an undisturbed job: parts and their batches depend on
     the text and the options alone.
 
     # Parameters
 
-    text, output : `Path`
-        The text, UTF-8, plain, `.gz` or `.xz`; and where the vectors go.
-    options : `EmbedOptions`
-        What vectors.
-    format : `str`, optional (default = `None`)
-        `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`. `None`: the ending of `output` says it.
-    force, resume : `bool`, optional (default = `False`)
-        Begin anew, and replace an output that is there; or go on with what an earlier run has done.
-    workers : `int`, optional (default = `None`)
-        Processes, or actors on Ray. `None`: this process, or as many actors as the cluster has cores or GPUs.
-    ray : `str`, optional (default = `None`)
-        Address of a Ray cluster: see `embed_on_ray`. The output is then a folder of Parquet files, in a place that all
+    text, output
+        The text, UTF-8, plain, `.gz` or `.xz`; and the file for the vectors.
+    options
+        The vectors.
+    format
+        `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`. `None`: the one that the ending of `output` names.
+    force, resume
+        Start again, and replace an output that is there; or resume an earlier run.
+    workers
+        How many processes, or actors on Ray. `None`: this process, or as many actors as the cluster has cores or GPUs.
+    ray
+        Address of a Ray cluster: see `ray_session`. The output is then a folder of Parquet files, in a place that all
         machines see.
-    show_progress : `bool`, optional (default = `None`)
+    show_progress
         `None`: if stderr is a terminal.
-
-    # Returns
-
-    `EmbedReport`
-        What was done.
 
     # Raises
 
     `ValueError`
-        If text or options are not as they should be, or an earlier run was another job.
+        If the text or an option is wrong, or an earlier run was another job.
     `OSError`
         If a file is not there, is there and must not be, or cannot be written. What is done is kept.
     `ModuleNotFoundError`
         If pyarrow, Ray or spaCy is needed and not installed.
     `RuntimeError`
         If a process or an actor was killed. What is done is kept.
+    `KeyboardInterrupt`
+        After Ctrl-C, with a message that says how to resume. What is done is kept.
     """
     if workers is not None and workers < 1:
-        raise ValueError(f"there must be at least 1 worker, but there are to be {workers}")
+        raise ValueError(f"workers must be at least 1, but are {workers}")
     if ray is not None:
         require_ray()
         options = options_on_ray(options)
@@ -121,13 +119,12 @@ class _Job:
     def run(self, show_progress: bool | None) -> EmbedReport:
         signature = _signature(self._text)
         summary = summarize(self._text, self._options.part_lines)
-        # On Ray the GPUs are elsewhere; what is read here is for the fingerprint.
+        # On Ray the GPUs are on other machines; the biLM is read here for the fingerprint.
         elmo = load_elmo(self._options if self._ray is None else replace(self._options, device="cpu"))
         if self._ray is None:
             self._options = replace(self._options, device=str(next(elmo.bilm.parameters()).device))
         # Wrong options are an error before the folder is made.
-        readout = {name: getattr(self._options, name) for name in ("layers", "weights", "gamma", "pool")}
-        elmo.embed([], **readout, batch_tokens=self._options.batch_tokens, progress=False)
+        elmo.embed([], **self._options.arguments())
         job = fingerprint(self._options, summary, elmo.bilm)
         is_here = self._ray is None and self._workers is None
         embed = self._embedder(PartWorker(*self._arguments(), elmo=elmo) if is_here else None)
@@ -139,7 +136,7 @@ class _Job:
                     n_tokens, seconds = self._embed(embed, summary, show_progress)
                     if _signature(self._text) != signature:
                         raise ValueError(
-                            f"{self._text} must stay as it is, but has changed meanwhile: begin anew with --force"
+                            f"{self._text} must not change during the job, but did: start again with --force"
                         )
                     self._finish(summary, job)
         finally:
@@ -164,7 +161,7 @@ class _Job:
         missing = [number for number in range(len(words)) if number not in before]
         if not missing:
             return 0, 0.0
-        # A text that grows meanwhile has more parts; that it did is said when all is read.
+        # A text that grows meanwhile has more parts; the check at the end says so.
         parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(words))
         n_tokens, start = 0, time.monotonic()
         n_before = sum(words) - sum(words[number] for number in missing)
@@ -197,36 +194,38 @@ class _Job:
             part = read_part(path)
             if part.first != n_lines:
                 raise ValueError(
-                    f"{path} must begin with line {n_lines + 1}, but begins with {part.first + 1}: remove it and go on "
-                    "with --resume"
+                    f"{path} must begin with line {n_lines + 1}, but begins with {part.first + 1}: remove it and "
+                    "resume with --resume"
                 )
             n_lines += len(part.sentences)
             yield part
 
     def _check_space(self) -> None:
-        """A full disk is seen before the file is written, where that takes long, and HDF5 says it badly."""
+        """Finds a full disk before the file is written, which may take long, and which HDF5 reports badly."""
         needed = _size(self._folder.path)
         free = shutil.disk_usage(self._folder.path).free
         if free < needed:
             raise OSError(
-                f"{self._folder.output} needs about {needed:,} bytes beside its parts, until they are removed, but the "
-                f"disk has {free:,}"
+                f"{self._folder.output} needs about {needed:,} bytes in addition to its parts, which are removed "
+                f"afterwards, but the disk has {free:,}"
             )
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Says of an error that work is not lost."""
+        """Adds to an error that what is done is kept, and how to resume."""
         try:
             yield
         except OSError as error:
             raise OSError(
-                f"{error}. What is done is kept in {self._folder.path}: make room, or whatever is missing, and go on "
-                "with --resume"
+                f"{error}. What is done is kept in {self._folder.path}: make room, or supply what is missing, and "
+                "resume with --resume"
             ) from error
-        except (RuntimeError, KeyboardInterrupt) as error:
-            raise RuntimeError(
-                f"{error or 'stopped'}. What is done is kept in {self._folder.path}: go on with --resume"
-            ) from error
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}. What is done is kept in {self._folder.path}: resume with --resume") from error
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; what is done is kept in {self._folder.path}: resume with the same command and --resume"
+            ) from None
 
 
 def _signature(path: Path) -> tuple[int, int]:

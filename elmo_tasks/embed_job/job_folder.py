@@ -1,4 +1,4 @@
-"""The folder of a job that is not finished: its parts, and what tells the job from others."""
+"""The folder of an unfinished job: its parts and its fingerprint."""
 
 import errno
 import fcntl
@@ -18,7 +18,7 @@ __all__ = ["JobFolder"]
 
 logger = logging.getLogger(__name__)
 
-# Underscores, so that readers of Parquet folders leave them out.
+# Readers of Parquet folders skip names that begin with an underscore.
 _JOB, _LOCK, _REPLACES = "_job.json", "_lock", "_replaces"
 # File systems of clusters that have no locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -30,26 +30,27 @@ class JobFolder:
 
     # Parameters
 
-    output : `Path`
-        What the job shall make.
-    format : `Format`
+    output
+        The file or folder that the job makes.
+    format
         Of the output.
-    force : `bool`
-        Whether to begin anew, and to replace an output that is there.
-    resume : `bool`
-        Whether to go on with what an earlier run has done, if there was one.
+    force
+        Whether to start again, and to replace an output that is there.
+    resume
+        Whether to resume an earlier run, if there was one.
 
     # Raises
 
     `FileExistsError`
-        If the output or the folder is there, and neither is said; or if another kind of thing is there.
+        If the output or the folder is there without `force` or `resume`; or if something is there that this program did
+        not make.
     `FileNotFoundError`
-        If the folder above is not there.
+        If the folder of the output is not there.
     """
 
     def __init__(self, output: Path, format: Format, *, force: bool, resume: bool) -> None:
         if force and resume:
-            raise ValueError("a job must either begin anew (force) or go on (resume), but both are said: choose one")
+            raise ValueError("a job must either start again (force) or resume (resume), but both are given: choose one")
         self.output = output
         self.path = output.with_name(f"{output.name}.parts")
         self._replaced = output.with_name(f"{output.name}.parts-replaced")
@@ -60,7 +61,7 @@ class JobFolder:
 
     def _check_paths(self) -> None:
         if not self.output.parent.is_dir():
-            raise FileNotFoundError(f"{self.output.parent} must be a folder, but is none: make it first")
+            raise FileNotFoundError(f"{self.output.parent} must be a folder, but is not: make it first")
         is_folder = self.format.write is None
         if self.output.exists() and (
             self.output.is_dir() != is_folder or (is_folder and self._job_of_output() is None)
@@ -69,20 +70,20 @@ class JobFolder:
             raise FileExistsError(f"{self.output} must not be there, or be {what}, but is not: choose another name")
         if self._force or self._resume:
             return
-        for path, what in ((self.output, "is there"), (self.path, "has what an earlier run has done")):
+        for path, what in ((self.output, "is there"), (self.path, "has the parts of an earlier run")):
             if path.exists():
                 raise FileExistsError(
-                    f"{path} must not be there yet, but {what}: say --resume to go on, --force to begin anew, or "
+                    f"{path} must not be there yet, but {what}: give --resume to resume, --force to start again, or "
                     "choose another name"
                 )
 
     def open(self, job: dict[str, Any]) -> bool:
         """
-        Makes or takes over the folder; nobody else can until `close`, or the end of the process, however it ends.
+        Makes or takes over the folder; no other process can until `close`, or the end of this process, however it ends.
 
         # Parameters
 
-        job : `Dict[str, Any]`
+        job
             The fingerprint.
 
         # Returns
@@ -93,7 +94,7 @@ class JobFolder:
         # Raises
 
         `ValueError`
-            If the earlier run was another job; the message says what differs.
+            If the earlier run was another job, with the differences.
         `BlockingIOError`
             If another process has the folder.
         """
@@ -135,8 +136,8 @@ class JobFolder:
             return
         what = "it was not made by this program" if before is None else differences(before, job)
         raise ValueError(
-            f"--resume goes on with the same job, but {path} is of another one: {what}. Say the same as then, --force "
-            "to begin anew, or choose another name"
+            f"--resume must be given the same job, but {path} is of another one: {what}. Give the same options "
+            "as then, or --force to start again, or choose another name"
         )
 
     def _job_of_output(self) -> dict[str, Any] | None:
@@ -146,10 +147,11 @@ class JobFolder:
         try:
             return self.format.job_of(self.output)
         except (OSError, ValueError):
-            # Not of this format at all.
+            # Not of this format.
             return None
 
     def _take_lock(self) -> None:
+        # Not with the library filelock: where a file system has no locks, its substitute would outlive a killed job.
         self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,24 +163,28 @@ class JobFolder:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            logger.warning("%s is on a file system without locks: do not start this job twice at once", self.path)
+            logger.warning(
+                "%s is on a file system without locks: do not run this job twice at the same time", self.path
+            )
 
     def _empty(self) -> None:
-        """Removes what is ours and nothing else."""
+        """Removes the files of this program and no others."""
         for pattern in (_JOB, _REPLACES, f"{TEMPORARY}*", f"part-*.{self.format.kind}"):
             for path in self.path.glob(pattern):
                 path.unlink()
 
     def done(self) -> set[int]:
-        """The parts that are done."""
+        """The numbers of the parts that are done."""
         return numbers_of_parts(self.path, self.format.kind)
 
     def publish(self) -> None:
-        """Makes the folder itself the output."""
-        for name in (_REPLACES, _LOCK):
-            (self.path / name).unlink(missing_ok=True)
+        """Renames the folder to the output."""
+        # An actor that was killed while it wrote a part has left half a file; another has written the part since.
+        for pattern in (_REPLACES, _LOCK, f"{TEMPORARY}*"):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
         if self.output.exists():
-            # No folder can take the place of another at once. A job that is killed here goes on with --resume.
+            # A folder cannot replace another one atomically. A job that is killed here resumes with --resume.
             self._remove_replaced()
             self.output.rename(self._replaced)
         self.path.rename(self.output)
@@ -197,11 +203,11 @@ class JobFolder:
         try:
             self.path.rmdir()
         except OSError:
-            logger.warning("%s stays, since it has files that are not of this program", self.path)
+            logger.warning("%s stays, since it has files of another program", self.path)
         self.close()
 
     def close(self) -> None:
-        """Lets others have the folder."""
+        """Releases the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

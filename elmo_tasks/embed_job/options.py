@@ -1,4 +1,4 @@
-"""What vectors a job is to make, and what tells one job from another."""
+"""Options of a job, and the fingerprint that tells one job from another."""
 
 import hashlib
 import json
@@ -10,6 +10,9 @@ from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
     from elmo_tasks.bilm import Bilm
+    from elmo_tasks.vectors.elmo import EmbedArguments, Precision
+    from elmo_tasks.vectors.layer_selection import Layers
+    from elmo_tasks.vectors.pooling import Pool
 
 __all__ = ["EmbedOptions", "differences", "fingerprint"]
 
@@ -19,52 +22,63 @@ DTYPES = ("float32", "float16")
 @dataclass(frozen=True)
 class EmbedOptions:
     """
-    What vectors are made of the lines of a text.
+    The vectors that are made of the lines of a text.
 
     # Parameters
 
-    bilm : `str`, optional (default = `"small-open"`)
+    bilm
         A name or a folder: see `Elmo.from_pretrained`.
     layers, weights, gamma, pool, batch_tokens
         See `Elmo.embed_iter`.
-    tokenize : `bool`, optional (default = `False`)
-        Whether spaCy's rules split a line into words. `False`: white space does.
-    dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
+    tokenize
+        Whether spaCy's rules split a line into words, as `Elmo.embed` splits a string. `False`: white space does.
+    dtype
         Of the vectors in the file.
     device, precision
         See `Elmo.from_pretrained`.
-    part_lines : `int`, optional (default = `500`)
-        Lines that are done together or not at all.
+    part_lines
+        How many lines are done together or not at all.
 
     # Raises
 
     `ValueError`
-        If `dtype` or `part_lines` is none of these; the rest is checked where it is used.
+        If `dtype` is unknown or `part_lines` below 1; the rest is checked where it is used.
     """
 
     bilm: str = "small-open"
-    layers: Literal["mix", "all", "top"] | int = "mix"
+    layers: "Layers" = "mix"
     weights: tuple[float, ...] | None = None
     gamma: float = 1.0
-    pool: Literal["mean", "max", "first-last"] | None = None
+    pool: "Pool | None" = None
     batch_tokens: int = 4096
     tokenize: bool = False
     dtype: Literal["float32", "float16"] = "float32"
     device: str | None = None
-    precision: Literal["float32", "tf32", "bf16"] | None = None
+    precision: "Precision | None" = None
     part_lines: int = 500
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, but is {self.dtype!r}")
         if self.part_lines < 1:
-            raise ValueError(f"a part must have at least 1 line, but is to have {self.part_lines}")
+            raise ValueError(f"part_lines must be at least 1, but is {self.part_lines}")
+
+    def arguments(self) -> "EmbedArguments":
+        """Those of `Elmo.embed`, without a progress bar."""
+        return {
+            "layers": self.layers,
+            "weights": self.weights,
+            "gamma": self.gamma,
+            "pool": self.pool,
+            "batch_tokens": self.batch_tokens,
+            "progress": False,
+        }
 
 
 def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> dict[str, Any]:
     """
-    All that the vectors of a job depend on, so that parts of one job are never put together with those of another. It
-    is JSON, and is kept in the finished file too. The biLM is in it by its numbers, wherever its files are.
+    All that the vectors of a job depend on, so that parts of different jobs are never combined. It is JSON, and is kept
+    in the finished file too. The biLM is identified by its weights, wherever its files are.
     """
     import torch
 
@@ -82,13 +96,13 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
         "elmo_tasks": __version__,
         "torch": torch.__version__,
     }
-    # As it will be read again: a tuple is a list there.
+    # As it is read from a file: a tuple is a list there.
     as_json: dict[str, Any] = json.loads(json.dumps(found))
     return as_json
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """What differs in two fingerprints, in words; the empty string if nothing does."""
+    """The differences of two fingerprints, in words; the empty string if there are none."""
     names = [*now, *(name for name in before if name not in now)]
     return "; ".join(
         f"{name} was {before.get(name)!r} and is {now.get(name)!r}"

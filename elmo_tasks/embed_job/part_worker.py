@@ -1,4 +1,4 @@
-"""One biLM that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
+"""The worker that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from elmo_tasks.embed_job.formats.part_file import EmbeddedPart, PartKind, part_path, write_part
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
+from elmo_tasks.embed_job.formats.part_file import PartKind, part_path, write_part
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.text_parts import LinePart
 
@@ -21,10 +22,10 @@ class PartDone:
     """
     # Parameters
 
-    number : `int`
+    number
         Of the part.
-    n_tokens : `int`
-        Words that have been embedded.
+    n_tokens
+        How many words have been embedded.
     """
 
     number: int
@@ -32,7 +33,7 @@ class PartDone:
 
 
 def load_elmo(options: EmbedOptions) -> "Elmo":
-    """The biLM that a job asks for."""
+    """The biLM of the options."""
     from elmo_tasks.vectors.elmo import Elmo
 
     return Elmo.from_pretrained(options.bilm, device=options.device, precision=options.precision)
@@ -44,16 +45,16 @@ class PartWorker:
 
     # Parameters
 
-    options : `EmbedOptions`
-        What vectors.
-    folder : `Path`
+    options
+        The vectors.
+    folder
         Of the files of parts; on several machines, one that all of them see.
-    kind : `Literal["npz", "parquet"]`
-        What files.
-    elmo : `Elmo`, optional (default = `None`)
+    kind
+        The format of those files.
+    elmo
         `None`: it is loaded for the first part, so that an error comes from `run`, in a process of any kind.
-    max_threads : `int`, optional (default = `None`)
-        At most so many threads of torch's; it is set for the whole process.
+    max_threads
+        The largest number of threads of torch; it is set for the whole process.
     """
 
     def __init__(
@@ -73,13 +74,13 @@ class PartWorker:
 
     def run(self, part: LinePart) -> PartDone:
         """
-        Embeds a part and writes its file, which replaces one that is there: whoever is killed before the end leaves
-        nothing, and whoever repeats it writes the same.
+        Embeds a part and writes its file, which replaces an older one: a worker that is killed before the end leaves no
+        part, and one that repeats it writes the same.
 
         # Raises
 
         `ValueError`
-            If an option is wrong, or a vector is more than float16 can hold.
+            If an option has a wrong value, or a vector is more than float16 can hold.
         `OSError`
             If the file cannot be written.
         """
@@ -90,15 +91,7 @@ class PartWorker:
                 torch.set_num_threads(min(self._max_threads, torch.get_num_threads()))
             self._elmo = load_elmo(self._options)
         words = [self._words(line) for line in part.lines]
-        vectors = self._elmo.embed(
-            words,
-            layers=self._options.layers,
-            weights=self._options.weights,
-            gamma=self._options.gamma,
-            pool=self._options.pool,
-            batch_tokens=self._options.batch_tokens,
-            progress=False,
-        )
+        vectors = self._elmo.embed(words, **self._options.arguments())
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
         embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
@@ -118,7 +111,7 @@ def _halved(array: np.ndarray, index: int) -> np.ndarray:
         halved = array.astype(np.float16)
     if not np.isfinite(halved).all():
         raise ValueError(
-            f"float16 holds numbers up to 65504, but line {index + 1} has the vectors' largest at "
+            f"float16 holds numbers up to 65504, but in the vectors of line {index + 1} the largest is "
             f"{np.abs(array).max():g}: use float32, or a smaller gamma"
         )
     return halved

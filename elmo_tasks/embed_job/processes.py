@@ -1,11 +1,13 @@
-"""Parts in several processes of one machine."""
+"""Processes of one machine that embed parts."""
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 
 from elmo_tasks.embed_job.formats.part_file import PartKind
@@ -27,11 +29,11 @@ def embed_in_processes(
 
     # Parameters
 
-    n_processes : `int`
+    n_processes
         How many.
     options, folder, kind
         See `PartWorker`.
-    parts : `Iterable[LinePart]`
+    parts
         Read no further ahead than the processes need.
 
     # Returns
@@ -55,7 +57,9 @@ def embed_in_processes(
     running: set[Future[PartDone]] = set()
     try:
         for part in parts:
-            running.add(pool.submit(_run, part))
+            # It starts processes as they are needed.
+            with _without_interrupts():
+                running.add(pool.submit(_run, part))
             if len(running) >= 2 * n_processes:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
@@ -71,6 +75,16 @@ def embed_in_processes(
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C goes to all processes of a terminal: those that are started here never get it, and end with the job."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(options: EmbedOptions, folder: Path, kind: PartKind, n_threads: int) -> None:
     global _worker
     _worker = PartWorker(options, folder, kind, max_threads=n_threads)
@@ -78,7 +92,7 @@ def _start(options: EmbedOptions, folder: Path, kind: PartKind, n_threads: int) 
 
 
 def _end_with_parent() -> None:
-    """Where the job is killed, nobody else would tell its processes to end."""
+    """A job that is killed cannot end its processes."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,4 +1,4 @@
-"""Parts on a cluster of Ray."""
+"""Actors on a Ray cluster that embed parts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,34 +13,34 @@ from elmo_tasks.ray_session import ray_session, require_ray
 
 __all__ = ["embed_on_ray", "options_on_ray"]
 
-# How often a part is tried again whose actor died. An actor starts anew as often as machines come and go, but a part
-# that kills each actor must not go on for ever.
+# How often a part is tried again whose actor died. An actor restarts as often as machines come and go, but a part that
+# kills each actor must not be tried for ever.
 _RETRIES = 3
 
 
 def options_on_ray(options: EmbedOptions) -> EmbedOptions:
-    """An actor computes where it is said, and on the CPU if nothing is: machines of a cluster differ."""
+    """An actor computes on the device of the options, by default on the CPU: machines of a cluster differ."""
     return replace(options, device=options.device or "cpu")
 
 
 # Ray's actors and not Ray Data: its writers choose the names of files, so that a part that was written twice can be
-# there twice, and it needs pandas. Where files are named by their part, actors are all that is left to need.
+# there twice, and it needs pandas.
 def embed_on_ray(
     address: str, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
 ) -> Iterator[PartDone]:
     """
     Embeds parts in actors, each with its biLM and one core, or one GPU where `options.device` is of CUDA. An actor that
-    dies starts anew, maybe elsewhere, and its part is embedded again.
+    dies restarts, maybe on another machine, and its part is embedded again.
 
     # Parameters
 
-    address : `str`
-        Of a cluster, `"auto"` for the one that this machine belongs to, or `"local"` for one on this machine alone.
-    n_actors : `int`, optional (default = `None`)
+    address
+        See `ray_session`.
+    n_actors
         How many. `None`: as many as the cluster has cores, or GPUs.
     options, folder, kind
         See `PartWorker`; the folder must be one that all machines see.
-    parts : `Iterable[LinePart]`
+    parts
         Read no further ahead than the actors need.
 
     # Returns
@@ -61,7 +61,7 @@ def embed_on_ray(
         with ray_session(address, n_cpus=n_actors):
             yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, parts)
     except ray.exceptions.RayTaskError as error:
-        # What the actor raised, without Ray's report of where.
+        # The actor's error without Ray's report of its place.
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
         raise RuntimeError(f"the actors of a part died {_RETRIES + 1} times, the last of them so: {error}") from error
@@ -71,17 +71,19 @@ def _embed(
     ray: Any, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
 ) -> Iterator[PartDone]:
     is_cuda = str(options.device).startswith("cuda")
-    what = "GPU" if is_cuda else "CPU"
-    n_actors = n_actors or int(ray.cluster_resources().get(what, 0))
+    resource = "GPU" if is_cuda else "CPU"
+    n_actors = n_actors or int(ray.cluster_resources().get(resource, 0))
     if n_actors == 0 or (is_cuda and not ray.cluster_resources().get("GPU")):
-        raise RuntimeError(f"a cluster must have at least one {what} for --device {options.device}, but this one has 0")
+        raise RuntimeError(
+            f"a cluster must have at least one {resource} for --device {options.device}, but this one has 0"
+        )
     actor_class = ray.remote(num_cpus=1, num_gpus=1 if is_cuda else 0, max_restarts=-1, max_task_retries=_RETRIES)(
         PartWorker
     )
     actors = [actor_class.remote(options, folder, kind, max_threads=None) for _ in range(n_actors)]
     running: dict[Any, Any] = {}
     for part in parts:
-        # Two for each actor, so that none waits for the next.
+        # Two for each actor, so that no actor waits for its next part.
         if len(running) < 2 * n_actors:
             actor = actors[len(running) % n_actors]
         else:

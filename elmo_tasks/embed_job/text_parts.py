@@ -1,4 +1,4 @@
-"""The lines of a text, and the parts that a job cuts them into."""
+"""Lines of a text, and the parts that a job cuts them into."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from elmo_tasks.text_lines import byte_lines, decoded
 
 __all__ = ["LinePart", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
 
-# Of a part, for each of its lines: what bounds a part whose lines are whole documents.
+# Of a part, for each of its lines: a part whose lines are whole documents has fewer of them.
 _CHARACTERS_A_LINE = 200
 
 
@@ -20,11 +20,11 @@ class LinePart:
 
     # Parameters
 
-    number : `int`
-        Which part of the text it is, from 0.
-    first : `int`
+    number
+        The index of the part, from 0.
+    first
         The index of its first line in the text, from 0.
-    lines : `List[str]`
+    lines
         The lines without their ends.
     """
 
@@ -36,15 +36,15 @@ class LinePart:
 @dataclass(frozen=True)
 class TextSummary:
     """
-    What is known of a text before it is embedded.
+    Numbers of a text before it is embedded.
 
     # Parameters
 
-    n_lines : `int`
+    n_lines
         Blank ones among them.
-    words_of_parts : `List[int]`
-        For each part how many words there are between white space.
-    digest : `str`
+    words_of_parts
+        For each part the number of words between white space.
+    digest
         Of all lines: equal for a file and its compressed copy.
     """
 
@@ -78,8 +78,8 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def cut_into_parts(lines: Iterable[str], n_lines: int) -> Iterator[LinePart]:
     """
-    Parts of `n_lines` lines, or fewer where lines are long. What is in a part depends on the text and on `n_lines`
-    alone, so that a job that goes on cuts as the one before it did.
+    Parts of `n_lines` lines, or fewer where lines are long. They depend on the text and on `n_lines` alone, so that a
+    resumed job has the same parts as the one before it.
     """
     number, first, n_characters = 0, 0, 0
     found: list[str] = []
@@ -95,7 +95,7 @@ def cut_into_parts(lines: Iterable[str], n_lines: int) -> Iterator[LinePart]:
 
 def summarize(path: Path, part_lines: int) -> TextSummary:
     """
-    Reads a text once: so its errors come before hours of work, and the end of the work can be foretold.
+    Reads a text once, so that its errors come before hours of work, and the time that is left can be estimated.
 
     # Raises
 

@@ -1,4 +1,4 @@
-"""ELMo without AllenNLP: sentences in, arrays out; scikit-learn and spaCy."""
+"""Vectors without AllenNLP: `Elmo`, a transformer for scikit-learn and a component for spaCy."""
 
 from elmo_tasks.vectors.elmo import Elmo
 

@@ -1,4 +1,4 @@
-"""Sentences of any length in batches of bounded size, without reading all of them first."""
+"""Batches of sentences of any length, of bounded size and without reading all sentences first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,9 +14,9 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
     """
     # Parameters
 
-    sentences : `Iterable[List[str]]`
+    sentences
         Lists of words.
-    batch_tokens : `int`
+    batch_tokens
         See `batches_by_length`.
 
     # Returns
@@ -40,16 +40,16 @@ def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iter
     """
     # Parameters
 
-    sentences : `Sequence[List[str]]`
+    sentences
         Lists of words.
-    batch_tokens : `int`
-        What a batch may have at most, padding and the two boundaries of each sentence counted. A sentence that is
-        longer has a batch of its own.
+    batch_tokens
+        The largest size of a batch, padding and the two boundaries of each sentence counted. A longer sentence has a
+        batch of its own.
 
     # Returns
 
     `Iterator[List[int]]`
-        Which sentences make a batch, the longest first.
+        The indices of the sentences of each batch, the longest first.
     """
     lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable").tolist()

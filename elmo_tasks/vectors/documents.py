@@ -1,31 +1,34 @@
-"""Sentences that belong together: embedded with all others, and put together again."""
+"""Vectors of documents: sentences that belong together share batches with all others."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from elmo_tasks.tokenization import blank_sentences
-from elmo_tasks.vectors.pooling import POOLS, pooled
+from elmo_tasks.vectors.pooling import POOLS, Pool, pooled
+from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
 
-if TYPE_CHECKING:
-    from elmo_tasks.vectors.elmo import Elmo
+__all__ = ["Document", "Embed", "embed_documents", "embed_groups", "pooled_words"]
 
-__all__ = ["embed_documents", "embed_groups", "pooled_words"]
+Document = str | Sequence[Sentence]
+"""A text, or a list of its sentences."""
+Embed = Callable[[Iterable[list[str]]], Iterator[np.ndarray]]
+"""`Elmo.embed_iter` with its options, which are `pool=None` and `output="numpy"` here."""
 
 _Key = TypeVar("_Key")
 
 
 def embed_documents(
-    elmo: "Elmo",
-    documents: Iterable[str | Sequence[str | Sequence[str]]],
+    embed: Embed,
+    documents: Iterable[Document],
     *,
     whole: bool = False,
-    pool: str | None = None,
-    **kwargs: Any,
+    pool: Pool | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Iterator[np.ndarray]:
     """
     The vectors of documents one after another, in their order. The sentences of all documents share batches; in memory
@@ -33,28 +36,22 @@ def embed_documents(
 
     # Parameters
 
-    elmo : `Elmo`
-        What embeds them.
-    documents : `Iterable[Union[str, Sequence[Union[str, Sequence[str]]]]]`
-        Each a text, which spaCy's rules split into sentences; or a list of sentences as `Elmo.embed_iter` takes them.
-    whole : `bool`, optional (default = `False`)
-        Whether a document is one sequence to the biLM, without boundaries between its sentences. Its words then know
-        of all others, and are computed one after another, with memory that grows with the length of the document; the
-        public biLMs were trained on running text, but the one that ships on single sentences.
-    pool : `Literal["mean", "max", "first-last"]`, optional (default = `None`)
-        One vector for the document in place of one for each word: see `pooled`.
-    **kwargs
-        `layers`, `weights`, `gamma`, `batch_tokens`, `progress` (which counts sentences): see `Elmo.embed_iter`.
+    embed
+        Embeds the sentences.
+    documents, whole, pool
+        See `Elmo.embed_documents`.
+    tokenizer
+        See `words_of`.
 
     # Returns
 
     `Iterator[np.ndarray]`
-        As `Elmo.embed_iter` returns it for the words of the whole document.
+        As `embed` returns it for the words of the whole document.
 
     # Raises
 
     `ValueError`
-        If an argument or a document is none of these.
+        If an argument or a document is something else.
     """
     if isinstance(documents, str):
         raise ValueError(
@@ -66,25 +63,21 @@ def embed_documents(
     def groups() -> Iterator[tuple[None, list[list[str]]]]:
         for document in documents:
             given = blank_sentences()(document) if isinstance(document, str) else document
-            sentences = [elmo.words(index, sentence) for index, sentence in enumerate(given)]
+            sentences = [words_of(sentence, index, tokenizer) for index, sentence in enumerate(given)]
             yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 
-    embedded = embed_groups(elmo, groups(), **kwargs)
+    embedded = embed_groups(embed, groups())
     return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
 
 
-def embed_groups(
-    elmo: "Elmo", groups: Iterable[tuple[_Key, list[list[str]]]], **kwargs: Any
-) -> Iterator[tuple[_Key, np.ndarray]]:
+def embed_groups(embed: Embed, groups: Iterable[tuple[_Key, list[list[str]]]]) -> Iterator[tuple[_Key, np.ndarray]]:
     """
     # Parameters
 
-    elmo : `Elmo`
-        What embeds them.
-    groups : `Iterable[Tuple[Key, List[List[str]]]]`
-        The sentences of each, as lists of words, and whatever tells one from another. A group may be empty.
-    **kwargs
-        `layers`, `weights`, `gamma`, `batch_tokens`, `progress`: see `Elmo.embed_iter`.
+    embed
+        Embeds the sentences.
+    groups
+        The sentences of each group, as lists of words, and whatever tells one group from another. A group may be empty.
 
     # Returns
 
@@ -101,7 +94,8 @@ def embed_groups(
             read.append((key, len(group)))
             yield from group
 
-    vectors = elmo.embed_iter(sentences(), pool=None, output="numpy", **kwargs)
+    # Called here and not with the first vector: it checks its options.
+    vectors = embed(sentences())
 
     def joined() -> Iterator[tuple[_Key, np.ndarray]]:
         for first in vectors:
@@ -111,7 +105,7 @@ def embed_groups(
     return joined()
 
 
-def pooled_words(vectors: np.ndarray, pool: str) -> np.ndarray:
+def pooled_words(vectors: np.ndarray, pool: Pool) -> np.ndarray:
     """As `pooled`, for an array of shape `(..., n_words, dim)` without padding."""
     mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
     array: np.ndarray = pooled(torch.from_numpy(vectors), mask, pool).numpy()

@@ -1,9 +1,7 @@
-"""Files from the network: whole or not at all."""
+"""Downloads that leave a whole file or none."""
 
 import hashlib
-import os
 import sys
-import tempfile
 import time
 from http.client import HTTPException
 from pathlib import Path
@@ -11,11 +9,13 @@ from typing import IO
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from elmo_tasks.atomic_files import atomic_file
+
 __all__ = ["download", "file_digest"]
 
 _TIMEOUT = 30.0
 _BYTES_AT_ONCE = 1 << 20
-# What takes longer says how far it is, this often, in seconds.
+# A long download reports how far it is, this often, in seconds.
 _REPORT_EVERY = 5.0
 
 
@@ -27,17 +27,17 @@ def file_digest(file: Path) -> str:
 
 def download(url: str, file: Path, sha256: str | None = None) -> str:
     """
-    Downloads a file under another name and moves it to its place when it is there whole, so that neither a break nor
-    another process that does the same leaves half a file. A download that takes long says so on stderr.
+    Downloads a file under another name and moves it to its place when it is complete, so that neither an interruption
+    nor another process that does the same leaves half a file. A long download reports on stderr how far it is.
 
     # Parameters
 
-    url : `str`
+    url
         Where it is.
-    file : `Path`
+    file
         Where to put it. Its folder is made.
-    sha256 : `str`, optional (default = `None`)
-        What its SHA-256 must be, in hexadecimal digits, if that is known.
+    sha256
+        The SHA-256 that it must have, in hexadecimal digits, if that is known.
 
     # Returns
 
@@ -49,27 +49,23 @@ def download(url: str, file: Path, sha256: str | None = None) -> str:
     `ConnectionError`
         If it cannot be read to its end.
     `ValueError`
-        If it is another file than the digest says.
+        If it has another digest.
     `OSError`
         If it cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.", suffix=".part")
     try:
-        with os.fdopen(descriptor, "wb") as opened:
-            digest = _copy(url, opened)
-        if sha256 is not None and digest != sha256:
-            raise ValueError(
-                f"the SHA-256 of {url} must be {sha256}, but is {digest}: it was damaged on the way, or is another "
-                "file. Remedy: try again; if it stays so, download it elsewhere and give the folder"
-            )
-        # mkstemp lets nobody else read it; a cache may be shared.
-        os.chmod(part, 0o644)
-        os.replace(part, file)
-    except BaseException as error:
-        Path(part).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            # A disk that is full does not say which.
+        with atomic_file(file) as temporary:
+            with open(temporary, "wb") as opened:
+                digest = _copy(url, opened)
+            if sha256 is not None and digest != sha256:
+                raise ValueError(
+                    f"the SHA-256 of {url} must be {sha256}, but is {digest}: it was damaged on the way, or is another "
+                    "file. Remedy: try again; if that does not help, download it elsewhere and give the folder"
+                )
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            # A full disk does not say which file.
             raise OSError(error.errno, error.strerror, str(file)) from error
         raise
     return digest

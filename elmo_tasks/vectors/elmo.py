@@ -1,40 +1,57 @@
 """ELMo for people without AllenNLP: sentences in, arrays out."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from functools import partial
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
+import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.cache.cached_bilm import CachedBilm
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.vectors.batching import batches_by_length, chunks
-from elmo_tasks.vectors.documents import embed_documents
-from elmo_tasks.vectors.layer_selection import LayerSelection
+from elmo_tasks.vectors.documents import Document, embed_documents
+from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
+from elmo_tasks.vectors.pooling import Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
+from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
 
-__all__ = ["Elmo"]
+__all__ = ["Elmo", "EmbedArguments", "Precision"]
+
+Precision = Literal["float32", "tf32", "bf16"]
+"""What matrix products are computed in: see `Bilm`."""
 
 _OUTPUTS = ("numpy", "torch")
+
+
+class EmbedArguments(TypedDict, total=False):
+    """The keyword arguments of `Elmo.embed_iter` but for `output`."""
+
+    layers: Layers
+    weights: Sequence[float] | None
+    gamma: float
+    pool: Pool | None
+    batch_tokens: int
+    progress: bool | None
 
 
 class Elmo:
     """
     Vectors of words and sentences from a biLM. Every sentence is embedded by itself: it has the same vectors whatever
-    is embedded before, after or beside it, but for the rounding of float32.
+    is embedded before it, after it or in the same batch, but for the rounding of float32.
 
     # Parameters
 
-    bilm : `Bilm`
+    bilm
         The biLM, which is not copied; `from_pretrained` and `from_files` make one. No gradients are computed.
-    layer_cache : `LayerCache`, optional (default = `None`)
-        Where to keep the layers of sentences from one run to the next.
-    tokenizer : `Callable[[str], Sequence[str]]`, optional (default = `None`)
-        What splits sentences that are strings into words. `None`: spaCy's rules for English, which must be installed
-        for that; sentences that are lists of words need no tokenizer.
+    layer_cache
+        Keeps the layers of sentences from one run to the next.
+    tokenizer
+        Splits sentences that are strings into words. `None`: spaCy's rules for English, for which spaCy must be
+        installed; sentences that are lists of words need no tokenizer.
 
     # Raises
 
@@ -43,11 +60,7 @@ class Elmo:
     """
 
     def __init__(
-        self,
-        bilm: Bilm,
-        *,
-        layer_cache: LayerCache | None = None,
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        self, bilm: Bilm, *, layer_cache: LayerCache | None = None, tokenizer: Tokenizer | None = None
     ) -> None:
         if bilm.stateful:
             raise ValueError(
@@ -61,36 +74,44 @@ class Elmo:
     @classmethod
     def from_pretrained(
         cls,
-        name_or_folder: str | PathLike[str] = "small-open",
+        bilm: str | PathLike[str] = "small-open",
         *,
         device: str | torch.device | None = None,
-        precision: Literal["float32", "tf32", "bf16"] | None = None,
-        **kwargs: Any,
-    ) -> "Elmo":
+        precision: Precision | None = None,
+        layer_cache: LayerCache | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> Self:
         """
         # Parameters
 
-        name_or_folder : `str`, optional (default = `"small-open"`)
+        bilm
             `"small-open"`, the small biLM that comes with this package and needs no network; `"small"`, `"medium"`,
             `"original"` or `"original-5.5b"`, the authors' weights, which are downloaded at the first use and kept (see
             `pretrained_files`); or a folder with `options.json` and `weights.hdf5`.
-        device : `Union[str, torch.device]`, optional (default = `None`)
+        device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
-        precision : `Literal["float32", "tf32", "bf16"]`, optional (default = `None`)
+        precision
             What matrix products are computed in: see `Bilm`. `None`: float32.
-        **kwargs
-            `layer_cache`, `tokenizer`: see the class.
+        layer_cache, tokenizer
+            See the class.
 
         # Raises
 
         `ValueError`
-            If it is neither a name nor a folder, a downloaded file is not the one it was, a file is not what it should
-            be, or there is no such device.
+            If the biLM is neither a known name nor a folder, a downloaded file has changed since, a file is damaged or
+            of another format, or there is no such device.
         `OSError`
             If a file is not there, or cannot be downloaded.
         """
-        options_file, weight_file = pretrained_files(name_or_folder)
-        return cls.from_files(options_file, weight_file, device=device, precision=precision, **kwargs)
+        options_file, weight_file = pretrained_files(bilm)
+        return cls.from_files(
+            options_file,
+            weight_file,
+            device=device,
+            precision=precision,
+            layer_cache=layer_cache,
+            tokenizer=tokenizer,
+        )
 
     @classmethod
     def from_files(
@@ -99,27 +120,30 @@ class Elmo:
         weight_file: str | PathLike[str],
         *,
         device: str | torch.device | None = None,
-        precision: Literal["float32", "tf32", "bf16"] | None = None,
-        **kwargs: Any,
-    ) -> "Elmo":
+        precision: Precision | None = None,
+        layer_cache: LayerCache | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> Self:
         """
         As `from_pretrained`, for two files of any name.
 
         # Parameters
 
-        options_file, weight_file : `str`
+        options_file, weight_file
             Local paths of a biLM in the public format.
-        device, precision, **kwargs
+        device, precision, layer_cache, tokenizer
             See `from_pretrained`.
 
         # Raises
 
         `ValueError`
-            If a file is not what it should be, or there is no such device; `OSError` if a file is not there.
+            If a file is damaged or of another format, or there is no such device.
+        `OSError`
+            If a file is not there.
         """
         device = _usable(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
-        return cls(bilm.to(device), **kwargs)
+        return cls(bilm.to(device), layer_cache=layer_cache, tokenizer=tokenizer)
 
     @property
     def dim(self) -> int:
@@ -131,68 +155,160 @@ class Elmo:
         """Layers of the biLM: the context-insensitive one and the LSTMs."""
         return self.bilm.num_layers
 
-    def embed(self, sentences: Iterable[str | Sequence[str]], **kwargs: Any) -> list[Any]:
+    @overload
+    def embed(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: Literal["numpy"] = "numpy",
+        **arguments: Unpack[EmbedArguments],
+    ) -> list[np.ndarray]: ...
+
+    @overload
+    def embed(
+        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **arguments: Unpack[EmbedArguments]
+    ) -> list[torch.Tensor]: ...
+
+    def embed(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: Literal["numpy", "torch"] = "numpy",
+        **arguments: Unpack[EmbedArguments],
+    ) -> Any:
         """
-        The vectors of sentences, all in memory; see `embed_iter`, whose arguments are the same, for those that do not
-        fit.
+        The vectors of sentences, all in memory; for those that do not fit there is `embed_iter`. A sentence that is a
+        string is split by the tokenizer, by default spaCy's rules for English; the command `python -m elmo_tasks embed`
+        splits its lines at white space unless it is called with `--tokenize`.
 
         # Parameters
 
-        sentences, **kwargs
+        sentences, output, **arguments
             See `embed_iter`.
 
         # Returns
 
-        `List[Union[np.ndarray, torch.Tensor]]`
-            One array for each sentence, in the order of the sentences.
+        `List[np.ndarray]`
+            One array for each sentence, in the order of the sentences; tensors with `output="torch"`.
         """
-        return list(self.embed_iter(sentences, **kwargs))
+        return list(self._checked(sentences, output=output, **arguments))
+
+    @overload
+    def embed_iter(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: Literal["numpy"] = "numpy",
+        **arguments: Unpack[EmbedArguments],
+    ) -> Iterator[np.ndarray]: ...
+
+    @overload
+    def embed_iter(
+        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **arguments: Unpack[EmbedArguments]
+    ) -> Iterator[torch.Tensor]: ...
 
     def embed_iter(
         self,
-        sentences: Iterable[str | Sequence[str]],
+        sentences: Iterable[Sentence],
         *,
-        layers: Literal["mix", "all", "top"] | int = "mix",
-        weights: Sequence[float] | None = None,
-        gamma: float = 1.0,
-        pool: Literal["mean", "max", "first-last"] | None = None,
-        batch_tokens: int = 4096,
-        progress: bool | None = None,
         output: Literal["numpy", "torch"] = "numpy",
-    ) -> Iterator[Any]:
+        **arguments: Unpack[EmbedArguments],
+    ) -> Any:
         """
         The vectors of sentences one after another, in their order. About eight batches of sentences are read ahead, and
         their vectors are in memory; no more, however many sentences there are.
 
         # Parameters
 
-        sentences : `Iterable[Union[str, Sequence[str]]]`
-            Sentences as lists of words, which are taken as they are, or as strings, which are split into words.
-        layers, weights, gamma, pool
-            What the vectors are, by default the plain average of the layers for each word: see `LayerSelection`.
+        sentences
+            Sentences as lists of words, which are taken as they are, or as strings, which the tokenizer splits into
+            words: see `embed`.
+        layers : `Union[Literal["mix", "all", "top"], int]`, optional (default = `"mix"`)
+            Which layers: their mix, all of them kept apart, the highest, or the one of that number. See
+            `LayerSelection`.
+        weights : `Sequence[float]`, optional (default = `None`)
+            Of the mix, a number for each layer before the softmax. `None`: the plain average of the layers.
+        gamma : `float`, optional (default = `1.0`)
+            Scales the vectors.
+        pool : `Literal["mean", "max", "first-last"]`, optional (default = `None`)
+            One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens : `int`, optional (default = `4096`)
             How many words are computed at once, padding and sentence boundaries counted; a longer sentence is computed
             by itself. Fewer need less memory, more are faster on a GPU.
         progress : `bool`, optional (default = `None`)
             Whether to show on stderr how far it is. `None`: if stderr is a terminal.
-        output : `Literal["numpy", "torch"]`, optional (default = `"numpy"`)
+        output
             Arrays of NumPy, or tensors on the device of the biLM.
 
         # Returns
 
-        `Iterator[Union[np.ndarray, torch.Tensor]]`
+        `Iterator[np.ndarray]`
             For each sentence its vectors, float32, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
             `layers="all"` `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place: it
-            has the shape `(0, dim)`, and zeros with a `pool`.
+            has the shape `(0, dim)`, and zeros with a `pool`. Tensors with `output="torch"`.
 
         # Raises
 
         `ValueError`
-            If an argument is none of these, at once; or a sentence is neither a string nor a list of words, which the
-            message numbers from 0, when it is read.
+            At once, if an argument has another value; when a sentence is read that is neither a string nor a list of
+            words, with its number, from 0.
         `ModuleNotFoundError`
             If a sentence is a string and spaCy is not installed.
         """
+        return self._checked(sentences, output=output, **arguments)
+
+    def embed_documents(
+        self, documents: Iterable[Document], *, whole: bool = False, **arguments: Unpack[EmbedArguments]
+    ) -> list[np.ndarray]:
+        """
+        The vectors of documents, all in memory; for those that do not fit there is `embed_documents_iter`. The
+        sentences of all documents share batches.
+
+        # Parameters
+
+        documents
+            Each a text, which spaCy's rules split into sentences and words, or a list of sentences as `embed` takes
+            them.
+        whole
+            Whether the biLM reads a document as one sequence, without boundaries between its sentences. Its words then
+            know of all others, and are computed one after another, with memory that grows with the length of the
+            document; the public biLMs were trained on running text, but the one that ships on single sentences.
+        **arguments
+            See `embed_iter`. A `pool` is over the words of the whole document; `progress` counts sentences.
+
+        # Returns
+
+        `List[np.ndarray]`
+            One array for each document, of shape `(n_words, dim)`, and what `embed_iter` says for `pool` and
+            `layers="all"`.
+
+        # Raises
+
+        `ValueError`, `ModuleNotFoundError`
+            See `embed_iter`; sentences are counted in their document.
+        """
+        return list(self.embed_documents_iter(documents, whole=whole, **arguments))
+
+    def embed_documents_iter(
+        self, documents: Iterable[Document], *, whole: bool = False, **arguments: Unpack[EmbedArguments]
+    ) -> Iterator[np.ndarray]:
+        """
+        As `embed_documents`, one document after another: in memory are the sentences that are read ahead (see
+        `embed_iter`) and the vectors of one document.
+        """
+        pool = arguments.pop("pool", None)
+        embed = partial(self.embed_iter, output="numpy", **arguments)
+        return embed_documents(embed, documents, whole=whole, pool=pool, tokenizer=self._tokenizer)
+
+    def _checked(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: str,
+        batch_tokens: int = 4096,
+        progress: bool | None = None,
+        **selection: Any,
+    ) -> Iterator[Any]:
         if isinstance(sentences, str):
             raise ValueError(
                 f"sentences must be a list of sentences, but is the string {sentences[:60]!r}: put it into a list"
@@ -201,47 +317,24 @@ class Elmo:
             raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, but is {output!r}")
         if not isinstance(batch_tokens, int) or isinstance(batch_tokens, bool) or batch_tokens < 1:
             raise ValueError(f"batch_tokens must be a whole number of at least 1, but is {batch_tokens!r}")
-        readout = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
-        return self._embedded(sentences, readout, batch_tokens, progress, output == "numpy")
-
-    def embed_documents(
-        self, documents: Iterable[str | Sequence[str | Sequence[str]]], *, whole: bool = False, **kwargs: Any
-    ) -> Iterator[Any]:
-        """
-        The vectors of documents one after another, NumPy arrays of the words of each; or one vector each with a `pool`.
-        The arguments, the memory that it takes and what it raises are those of `elmo_tasks.vectors.documents`.
-
-        # Parameters
-
-        documents : `Iterable[Union[str, Sequence[Union[str, Sequence[str]]]]]`
-            Each a text, which spaCy's rules split into sentences, or a list of sentences.
-        whole : `bool`, optional (default = `False`)
-            Whether the biLM reads a document as one sequence, and not sentence by sentence.
-        **kwargs
-            `layers`, `weights`, `gamma`, `pool`, `batch_tokens`, `progress`: see `embed_iter`.
-
-        # Returns
-
-        `Iterator[np.ndarray]`
-            Shape `(n_words, dim)` each, and what `embed_iter` says for `pool` and `layers="all"`.
-        """
-        return embed_documents(self, documents, whole=whole, **kwargs)
+        selected = LayerSelection(n_layers=self.n_layers, **selection)
+        return self._embedded(sentences, selected, batch_tokens, progress, output == "numpy")
 
     def _embedded(
         self,
-        sentences: Iterable[str | Sequence[str]],
-        readout: LayerSelection,
+        sentences: Iterable[Sentence],
+        selection: LayerSelection,
         batch_tokens: int,
         progress: bool | None,
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        words = (self.words(index, sentence) for index, sentence in enumerate(sentences))
+        words = (words_of(sentence, index, self._tokenizer) for index, sentence in enumerate(sentences))
         with progress_bar(total, progress, "sentences") as advance:
             for chunk in chunks(words, batch_tokens):
                 found: list[Any] = [None] * len(chunk)
                 for rows in batches_by_length(chunk, batch_tokens):
-                    arrays = self._batch([chunk[row] for row in rows], readout, as_numpy)
+                    arrays = self._batch([chunk[row] for row in rows], selection, as_numpy)
                     for row, array in zip(rows, arrays, strict=True):
                         found[row] = array
                     advance(len(rows))
@@ -249,29 +342,13 @@ class Elmo:
 
     # Not around the generator, which would switch gradients off for whoever uses it.
     @torch.no_grad()
-    def _batch(self, sentences: list[list[str]], readout: LayerSelection, as_numpy: bool) -> list[Any]:
-        vectors = readout(self._layers_of(sentences)).float()
+    def _batch(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> list[Any]:
+        vectors = selection(self._layers_of(sentences)).float()
         arrays: list[Any] = list(vectors.cpu().numpy() if as_numpy else vectors)
-        if readout.pool is None:
+        if selection.pool is None:
             arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
         # Copies: a part would keep its whole batch in memory.
         return [array.copy() if as_numpy else array.clone() for array in arrays]
-
-    def words(self, index: int, sentence: str | Sequence[str]) -> list[str]:
-        """
-        The words of a sentence, as it is embedded; `index` is its number, for the message if it is none.
-        """
-        if isinstance(sentence, str):
-            # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-            return list((self._tokenizer or blank_tokenizer())(str(sentence)))
-        try:
-            words = list(sentence)
-        except TypeError:
-            raise ValueError(f"{_RULE}, but sentence {index} is {sentence!r:.80}") from None
-        for word in words:
-            if not isinstance(word, str):
-                raise ValueError(f"{_RULE}, but sentence {index} has the word {word!r:.80}, a {type(word).__name__}")
-        return words
 
 
 def _usable(device: str | torch.device) -> str | torch.device:
@@ -283,6 +360,3 @@ def _usable(device: str | torch.device) -> str | torch.device:
             f"device must be one that torch has here, like 'cpu' or 'cuda', but is {str(device)!r}: {error}"
         ) from error
     return device
-
-
-_RULE = "a sentence must be a string, or a list of words that are strings"

@@ -1,4 +1,4 @@
-"""What is taken from the layers of a biLM: a mix or some of them, for each word or for the sentence."""
+"""Selection from the layers of a biLM: their mix or some of them, for each word or for the sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,11 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.outputs import BilmOutput
-from elmo_tasks.vectors.pooling import POOLS, pooled
+from elmo_tasks.vectors.pooling import POOLS, Pool, pooled
 
-__all__ = ["LayerSelection"]
+__all__ = ["LayerSelection", "Layers"]
+
+Layers = Literal["mix", "all", "top"] | int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,29 +22,29 @@ class LayerSelection:
 
     # Parameters
 
-    n_layers : `int`
-        Layers that come in, the context-insensitive one among them.
-    layers : `Union[Literal["mix", "all", "top"], int]`, optional (default = `"mix"`)
+    n_layers
+        Layers of the biLM, the context-insensitive one among them.
+    layers
         `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the layers
         apart; `"top"` is the highest, and a number that layer (0 is the context-insensitive one).
-    weights : `Sequence[float]`, optional (default = `None`)
+    weights
         For `"mix"` only, a number for each layer before the softmax. `None`: the plain average of the layers.
-    gamma : `float`, optional (default = `1.0`)
-        What the vectors are scaled by, whatever `layers` is.
-    pool : `Literal["mean", "max", "first-last"]`, optional (default = `None`)
+    gamma
+        Scales the vectors, whatever `layers` is.
+    pool
         One vector for the sentence: see `pooled`. `None`: a vector for each word.
 
     # Raises
 
     `ValueError`
-        If a value is none of these.
+        If an argument has another value.
     """
 
     n_layers: int
-    layers: Literal["mix", "all", "top"] | int = "mix"
+    layers: Layers = "mix"
     weights: Sequence[float] | None = None
     gamma: float = 1.0
-    pool: Literal["mean", "max", "first-last"] | None = None
+    pool: Pool | None = None
 
     def __post_init__(self) -> None:
         is_index = isinstance(self.layers, int | np.integer) and not isinstance(self.layers, bool)
@@ -58,7 +60,7 @@ class LayerSelection:
         if self.weights is None:
             return
         if self.layers != "mix":
-            raise ValueError(f"weights are for layers='mix', but layers is {self.layers!r}: leave the weights out")
+            raise ValueError(f"weights are for layers='mix', but layers is {self.layers!r}: omit the weights")
         if not _are_finite(self.weights, (self.n_layers,)):
             raise ValueError(
                 f"weights must be {self.n_layers} finite numbers, one for each layer from the context-insensitive one "
@@ -69,7 +71,7 @@ class LayerSelection:
         """
         # Parameters
 
-        output : `BilmOutput`
+        output
             The layers, each of shape `(batch_size, timesteps, dim)`, and the mask.
 
         # Returns

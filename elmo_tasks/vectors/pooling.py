@@ -1,22 +1,24 @@
 """One vector for many words."""
 
+from typing import Literal, get_args
+
 import torch
 
-__all__ = ["POOLS", "pooled"]
+__all__ = ["POOLS", "Pool", "pooled"]
 
-POOLS = ("mean", "max", "first-last")
-"""The ways to do it."""
+Pool = Literal["mean", "max", "first-last"]
+POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
-def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: str) -> torch.Tensor:
+def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
     """
     # Parameters
 
-    vectors : `torch.Tensor`
+    vectors
         Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no word.
-    mask : `torch.BoolTensor`
-        Shape `(..., timesteps)`: where there is a word, without gaps from the first step on.
-    pool : `str`
+    mask
+        Boolean, shape `(..., timesteps)`: where there is a word, without gaps from the first step on.
+    pool
         `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units of the
         last word and the backward units of the first, which have each read the whole sentence.
 

@@ -1,12 +1,14 @@
-"""ELMo for scikit-learn: texts in, a matrix out."""
+"""A transformer for scikit-learn: texts in, a matrix out."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 
-from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo, Precision
+from elmo_tasks.vectors.pooling import Pool
+from elmo_tasks.vectors.sentences import Sentence, Tokenizer
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -26,41 +28,37 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # Parameters
 
-    model : `str`, optional (default = `"small-open"`)
+    bilm
         A name or a folder: see `Elmo.from_pretrained`.
-    layers : `Union[Literal["mix", "top"], int]`, optional (default = `"mix"`)
-        See `Elmo.embed_iter`; `"all"` would be several vectors a text.
-    weights : `Sequence[float]`, optional (default = `None`)
-    gamma : `float`, optional (default = `1.0`)
-    batch_tokens : `int`, optional (default = `4096`)
-        See `Elmo.embed_iter`.
-    pool : `Literal["mean", "max", "first-last"]`, optional (default = `"mean"`)
-        How the vectors of words become one.
-    tokenizer : `Callable[[str], Sequence[str]]`, optional (default = `None`)
+    layers, weights, gamma, batch_tokens
+        See `Elmo.embed_iter`. `"all"` layers would be several vectors a text.
+    pool
+        How the vectors of words become one: see `pooled`.
+    tokenizer
         See `Elmo`.
-    device, precision : `str`, optional (default = `None`)
+    device, precision
         See `Elmo.from_pretrained`.
 
     # Raises
 
     `ValueError`
-        From `fit` and `transform`, if a value is none of these.
+        From `fit` and `transform`, if an argument has another value.
     """
 
     def __init__(
         self,
-        model: str | PathLike[str] = "small-open",
+        bilm: str | PathLike[str] = "small-open",
         *,
         layers: Literal["mix", "top"] | int = "mix",
         weights: Sequence[float] | None = None,
         gamma: float = 1.0,
-        pool: Literal["mean", "max", "first-last"] = "mean",
+        pool: Pool = "mean",
         batch_tokens: int = 4096,
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        tokenizer: Tokenizer | None = None,
         device: str | None = None,
-        precision: Literal["float32", "tf32", "bf16"] | None = None,
+        precision: Precision | None = None,
     ) -> None:
-        self.model = model
+        self.bilm = bilm
         self.layers = layers
         self.weights = weights
         self.gamma = gamma
@@ -70,9 +68,9 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.device = device
         self.precision = precision
 
-    def fit(self, X: Iterable[str | Sequence[str]], y: Any = None) -> "ElmoVectorizer":
+    def fit(self, X: Iterable[Sentence], y: Any = None) -> "ElmoVectorizer":
         """
-        Checks the settings, and that the model is there. Neither `X` nor `y` is read.
+        Checks the settings, and that the biLM is there. Neither `X` nor `y` is read.
 
         # Returns
 
@@ -83,11 +81,11 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._embed([])
         return self
 
-    def transform(self, X: Iterable[str | Sequence[str]]) -> np.ndarray:
+    def transform(self, X: Iterable[Sentence]) -> np.ndarray:
         """
         # Parameters
 
-        X : `Iterable[Union[str, Sequence[str]]]`
+        X
             Texts, or lists of words; each is one sequence to the biLM.
 
         # Returns
@@ -122,17 +120,17 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._elmo().dim
 
     def _elmo(self) -> Elmo:
-        settings = (self.model, self.device, self.precision, self.tokenizer)
-        # The parameters of an estimator may be set anew at any time.
+        settings = (self.bilm, self.device, self.precision, self.tokenizer)
+        # The parameters of an estimator may be set again at any time.
         loaded = self.__dict__.get("_loaded")
         if loaded is None or loaded[0] != settings:
             elmo = Elmo.from_pretrained(
-                self.model, device=self.device, precision=self.precision, tokenizer=self.tokenizer
+                self.bilm, device=self.device, precision=self.precision, tokenizer=self.tokenizer
             )
             loaded = self._loaded = (settings, elmo)
         return loaded[1]
 
-    def _embed(self, texts: Iterable[str | Sequence[str]]) -> list[np.ndarray]:
+    def _embed(self, texts: Iterable[Sentence]) -> list[np.ndarray]:
         if self.pool is None or self.layers == "all":
             raise ValueError(
                 f"a text must have one vector, but pool is {self.pool!r} and layers {self.layers!r}: give a pool, and "

@@ -1,6 +1,7 @@
-"""ELMo in a pipeline of spaCy's: `nlp.add_pipe("elmo")`."""
+"""A component for pipelines of spaCy: `nlp.add_pipe("elmo")`."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,69 +11,73 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
-from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pooling import POOLS
+from elmo_tasks.vectors.elmo import Elmo, EmbedArguments, Precision
+from elmo_tasks.vectors.layer_selection import Layers
+from elmo_tasks.vectors.pooling import POOLS, Pool
 
-__all__ = ["ElmoComponent", "make_elmo"]
+__all__ = ["ElmoComponent"]
 
-# A place of our own, since `doc.user_data` belongs to the user: an array goes when its Doc goes. With the pool that the
-# pipeline was made with, and the vectors of all tokens, of shape (..., n_tokens, dim).
-_VECTORS: WeakKeyDictionary[Doc, tuple[str | None, np.ndarray]] = WeakKeyDictionary()
+# Not in `doc.user_data`, which belongs to the user: an array is freed with its Doc. The values are the pool of the
+# pipeline and the vectors of all tokens, of shape (..., n_tokens, dim).
+_VECTORS: WeakKeyDictionary[Doc, tuple[Pool | None, np.ndarray]] = WeakKeyDictionary()
 _FILES = ("options.json", "weights.hdf5")
 
 
 class ElmoComponent:
     """
-    Gives `token._.elmo`, `span._.elmo` and `doc._.elmo` to the documents of a pipeline. The vectors are kept beside the
-    `Doc` and not in its `user_data`: copies of a `Doc`, and those from files or other processes (`n_process`), have
-    none, which is an error when they are asked for; unless `in_user_data` is set.
+    Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors are kept outside the
+    `Doc` and not in its `user_data`: copies of a `Doc`, and those from files or other processes (`n_process`), have no
+    vectors, and reading them is an error; unless `in_user_data` is set.
 
     A `Doc` is embedded sentence by sentence if its sentences are known, by a parser or a `sentencizer` before this
-    component; otherwise as one sentence. White space is left out, and has zeros.
+    component; otherwise as one sentence. White space is not embedded, and has zeros.
 
     Registered as a factory of spaCy's with name "elmo".
 
     # Parameters
 
-    name : `str`
+    nlp
+        The pipeline, which spaCy gives to every factory; it is not used.
+    name
         Its name in the pipeline.
-    model : `str`
+    bilm
         A name or a folder: see `Elmo.from_pretrained`. It is loaded at the first use.
-    device, precision : `str`
+    device, precision
         See `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`.
-    pool : `Literal["mean", "max", "first-last"]`
-        What a span or a document has in place of the vectors of its tokens. `None`: all of them, of shape
+    pool
+        One vector for a span or a document in place of those of its tokens: see `pooled`. `None`: all of them, of shape
         `(n_tokens, dim)`.
-    whole_document : `bool`
+    whole_document
         Whether a document is one sequence to the biLM, whatever its sentences.
-    similarity : `bool`
-        Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. `pool` must be given for
-        it, and `layers` must not be `"all"`.
-    in_user_data : `bool`
-        Whether the vectors of a document are kept in its `user_data`, where spaCy writes them to files and hands them
-        from process to process.
-    save_weights : `bool`
-        Whether `nlp.to_disk` writes the weights (`False`: only `model`).
+    similarity
+        Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. It needs a `pool`, and
+        `layers` other than `"all"`.
+    in_user_data
+        Whether the vectors of a document are kept in its `user_data`, which spaCy writes to files and sends from
+        process to process.
+    save_weights
+        Whether `nlp.to_disk` writes the weights (`False`: only the name, `bilm`).
 
     # Raises
 
     `ValueError`
-        If `pool` is none of these, or `similarity` does not go with it.
+        If `pool` has another value, or does not allow `similarity`.
     """
 
     def __init__(
         self,
+        nlp: Language | None = None,
         name: str = "elmo",
         *,
-        model: str = "small-open",
+        bilm: str = "small-open",
         device: str | None = None,
-        precision: str | None = None,
-        layers: Any = "mix",
+        precision: Precision | None = None,
+        layers: Layers = "mix",
         weights: list[float] | None = None,
         gamma: float = 1.0,
-        pool: str | None = "mean",
+        pool: Pool | None = "mean",
         batch_tokens: int = 4096,
         whole_document: bool = False,
         similarity: bool = False,
@@ -87,23 +92,30 @@ class ElmoComponent:
                 "pool, and layers other than 'all'"
             )
         self.name = name
-        self.model = model
+        self.bilm = bilm
         self.pool = pool
         self.whole_document = whole_document
         self.similarity = similarity
         self.in_user_data = in_user_data
         self.save_weights = save_weights
-        self._load = {"device": device, "precision": precision}
-        self._embed = {"layers": layers, "weights": weights, "gamma": gamma, "batch_tokens": batch_tokens}
+        self._device = device
+        self._precision = precision
+        self._arguments: EmbedArguments = {
+            "layers": layers,
+            "weights": weights,
+            "gamma": gamma,
+            "batch_tokens": batch_tokens,
+            "progress": False,
+        }
         self._elmo: Elmo | None = None
         _set_extensions()
 
     @property
     def elmo(self) -> Elmo:
-        """The model, loaded if it is not yet."""
+        """The biLM, loaded at the first use."""
         # Not before: a pipeline from the disk brings the weights, and the folder that it was made with may be gone.
         if self._elmo is None:
-            self._elmo = Elmo.from_pretrained(self.model, **self._load)  # type: ignore[arg-type]
+            self._elmo = Elmo.from_pretrained(self.bilm, device=self._device, precision=self._precision)
         return self._elmo
 
     def __call__(self, doc: Doc) -> Doc:
@@ -112,16 +124,16 @@ class ElmoComponent:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
         """
-        Embeds documents as they come. Their sentences are put into batches by their length, and not by `batch_size`,
-        which spaCy gives: in memory are about eight batches of `batch_tokens`, and one document.
+        Embeds documents as they come. Their sentences are put into batches by their length; `batch_size`, which spaCy
+        gives, is ignored. In memory are about eight batches of `batch_tokens`, and one document.
         """
         groups = ((doc, self._sentences(doc)) for doc in stream)
-        for doc, vectors in embed_groups(self.elmo, groups, progress=False, **self._embed):
+        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._arguments), groups):
             self._keep(doc, vectors)
             yield doc
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the weights to a folder, unless `save_weights` is off; spaCy's config has the rest."""
+        """Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
         if not self.save_weights:
             return
         folder = Path(path)
@@ -132,7 +144,7 @@ class ElmoComponent:
         """Reads what `to_disk` wrote."""
         files = [Path(path) / file for file in _FILES]
         if all(file.is_file() for file in files):
-            self._elmo = Elmo.from_files(*files, **self._load)  # type: ignore[arg-type]
+            self._elmo = Elmo.from_files(*files, device=self._device, precision=self._precision)
         return self
 
     def _sentences(self, doc: Doc) -> list[list[str]]:
@@ -150,61 +162,17 @@ class ElmoComponent:
             user_data[_KEY] = [self.pool, vectors]
         if self.similarity:
             for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
-                # spaCy takes the norm from the vector. A hook for it would not do: a span returns its vector for it.
+                # No hook for the norm: spaCy computes it from the vector, and a span would return its vector for it.
                 hooks.update(vector=_elmo_of, has_vector=_has_elmo, similarity=_similarity)
 
 
-@Language.factory(
+# The entries of the config are the keyword arguments.
+Language.factory(
     "elmo",
     assigns=["doc._.elmo", "span._.elmo", "token._.elmo"],
-    default_config={
-        "model": "small-open",
-        "device": None,
-        "precision": None,
-        "layers": "mix",
-        "weights": None,
-        "gamma": 1.0,
-        "pool": "mean",
-        "batch_tokens": 4096,
-        "whole_document": False,
-        "similarity": False,
-        "in_user_data": False,
-        "save_weights": True,
-    },
+    default_config=ElmoComponent.__init__.__kwdefaults__ or {},
+    func=ElmoComponent,
 )
-def make_elmo(
-    nlp: Language,
-    name: str,
-    model: str,
-    device: str | None,
-    precision: str | None,
-    layers: Any,
-    weights: list[float] | None,
-    gamma: float,
-    pool: str | None,
-    batch_tokens: int,
-    whole_document: bool,
-    similarity: bool,
-    in_user_data: bool,
-    save_weights: bool,
-) -> ElmoComponent:
-    """What spaCy calls for `nlp.add_pipe("elmo", config={...})`; the entries of the config are `ElmoComponent`'s."""
-    return ElmoComponent(
-        name,
-        model=model,
-        device=device,
-        precision=precision,
-        layers=layers,
-        weights=weights,
-        gamma=gamma,
-        pool=pool,
-        batch_tokens=batch_tokens,
-        whole_document=whole_document,
-        similarity=similarity,
-        in_user_data=in_user_data,
-        save_weights=save_weights,
-    )
-
 
 # In spaCy's form for extension attributes, so that tools that list them find it.
 _KEY = ("._.", "elmo", None, None)
@@ -221,36 +189,36 @@ def _set_extensions() -> None:
             )
 
 
-def _kept(doc: Doc) -> tuple[str | None, np.ndarray]:
+def _kept(doc: Doc) -> tuple[Pool | None, np.ndarray]:
     user_data: dict[Any, Any] = doc.user_data
     pool, vectors = _VECTORS.get(doc) or user_data.get(_KEY) or (None, None)
     if vectors is None:
         raise ValueError(
             "this Doc has no ELMo vectors: it was not made by a pipeline with 'elmo', or is a copy, or comes from a "
-            "file or another process. Remedy: doc = nlp.get_pipe('elmo')(doc), or the component's setting in_user_data"
+            "file or another process. Remedy: doc = nlp.get_pipe('elmo')(doc), or in_user_data=True in the config"
         )
     if vectors.shape[-2] != len(doc):
         raise ValueError(
             f"a Doc must have the tokens that were embedded, but had {vectors.shape[-2]} and has {len(doc)}: put "
-            "'elmo' behind the components that merge or split tokens"
+            "'elmo' after the components that merge or split tokens"
         )
     return pool, vectors
 
 
-def _elmo_of(what: Doc | Span | Token) -> np.ndarray:
-    pool, vectors = _kept(what.doc)
-    if isinstance(what, Token):
-        token: np.ndarray = vectors[..., what.i, :]
+def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
+    pool, vectors = _kept(item.doc)
+    if isinstance(item, Token):
+        token: np.ndarray = vectors[..., item.i, :]
         return token
-    start, end = (what.start, what.end) if isinstance(what, Span) else (0, len(what))
+    start, end = (item.start, item.end) if isinstance(item, Span) else (0, len(item))
     part = vectors[..., start:end, :]
     if pool is None:
         return part
-    is_word = np.array([not token.is_space for token in what], dtype=bool)
+    is_word = np.array([not token.is_space for token in item], dtype=bool)
     return pooled_words(np.ascontiguousarray(part[..., is_word, :]), pool)
 
 
-def _has_elmo(what: Doc | Span | Token) -> bool:
+def _has_elmo(item: Doc | Span | Token) -> bool:
     return True
 
 

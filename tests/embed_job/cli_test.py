@@ -10,7 +10,7 @@ from elmo_tasks.embed_job import EmbedOptions, EmbedReport, cli
 
 @pytest.fixture
 def called(monkeypatch):
-    """What `embed_file` would be called with."""
+    """The calls of `embed_file`, which does nothing."""
     calls = []
 
     def embed_file(text, output, options, **others):

@@ -11,7 +11,7 @@ import pytest
 from elmo_tasks.embed_job import EmbedOptions, EmbedReport, embed_file
 from tests.paths import TINY_BILM
 
-# Blank lines, a line twice, one with a slash, one that is no ASCII, and white space that is none of a word's.
+# Blank lines, a line twice, one with a slash, one that is not ASCII, and white space of many kinds.
 LINES = ["The cat sat .", "", "a/b c / d", "Ja", "The cat sat .", " \t ", "«  Ça\tva ? »", "0", "one two three", ""]
 
 
@@ -40,7 +40,7 @@ def embed(text: Path, tmp_path: Path, tiny_bilm: str) -> Callable[..., EmbedRepo
 
 
 def content_of_hdf5(path: Path) -> dict[str, tuple[Any, bytes]]:
-    """All that is in a file, to the bit."""
+    """The content of a file, to the bit."""
     with h5py.File(path) as file:
         content = {name: (data.shape, np.asarray(data[()]).tobytes()) for name, data in file.items() if name.isdigit()}
         content["sentences"] = (None, b"\n".join(file["sentences"][:]))

@@ -1,4 +1,4 @@
-"""Tests of the folder of a job: what is refused, what goes on, what is replaced."""
+"""Tests of the folder of a job: outputs that are refused, resumed and replaced."""
 
 import errno
 import fcntl
@@ -37,25 +37,27 @@ class TestJobFolder:
         """Oracle: the message names the file and both remedies."""
         (tmp_path / "out.h5").write_text("mine")
         with pytest.raises(
-            FileExistsError, match=r"out\.h5 must not be there yet, but is there: say --resume .*--force"
+            FileExistsError, match=r"out\.h5 must not be there yet, but is there: give --resume .*--force"
         ):
             folder()
         assert (tmp_path / "out.h5").read_text() == "mine"
 
-    def test_what_an_earlier_run_has_done_is_not_thrown_away(self, folder, tmp_path):
+    def test_the_parts_of_an_earlier_run_are_not_removed(self, folder, tmp_path):
         """Oracle: the message."""
         folder().open(JOB)
-        with pytest.raises(FileExistsError, match=r"out\.h5\.parts must not be there yet, but has what an earlier run"):
+        with pytest.raises(
+            FileExistsError, match=r"out\.h5\.parts must not be there yet, but has the parts of an earlier run"
+        ):
             folder()
 
-    def test_both_are_one_too_many(self, folder):
+    def test_force_and_resume_exclude_each_other(self, folder):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="choose one"):
             folder(force=True, resume=True)
 
     def test_the_folder_above_must_be_there(self, tmp_path):
         """Oracle: the message."""
-        with pytest.raises(FileNotFoundError, match="none must be a folder, but is none"):
+        with pytest.raises(FileNotFoundError, match="none must be a folder, but is not"):
             JobFolder(tmp_path / "none" / "out.h5", FORMATS["hdf5"], force=False, resume=False)
 
     @pytest.mark.parametrize("format", ["hdf5", "parquet-folder"])
@@ -67,16 +69,16 @@ class TestJobFolder:
             folder(format, force=True)
         assert (tmp_path / "out.h5" / "mine").exists()
 
-    def test_another_job_does_not_go_on(self, folder):
-        """Oracle: the message says what differs and nothing else."""
+    def test_another_job_does_not_resume(self, folder):
+        """Oracle: the message has the difference and nothing else."""
         first = folder()
         assert not first.open(JOB)
         first.close()
-        with pytest.raises(ValueError, match=r"of another one: layers was 'mix' and is 'top'\. Say the same"):
+        with pytest.raises(ValueError, match=r"of another one: layers was 'mix' and is 'top'\. Give the same"):
             folder(resume=True).open(OTHER)
 
-    def test_the_same_job_goes_on_with_its_parts(self, folder):
-        """Oracle: the parts that are there; those half written are gone."""
+    def test_the_same_job_resumes_with_its_parts(self, folder):
+        """Oracle: the parts that are there; half-written ones are removed."""
         first = folder()
         first.open(JOB)
         (first.path / "part-00000001.npz").touch()
@@ -87,8 +89,8 @@ class TestJobFolder:
         assert second.done() == {1}
         assert not list(second.path.glob("_tmp-*"))
 
-    def test_force_begins_anew(self, folder):
-        """Oracle: no parts; the new job's fingerprint goes on."""
+    def test_force_starts_again(self, folder):
+        """Oracle: no parts; the new job's fingerprint can be resumed."""
         first = folder()
         first.open(JOB)
         (first.path / "part-00000001.npz").touch()
@@ -109,7 +111,7 @@ class TestJobFolder:
         with pytest.raises(ValueError, match="it was not made by this program"):
             folder(resume=True).open(JOB)
 
-    def test_a_job_that_replaces_goes_on_replacing(self, folder, tmp_path):
+    def test_a_job_that_replaces_still_replaces_when_it_resumes(self, folder, tmp_path):
         """Oracle: with --force over another output and then --resume there is work to do."""
         write_output(tmp_path / "out.h5", OTHER)
         first = folder(force=True)
@@ -127,7 +129,7 @@ class TestJobFolder:
             folder(resume=True).open(JOB)
 
     def test_only_one_process_has_it(self, folder):
-        """Oracle: the message; the lock is one of the open file, and so as good as another process's."""
+        """Oracle: the message; the lock belongs to the open file, so that this process stands for another."""
         first = folder()
         first.open(JOB)
         with pytest.raises(BlockingIOError, match="only one process may work on"):
@@ -136,7 +138,7 @@ class TestJobFolder:
         assert not folder(resume=True).open(JOB)
 
     def test_where_there_are_no_locks_a_warning_says_so(self, folder, monkeypatch, caplog):
-        """Oracle: the log; another error is none of those."""
+        """Oracle: the log; another error is raised."""
 
         def fail(number):
             def flock(descriptor, operation):
@@ -162,12 +164,14 @@ class TestJobFolder:
         assert [path.name for path in made.path.iterdir()] == ["mine.txt"]
         assert "stays" in caplog.text
 
-    def test_a_folder_takes_the_place_of_an_older_one(self, folder, tmp_path):
+    def test_a_folder_replaces_an_older_one(self, folder, tmp_path):
         """Oracle: what is in it."""
         for job, part in ((JOB, "part-00000000.parquet"), (OTHER, "part-00000001.parquet")):
             made = folder("parquet-folder", force=True)
             assert not made.open(job)
             (made.path / part).touch()
+            # What a worker leaves that is killed while it writes.
+            (made.path / f"_tmp-1-{part}").touch()
             made.publish()
         assert {path.name for path in (tmp_path / "out.h5").iterdir()} == {"_job.json", "part-00000001.parquet"}
         assert [path.name for path in tmp_path.iterdir()] == ["out.h5"]

@@ -1,4 +1,4 @@
-"""Tests of the job: its outputs, and what happens when it is broken off."""
+"""Tests of the job: its outputs, and its interruptions."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from tests.embed_job.conftest import LINES, content_of_hdf5
 
 
 class Killed(BaseException):
-    """What nobody catches, as nobody catches `kill -9`."""
+    """An exception that no code catches, as no process catches `kill -9`."""
 
 
 @pytest.fixture
@@ -95,7 +95,9 @@ class TestEmbedFile:
 
     def test_what_float16_cannot_hold_is_an_error(self, embed):
         """Oracle: the message names the line and the remedy."""
-        with pytest.raises(ValueError, match=r"float16 holds numbers up to 65504, but line 1 .*use float32"):
+        with pytest.raises(
+            ValueError, match=r"float16 holds numbers up to 65504, but in the vectors of line 1 .*use float32"
+        ):
             embed("out.h5", {"dtype": "float16", "gamma": 1e8})
 
     def test_words_can_be_found_by_spacys_rules(self, embed, text, tmp_path):
@@ -143,7 +145,7 @@ class TestEmbedFile:
 
     def test_workers_are_at_least_one(self, embed):
         """Oracle: the message."""
-        with pytest.raises(ValueError, match="at least 1 worker, but there are to be 0"):
+        with pytest.raises(ValueError, match="workers must be at least 1, but are 0"):
             embed("out.h5", workers=0)
 
     def test_a_text_that_changes_meanwhile_is_an_error(self, embed, text, monkeypatch):
@@ -156,15 +158,15 @@ class TestEmbedFile:
                 text.write_text(text.read_text() + "more\n")
 
         monkeypatch.setattr(atomic_files, "sync", grow)
-        with pytest.raises(ValueError, match="must stay as it is, but has changed"):
+        with pytest.raises(ValueError, match="must not change during the job, but did: start again with --force"):
             embed("out.h5")
 
 
-class TestABrokenOffJob:
+class TestAnInterruptedJob:
     @pytest.mark.parametrize("is_after", [False, True])
     @pytest.mark.parametrize("step", range(6))
-    def test_it_goes_on_wherever_it_was_killed(self, embed, tmp_path, monkeypatch, step, is_after):
-        """Oracle: an undisturbed job. The steps are those that make a file appear: manifest, four parts, output."""
+    def test_it_resumes_wherever_it_was_killed(self, embed, tmp_path, monkeypatch, step, is_after):
+        """Oracle: an undisturbed job. The steps are those after which a file is there: manifest, four parts, output."""
         embed("whole.h5")
         n_calls = 0
         replace = os.replace
@@ -227,7 +229,7 @@ class TestABrokenOffJob:
     @pytest.mark.parametrize("name", ["out.h5", "out.npz", "out.parquet"])
     @pytest.mark.parametrize("limit", [900, 4200], ids=["part", "output"])
     def test_a_full_disk_keeps_what_is_done(self, embed, tmp_path, limit_files, name, limit):
-        """Oracle: the message and its remedy; the job that goes on and one that was not disturbed."""
+        """Oracle: the message and its remedy; the resumed job and an undisturbed one."""
         if name.endswith("parquet"):
             pytest.importorskip("pyarrow")
         embed(f"whole-{name}", {"layers": "all"})
@@ -242,7 +244,7 @@ class TestABrokenOffJob:
         embed(name, {"layers": "all"}, resume=True)
         assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
 
-    def test_a_disk_without_room_for_the_output_is_seen_before(self, embed, tmp_path, monkeypatch):
+    def test_a_disk_without_room_for_the_output_is_found_before_it_is_written(self, embed, tmp_path, monkeypatch):
         """Oracle: the message; parts that stay."""
         monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
         with pytest.raises(OSError, match=r"needs about [\d,]+ bytes .* but the disk has 10\. What is done is kept"):
@@ -250,7 +252,7 @@ class TestABrokenOffJob:
         assert len(list((tmp_path / "out.h5.parts").glob("part-*"))) == 4
 
     def test_a_damaged_part_is_named(self, embed, tmp_path, monkeypatch):
-        """Oracle: the message; that its remedy is one."""
+        """Oracle: the message; its remedy helps."""
         with monkeypatch.context() as patch, pytest.raises(OSError):
             patch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
             embed("out.h5")

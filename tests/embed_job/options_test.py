@@ -13,7 +13,8 @@ SUMMARY = TextSummary(3, [2, 1], "0123")
 
 class TestEmbedOptions:
     @pytest.mark.parametrize(
-        ("options", "message"), [({"dtype": "float64"}, "dtype"), ({"part_lines": 0}, "at least 1 line")]
+        ("options", "message"),
+        [({"dtype": "float64"}, "dtype"), ({"part_lines": 0}, "part_lines must be at least 1, but is 0")],
     )
     def test_other_values_are_an_error(self, options, message):
         """Oracle: the message."""
@@ -23,7 +24,7 @@ class TestEmbedOptions:
 
 class TestFingerprint:
     def test_it_tells_all_jobs_apart_whose_vectors_differ(self, tiny_bilm):
-        """Oracle: by hand; a biLM is known by its numbers, wherever it is."""
+        """Oracle: by hand; a biLM is identified by its weights, wherever its files are."""
         bilm = Elmo.from_pretrained(tiny_bilm).bilm
         options = EmbedOptions(weights=(0.0, 1.0, 2.0))
         before = fingerprint(options, SUMMARY, bilm)

@@ -32,7 +32,7 @@ class TestPartWorker:
             assert array.dtype == np.float32 and array.shape == vectors.shape
             np.testing.assert_allclose(array, vectors, atol=1e-6)
 
-    def test_spacy_finds_the_words_if_it_is_asked(self, tmp_path, tiny_bilm, elmo):
+    def test_spacy_splits_the_lines_if_tokenize_is_set(self, tmp_path, tiny_bilm, elmo):
         """Oracle: by hand: the full stop is a word of its own."""
         worker = PartWorker(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", elmo=elmo)
         assert worker.run(PART) == PartDone(2, 5)
@@ -41,7 +41,9 @@ class TestPartWorker:
     def test_float16_is_refused_for_what_it_cannot_hold(self, tmp_path, tiny_bilm, elmo):
         """Oracle: the message names the line, the third of a part that begins with the seventh; no file is left."""
         worker = PartWorker(EmbedOptions(bilm=tiny_bilm, dtype="float16", gamma=1e9), tmp_path, "npz", elmo=elmo)
-        with pytest.raises(ValueError, match=r"up to 65504, but line 9 has .*: use float32, or a smaller gamma"):
+        with pytest.raises(
+            ValueError, match=r"up to 65504, but in the vectors of line 9 .*: use float32, or a smaller gamma"
+        ):
             worker.run(LinePart(2, 6, ["", "", "Ja"]))
         assert not list(tmp_path.iterdir())
 

@@ -1,8 +1,8 @@
-"""A text of four lines in two parts, as a job hands it to the formats."""
+"""A text of four lines in two parts, as a job gives it to the formats."""
 
 import numpy as np
 
-from elmo_tasks.embed_job.formats.part_file import EmbeddedPart
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 
 # A line twice, one that is blank, one that is no ASCII.
 SENTENCES = ["a/b ç", "", "c", "a/b ç"]

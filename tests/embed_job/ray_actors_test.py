@@ -14,7 +14,7 @@ from elmo_tasks.embed_job.ray_actors import options_on_ray
 
 
 def actors() -> list[int]:
-    """Processes of Ray's actors that this process has started, by way of others."""
+    """Processes of Ray's actors that are descendants of this process."""
     parents, names = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -64,7 +64,7 @@ class TestEmbedOnRay:
         table = parquet.read_table(tmp_path / "out")
         assert table["index"].to_pylist() == list(range(300))
 
-    def test_what_is_no_cluster_is_an_error(self, embed):
+    def test_an_address_without_a_cluster_is_an_error(self, embed):
         """Oracle: the message names the address."""
         pytest.importorskip("ray")
         pytest.importorskip("pyarrow")
@@ -81,7 +81,7 @@ class TestRequireRay:
 
 
 class TestOptionsOnRay:
-    def test_the_device_is_said_or_the_cpu(self):
+    def test_the_device_is_that_of_the_options_or_the_cpu(self):
         """Oracle: by hand."""
         assert options_on_ray(EmbedOptions()).device == "cpu"
         assert options_on_ray(EmbedOptions(device="cuda")).device == "cuda"

@@ -1,4 +1,4 @@
-"""Tests of the lines of a text and its parts."""
+"""Tests of the lines of a text and of its parts."""
 
 import gzip
 import lzma

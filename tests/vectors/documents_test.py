@@ -1,4 +1,7 @@
+"""Tests of the vectors of documents."""
+
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,8 +22,8 @@ class TestEmbedDocuments:
     @pytest.mark.parametrize("batch_tokens", [1, 4096])
     @pytest.mark.parametrize("layers", ["mix", "all"])
     def test_a_document_has_the_vectors_of_its_sentences(self, elmo, layers, batch_tokens):
-        """Oracle: the sentences by themselves, one behind the other."""
-        found = list(elmo.embed_documents(DOCUMENTS, layers=layers, batch_tokens=batch_tokens))
+        """Oracle: the sentences by themselves, concatenated."""
+        found = elmo.embed_documents(DOCUMENTS, layers=layers, batch_tokens=batch_tokens)
         assert len(found) == len(DOCUMENTS)
         for array, document in zip(found, DOCUMENTS, strict=True):
             expected = np.concatenate(elmo.embed([*document, []], layers=layers), -2)
@@ -29,16 +32,16 @@ class TestEmbedDocuments:
 
     def test_a_whole_document_is_one_sequence(self, elmo):
         """Oracle: all its words as one sentence, and that this is something else."""
-        found = list(elmo.embed_documents(DOCUMENTS, whole=True))
+        found = elmo.embed_documents(DOCUMENTS, whole=True)
         for array, document in zip(found, DOCUMENTS, strict=True):
             (expected,) = elmo.embed([[word for sentence in document for word in sentence]])
             np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
-        assert not np.allclose(found[-1], list(elmo.embed_documents(DOCUMENTS))[-1], atol=1e-3)
+        assert not np.allclose(found[-1], elmo.embed_documents(DOCUMENTS)[-1], atol=1e-3)
 
     @pytest.mark.parametrize("pool", ["mean", "max", "first-last"])
     def test_a_pool_is_over_all_words(self, elmo, pool):
         """Oracle: the formulas in NumPy over the words; zeros where there are none."""
-        words = list(elmo.embed_documents(DOCUMENTS))
+        words = elmo.embed_documents(DOCUMENTS)
         for vector, array in zip(elmo.embed_documents(DOCUMENTS, pool=pool), words, strict=True):
             if not len(array):
                 expected = np.zeros(12)
@@ -61,7 +64,7 @@ class TestEmbedDocuments:
         """Oracle: the number of documents that have been read of a corpus without an end."""
         read = []
         corpus = (read.append(index) or [["a"] * 8, ["b"] * 8] for index in itertools.count())
-        vectors = elmo.embed_documents(corpus, batch_tokens=20)
+        vectors = elmo.embed_documents_iter(corpus, batch_tokens=20)
         assert len([next(vectors) for _ in range(50)]) == 50
         assert 50 <= len(read) <= 60
 
@@ -77,13 +80,13 @@ class TestEmbedDocuments:
     def test_other_values_are_errors(self, elmo, documents, arguments, message):
         """Oracle: the rule and the value in the message."""
         with pytest.raises(ValueError, match=message):
-            list(elmo.embed_documents(documents, **arguments))
+            elmo.embed_documents(documents, **arguments)
 
 
 class TestEmbedGroups:
     def test_the_keys_come_with_their_vectors(self, elmo):
         """Oracle: the keys in their order."""
-        found = list(embed_groups(elmo, zip("abcde", DOCUMENTS, strict=True), batch_tokens=3))
+        found = list(embed_groups(partial(elmo.embed_iter, batch_tokens=3), zip("abcde", DOCUMENTS, strict=True)))
         assert [key for key, _ in found] == list("abcde")
         assert [len(array) for _, array in found] == [3, 0, 1, 0, 5]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.vectors import pretrained as module
-from elmo_tasks.vectors.pretrained import PRETRAINED, Pretrained, cache_home, pretrained_files
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, NamedBilm, cache_home, pretrained_files
 
 FILES = ("options.json", "weights.hdf5")
 
@@ -23,7 +23,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     for file in FILES:
         (folder / f"elmo_{file}").write_bytes(file.encode())
-    monkeypatch.setitem(PRETRAINED, "published", Pretrained(url=f"{folder.as_uri()}/elmo_"))
+    monkeypatch.setitem(NAMED_BILMS, "published", NamedBilm(url=f"{folder.as_uri()}/elmo_"))
     return folder
 
 
@@ -31,7 +31,7 @@ class TestPretrainedFiles:
     def test_the_names_are_those_that_were_published(self):
         """Oracle: the addresses as the authors' page has them."""
         root = "https://allennlp.s3.amazonaws.com/models/elmo"
-        assert {name: known.url for name, known in PRETRAINED.items()} == {
+        assert {name: known.url for name, known in NAMED_BILMS.items()} == {
             "small-open": None,
             "small": f"{root}/2x1024_128_2048cnn_1xhighway/elmo_2x1024_128_2048cnn_1xhighway_",
             "medium": f"{root}/2x2048_256_2048cnn_1xhighway/elmo_2x2048_256_2048cnn_1xhighway_",
@@ -63,8 +63,8 @@ class TestPretrainedFiles:
         """Oracle: both digests, by hashlib, and the remedy in the message; with it the file comes anew."""
         right, wrong = (hashlib.sha256(content).hexdigest() for content in (b"weights.hdf5", b"damaged"))
         if is_known:
-            known = Pretrained(url=PRETRAINED["published"].url, sha256=(("weights.hdf5", right),))
-            monkeypatch.setitem(PRETRAINED, "published", known)
+            known = NamedBilm(url=NAMED_BILMS["published"].url, sha256=(("weights.hdf5", right),))
+            monkeypatch.setitem(NAMED_BILMS, "published", known)
         _, weights = pretrained_files("published")
         weights.write_bytes(b"damaged")
         if is_known:
@@ -80,7 +80,7 @@ class TestPretrainedFiles:
     def test_what_the_server_has_must_be_what_is_known(self, server, home, monkeypatch):
         """Oracle: the error of `download`; nothing is in the cache."""
         monkeypatch.setitem(
-            PRETRAINED, "published", Pretrained(url=PRETRAINED["published"].url, sha256=(("options.json", "0" * 64),))
+            NAMED_BILMS, "published", NamedBilm(url=NAMED_BILMS["published"].url, sha256=(("options.json", "0" * 64),))
         )
         with pytest.raises(ValueError, match=f"must be {'0' * 64}, but is"):
             pretrained_files("published")
@@ -93,7 +93,7 @@ class TestPretrainedFiles:
             (home / "original" / file).write_text("from elsewhere")
         assert pretrained_files("original")[0] == home / "original" / "options.json"
         (home / "original" / "options.json").write_text("changed")
-        with pytest.raises(ValueError, match="the file was damaged or exchanged"):
+        with pytest.raises(ValueError, match="the file was damaged or replaced"):
             pretrained_files("original")
 
     def test_without_network_and_cache_the_error_says_what_to_do(self, server, home):
@@ -152,4 +152,4 @@ class TestCacheHome:
 
 def test_the_module_has_no_digest_that_nobody_published():
     """Oracle: the authors published none: a number here would be an invention."""
-    assert not any(known.sha256 for known in module.PRETRAINED.values())
+    assert not any(known.sha256 for known in module.NAMED_BILMS.values())

@@ -132,7 +132,7 @@ class TestTransform:
     def test_parameters_may_be_set_anew(self, vectorizer, shipped_bilm):
         """Oracle: the dimension of another biLM."""
         assert vectorizer.transform(TEXTS).shape[1] == 16
-        assert vectorizer.set_params(model=str(shipped_bilm)).transform(TEXTS).shape[1] == 256
+        assert vectorizer.set_params(bilm=str(shipped_bilm)).transform(TEXTS).shape[1] == 256
 
 
 class TestErrors:
@@ -161,12 +161,12 @@ class TestErrors:
             ({"layers": "all"}, "a text must have one vector, .*layers 'all'"),
             ({"pool": "sum"}, "pool must be one of"),
             ({"weights": [1.0]}, "weights must be 3 finite numbers"),
-            ({"model": "smal"}, "a biLM must be one of small-open"),
+            ({"bilm": "smal"}, "a biLM must be one of small-open"),
         ],
     )
     def test_settings_are_checked_by_fit(self, tiny, arguments, message):
         """Oracle: the rule in the message; none when it is made, as scikit-learn wants it."""
-        vectorizer = ElmoVectorizer(**{"model": tiny, **arguments})
+        vectorizer = ElmoVectorizer(**{"bilm": tiny, **arguments})
         with pytest.raises(ValueError, match=message):
             vectorizer.fit(TEXTS)
 

@@ -1,26 +1,25 @@
-"""Sentences and their vectors in HDF5, as the `elmo` command of AllenNLP before 1.0 wrote them."""
+"""HDF5 files of sentences and their vectors, as the `elmo` command of AllenNLP before 1.0 wrote them."""
 
 import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 
-if TYPE_CHECKING:
-    from elmo_tasks.embed_job.formats.part_file import EmbeddedPart
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 
 __all__ = ["job_of_hdf5", "write_hdf5"]
 
 _JOB = "elmo_tasks"
 
 
-def write_hdf5(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: dict[str, Any]) -> None:
+def write_hdf5(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dict[str, Any]) -> None:
     """
-    Writes one dataset a line under its index: `"0"`, `"1"`, ... Beside them, `sentences` has the words of each line,
-    and `sentence_to_index` what AllenNLP's readers look for: a JSON object with the index of each sentence as a string,
-    of equal sentences the last.
+    Writes one dataset a line under its index: `"0"`, `"1"`, ...; and two more: `sentences`, the words of each line,
+    and `sentence_to_index`, which AllenNLP's readers look for: a JSON object with the index of each sentence as a
+    string, of equal sentences the last.
 
     # Raises
 
@@ -47,14 +46,14 @@ def write_hdf5(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: d
 
 class _Disk:
     """
-    The file below HDF5, which never hears of a full disk: where a write fails, closing the file ends the whole process.
-    The error is kept for `check`, and what comes after it is not written.
+    The file under HDF5, which is never told of a full disk: where a write fails, HDF5 ends the whole process when it
+    closes the file. The error is kept for `check`, and nothing is written after it.
     """
 
     def __init__(self, raw: io.FileIO) -> None:
         self._raw = raw
         self._error: OSError | None = None
-        # h5py takes for a file what can `read`.
+        # h5py takes an object that has `read` for a file.
         self.read, self.readinto = raw.read, raw.readinto
         self.seek, self.tell, self.flush = raw.seek, raw.tell, raw.flush
 
@@ -65,7 +64,7 @@ class _Disk:
         return n_bytes
 
     def _write(self, left: memoryview) -> None:
-        # A disk with too little room takes a part, and says only of the rest that it is full.
+        # A disk with too little room takes a part of the data, and fails for the rest alone.
         while left:
             left = left[self._raw.write(left) :]
 
@@ -86,6 +85,6 @@ class _Disk:
 
 
 def job_of_hdf5(path: Path) -> dict[str, Any] | None:
-    """The fingerprint of the job that made a file; `None` if another program made it."""
+    """The fingerprint of the job that made a file; `None` for a file of another program."""
     with h5py.File(path) as file:
         return json.loads(file.attrs[_JOB]) if _JOB in file.attrs else None

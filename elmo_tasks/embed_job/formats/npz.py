@@ -1,15 +1,14 @@
-"""Sentences and their vectors in NumPy's archive, which `np.load` reads."""
+"""Archives of NumPy with sentences and their vectors, which `np.load` reads."""
 
 import json
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from elmo_tasks.embed_job.formats.part_file import EmbeddedPart
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 
 __all__ = ["job_of_npz", "write_npz"]
 
@@ -17,13 +16,13 @@ _JOB = "job.json"
 _SENTENCES = "sentences.txt"
 
 
-def write_npz(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: dict[str, Any]) -> None:
+def write_npz(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dict[str, Any]) -> None:
     """
-    Writes one array a line under its index: `"0"`, `"1"`, ... Beside them, `sentences.txt` has the words of each line,
-    as bytes of UTF-8: an array of strings would give each the width of the longest.
+    Writes one array a line under its index: `"0"`, `"1"`, ...; and `sentences.txt` with the words of each line, as
+    bytes of UTF-8: an array of strings would give each the width of the longest.
     """
     sentences: list[str] = []
-    # Not `np.savez`, which wants all arrays in memory. Stored, since vectors hardly become smaller.
+    # Not `np.savez`, which needs all arrays in memory. Not compressed, since vectors hardly become smaller.
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         # Without the time of day, so that equal jobs make equal files.
         archive.writestr(zipfile.ZipInfo(_JOB), json.dumps(job, sort_keys=True))
@@ -38,15 +37,15 @@ def write_npz(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: di
 
 def job_of_npz(path: Path) -> dict[str, Any] | None:
     """
-    The fingerprint of the job that made a file; `None` if another program made it.
+    The fingerprint of the job that made a file; `None` for a file of another program.
 
     # Raises
 
     `ValueError`
-        If it is no archive at all.
+        If it is not an archive.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             return json.loads(archive.read(_JOB)) if _JOB in archive.namelist() else None
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} must be an archive of NumPy's, but is none or damaged: {error}") from error
+        raise ValueError(f"{path} must be an archive of NumPy's, but is something else, or damaged: {error}") from error

@@ -1,4 +1,4 @@
-"""The kinds of output, and which of them a path asks for."""
+"""Formats of the output, and the one that a path asks for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ class Format:
     """
     # Parameters
 
-    name : `str`
-        What it is called on the command line.
-    endings : `Tuple[str, ...]`
+    name
+        Its name on the command line.
+    endings
         Of paths that ask for it.
-    kind : `Literal["npz", "parquet"]`
-        The files of its parts.
-    write : `Callable`, optional (default = `None`)
-        Makes the finished file of `(path, parts, n_lines, job)`. `None`: the folder of the parts is what is asked for.
-    job_of : `Callable`, optional (default = `None`)
+    kind
+        The format of the files of its parts.
+    write
+        Makes the finished file of `(path, parts, n_lines, job)`. `None`: the folder of the parts is the output.
+    job_of
         The fingerprint in a finished file.
     """
 
@@ -52,17 +52,17 @@ def format_of(output: Path, name: str | None, *, is_on_ray: bool = False) -> For
     """
     # Parameters
 
-    output : `Path`
-        Where the vectors shall be.
-    name : `str`, optional (default = `None`)
-        One of `FORMATS`. `None`: the ending of `output` says it; on Ray it is "parquet-folder".
-    is_on_ray : `bool`, optional (default = `False`)
+    output
+        The path of the output.
+    name
+        One of `FORMATS`. `None`: the one that the ending of `output` names; on Ray it is "parquet-folder".
+    is_on_ray
         Whether several machines write.
 
     # Raises
 
     `ValueError`
-        If there is no such format, the ending is none, or Ray does not write it.
+        If the format or the ending is unknown, or Ray does not write it.
     `ModuleNotFoundError`
         If it needs pyarrow, which is not installed.
     """
@@ -73,8 +73,8 @@ def format_of(output: Path, name: str | None, *, is_on_ray: bool = False) -> For
         of_ending = endings.get(output.suffix)
         if name not in (None, "parquet-folder") or (of_ending and of_ending.name != "parquet"):
             raise ValueError(
-                f"what Ray writes is a folder of Parquet files, but {output} with the format {name} asks for "
-                "something else: give it another name and no --format"
+                f"Ray writes a folder of Parquet files, but {output} with the format {name} asks for something else: "
+                "choose another name, and omit --format"
             )
         found = FORMATS["parquet-folder"]
     elif name is not None:
@@ -83,7 +83,7 @@ def format_of(output: Path, name: str | None, *, is_on_ray: bool = False) -> For
         found = endings[output.suffix]
     else:
         raise ValueError(
-            f"the name of the output must end with {', '.join(endings)}, but is {str(output)!r}: change it, or say "
+            f"the name of the output must end with {', '.join(endings)}, but is {str(output)!r}: change it, or give "
             f"--format {'|'.join(FORMATS)}"
         )
     if "parquet" in found.name:

@@ -1,15 +1,14 @@
-"""Sentences and their vectors as rows of Parquet."""
+"""Parquet files: sentences and their vectors as rows."""
 
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from elmo_tasks.embed_job.formats.part_file import EmbeddedPart
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 
 __all__ = ["job_of_parquet", "parquet_writer", "require_pyarrow", "write_parquet", "write_rows"]
 
@@ -59,37 +58,37 @@ def parquet_writer(path: Path, dtype: np.dtype, job: dict[str, Any]) -> Iterator
         ],
         metadata={_JOB: json.dumps(job, sort_keys=True).encode()} if job else None,
     )
-    # Vectors do not repeat: a dictionary of them is made in vain.
+    # Vectors do not repeat: a dictionary of them would save nothing.
     with pyarrow.parquet.ParquetWriter(path, schema, use_dictionary=False) as writer:
         yield writer
 
 
-def write_rows(writer: Any, first: int, sentences: list[str], vectors: list[np.ndarray]) -> None:
-    """Writes lines from the index `first` on as one row group."""
+def write_rows(writer: Any, part: EmbeddedPart) -> None:
+    """Writes a part as one row group."""
     pyarrow = require_pyarrow()
-    offsets = np.cumsum([0, *(array.size for array in vectors)], dtype=np.int64)
-    flat = pyarrow.array(np.concatenate([array.ravel() for array in vectors]))
+    offsets = np.cumsum([0, *(array.size for array in part.vectors)], dtype=np.int64)
+    flat = pyarrow.array(np.concatenate([array.ravel() for array in part.vectors]))
     columns = [
-        pyarrow.array(np.arange(first, first + len(sentences))),
-        pyarrow.array(sentences, pyarrow.string()),
-        pyarrow.array([list(array.shape) for array in vectors], writer.schema.field("shape").type),
+        pyarrow.array(np.arange(part.first, part.first + len(part.sentences))),
+        pyarrow.array(part.sentences, pyarrow.string()),
+        pyarrow.array([list(array.shape) for array in part.vectors], writer.schema.field("shape").type),
         pyarrow.LargeListArray.from_arrays(pyarrow.array(offsets), flat),
     ]
     # All rows in one group, however many there are.
-    writer.write_table(pyarrow.Table.from_arrays(columns, schema=writer.schema), row_group_size=len(sentences))
+    writer.write_table(pyarrow.Table.from_arrays(columns, schema=writer.schema), row_group_size=len(part.sentences))
 
 
-def write_parquet(path: Path, parts: Iterable["EmbeddedPart"], n_lines: int, job: dict[str, Any]) -> None:
+def write_parquet(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dict[str, Any]) -> None:
     """Writes a whole text into one file, a part a row group."""
     parts = iter(parts)
     part = next(parts)
     with parquet_writer(path, part.vectors[0].dtype, job) as writer:
-        write_rows(writer, part.first, part.sentences, part.vectors)
+        write_rows(writer, part)
         for part in parts:
-            write_rows(writer, part.first, part.sentences, part.vectors)
+            write_rows(writer, part)
 
 
 def job_of_parquet(path: Path) -> dict[str, Any] | None:
-    """The fingerprint of the job that made a file; `None` if another program made it."""
+    """The fingerprint of the job that made a file; `None` for a file of another program."""
     metadata = require_pyarrow().parquet.read_schema(path).metadata or {}
     return json.loads(metadata[_JOB]) if _JOB in metadata else None

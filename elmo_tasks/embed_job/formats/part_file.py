@@ -1,40 +1,22 @@
-"""The file of one part, which holds some sentences and their vectors."""
+"""Files of parts, each of which holds some sentences and their vectors."""
 
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.parquet import parquet_writer, write_rows
 
-__all__ = ["EmbeddedPart", "PartKind", "numbers_of_parts", "part_path", "read_part", "write_part"]
+__all__ = ["PartKind", "numbers_of_parts", "part_path", "read_part", "write_part"]
 
 PartKind = Literal["npz", "parquet"]
 
 
-@dataclass(frozen=True)
-class EmbeddedPart:
-    """
-    # Parameters
-
-    first : `int`
-        The index of the first line in the text, from 0.
-    sentences : `List[str]`
-        The words of each line, with one space between them.
-    vectors : `List[np.ndarray]`
-        The vectors of each line, of one type.
-    """
-
-    first: int
-    sentences: list[str]
-    vectors: list[np.ndarray]
-
-
 def part_path(folder: Path, number: int, kind: PartKind) -> Path:
-    """The name says which part it is and nothing else, so that a part that is made twice replaces itself."""
+    """The name depends on the number of the part alone, so that a part that is made twice replaces itself."""
     return folder / f"part-{number:08}.{kind}"
 
 
@@ -45,7 +27,7 @@ def numbers_of_parts(folder: Path, kind: PartKind) -> set[int]:
 
 def write_part(path: Path, part: EmbeddedPart) -> None:
     """
-    Writes the file of a part, at once.
+    Writes the file of a part, whole or not at all.
 
     # Raises
 
@@ -55,7 +37,7 @@ def write_part(path: Path, part: EmbeddedPart) -> None:
     with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
             with parquet_writer(temporary, part.vectors[0].dtype, {}) as writer:
-                write_rows(writer, part.first, part.sentences, part.vectors)
+                write_rows(writer, part)
             return
         # One array and not one a line, which would take longer to write than to compute.
         with open(temporary, "wb") as file:
@@ -75,7 +57,7 @@ def read_part(path: Path) -> EmbeddedPart:
     # Raises
 
     `ValueError`
-        If it is broken.
+        If it is damaged.
     """
     try:
         with np.load(path) as arrays:
@@ -87,7 +69,7 @@ def read_part(path: Path) -> EmbeddedPart:
             raise ValueError(f"{len(sentences)} sentences, {len(vectors)} arrays")
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} must be a part that this program wrote, but is damaged ({error}): remove it and go on with "
-            "--resume"
+            f"{path} must be a part that this program wrote, but is damaged ({error}): remove it and resume "
+            "with --resume"
         ) from error
     return EmbeddedPart(first, sentences, vectors)

@@ -39,7 +39,7 @@ class TestWriteHdf5:
 
 class TestJobOfHdf5:
     def test_it_is_the_job_that_made_the_file(self, tmp_path):
-        """Oracle: the job; a file that h5py has made is of none."""
+        """Oracle: the job; `None` for a file that h5py made."""
         write_hdf5(tmp_path / "ours.h5", PARTS, N_LINES, JOB)
         h5py.File(tmp_path / "other.h5", "w").close()
         assert job_of_hdf5(tmp_path / "ours.h5") == JOB

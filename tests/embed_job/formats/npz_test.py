@@ -1,4 +1,4 @@
-"""Tests of NumPy's archive."""
+"""Tests of the archives of NumPy."""
 
 import zipfile
 
@@ -31,15 +31,17 @@ class TestWriteNpz:
 
 class TestJobOfNpz:
     def test_it_is_the_job_that_made_the_file(self, tmp_path):
-        """Oracle: the job; a file that NumPy has made is of none."""
+        """Oracle: the job; `None` for a file that NumPy made."""
         write_npz(tmp_path / "ours.npz", PARTS, N_LINES, JOB)
         np.savez(tmp_path / "other.npz", VECTORS[0])
         assert job_of_npz(tmp_path / "ours.npz") == JOB
         assert job_of_npz(tmp_path / "other.npz") is None
 
     @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04"])
-    def test_what_is_no_archive_is_an_error(self, tmp_path, content):
+    def test_another_file_is_an_error(self, tmp_path, content):
         """Oracle: the message names the file."""
         (tmp_path / "out.npz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"out\.npz must be an archive of NumPy's, but is none or damaged"):
+        with pytest.raises(
+            ValueError, match=r"out\.npz must be an archive of NumPy's, but is something else, or damaged"
+        ):
             job_of_npz(tmp_path / "out.npz")

@@ -1,4 +1,4 @@
-"""Tests of the formats of an output."""
+"""Tests of the formats of the output."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ class TestFormatOf:
             ("a", "hdf5", "hdf5"),
         ],
     )
-    def test_the_ending_says_it_unless_it_is_said(self, name, format, expected):
+    def test_a_format_that_is_given_takes_precedence_over_the_ending(self, name, format, expected):
         """Oracle: by hand."""
         assert format_of(Path(name), format).name == expected
 
@@ -30,7 +30,7 @@ class TestFormatOf:
             format_of(Path(name), None)
 
     def test_another_format_is_an_error(self):
-        """Oracle: the message lists those that there are."""
+        """Oracle: the message lists the known ones."""
         with pytest.raises(ValueError, match="one of hdf5, npz, parquet, parquet-folder, but is 'csv'"):
             format_of(Path("a.h5"), "csv")
 
@@ -43,7 +43,7 @@ class TestFormatOf:
     @pytest.mark.parametrize(("name", "format"), [("a.h5", None), ("a.npz", "parquet-folder"), ("a", "parquet")])
     def test_ray_writes_nothing_else(self, name, format):
         """Oracle: the message."""
-        with pytest.raises(ValueError, match="Ray writes is a folder of Parquet files, but"):
+        with pytest.raises(ValueError, match="Ray writes a folder of Parquet files, but"):
             format_of(Path(name), format, is_on_ray=True)
 
     def test_without_pyarrow_parquet_is_an_error_that_says_how_to_get_it(self, monkeypatch):

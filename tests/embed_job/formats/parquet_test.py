@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.parquet import (
     job_of_parquet,
     parquet_writer,
@@ -52,7 +53,7 @@ class TestWriteRows:
         """Oracle: the array."""
         expected = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         with parquet_writer(tmp_path / "out.parquet", expected.dtype, {}) as writer:
-            write_rows(writer, 7, ["a b"], [expected])
+            write_rows(writer, EmbeddedPart(7, ["a b"], [expected]))
         ((index, sentence, vectors),) = rows_of(parquet.read_table(tmp_path / "out.parquet"))
         assert (index, sentence, vectors.dtype) == (7, "a b", np.float32)
         np.testing.assert_array_equal(vectors, expected)
@@ -60,12 +61,12 @@ class TestWriteRows:
 
 class TestJobOfParquet:
     def test_it_is_the_job_that_made_the_file(self, tmp_path, parquet):
-        """Oracle: the job; a file without one, and one that pyarrow has made, are of none."""
+        """Oracle: the job; `None` for a file without one, and for one that pyarrow made."""
         import pyarrow
 
         write_parquet(tmp_path / "ours.parquet", PARTS, N_LINES, JOB)
         with parquet_writer(tmp_path / "part.parquet", VECTORS[0].dtype, {}) as writer:
-            write_rows(writer, 0, SENTENCES[:1], VECTORS[:1])
+            write_rows(writer, PARTS[0])
         parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "other.parquet")
         jobs = [job_of_parquet(Path(tmp_path, f"{name}.parquet")) for name in ("ours", "part", "other")]
         assert jobs == [JOB, None, None]
@@ -78,7 +79,7 @@ class TestRequirePyarrow:
         with pytest.raises(ModuleNotFoundError, match=r"pip install pyarrow.*--format hdf5 or npz"):
             require_pyarrow()
 
-    def test_a_pyarrow_that_is_not_whole_is_not_called_missing(self, monkeypatch, parquet):
+    def test_a_damaged_pyarrow_is_not_called_missing(self, monkeypatch, parquet):
         """Oracle: the name of what cannot be found."""
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
         with pytest.raises(ModuleNotFoundError) as raised:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from elmo_tasks.embed_job.formats.part_file import EmbeddedPart, numbers_of_parts, part_path, read_part, write_part
+from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
+from elmo_tasks.embed_job.formats.part_file import numbers_of_parts, part_path, read_part, write_part
 
 PART = EmbeddedPart(
     6,

@@ -1,0 +1,45 @@
+"""The words of a sentence as callers give it."""
+
+from collections.abc import Callable, Sequence
+
+from elmo_tasks.tokenization import blank_tokenizer
+
+__all__ = ["Sentence", "Tokenizer", "words_of"]
+
+Sentence = str | Sequence[str]
+"""A sentence as a string, or as a list of its words."""
+Tokenizer = Callable[[str], Sequence[str]]
+"""Splits a string into words."""
+
+_RULE = "a sentence must be a string, or a list of words that are strings"
+
+
+def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None) -> list[str]:
+    """
+    # Parameters
+
+    sentence
+        A list of words is taken as it is; a string is split.
+    index
+        The number of the sentence, for the message.
+    tokenizer
+        Splits a string. `None`: spaCy's rules for English.
+
+    # Raises
+
+    `ValueError`
+        If it is neither a string nor a list of words.
+    `ModuleNotFoundError`
+        If spaCy is needed and not installed.
+    """
+    if isinstance(sentence, str):
+        # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+        return list((tokenizer or blank_tokenizer())(str(sentence)))
+    try:
+        words = list(sentence)
+    except TypeError:
+        raise ValueError(f"{_RULE}, but sentence {index} is {sentence!r:.80}") from None
+    for word in words:
+        if not isinstance(word, str):
+            raise ValueError(f"{_RULE}, but sentence {index} has the word {word!r:.80}, a {type(word).__name__}")
+    return words
