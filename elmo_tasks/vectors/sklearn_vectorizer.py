@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 __all__ = ["ElmoVectorizer"]
 
 
-class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
     A transformer of texts into vectors, one a text, for scikit-learn's pipelines. There is nothing to fit: the biLM is
     loaded at the first use, and again where the transformer is unpickled or cloned, which carry only its name.
@@ -131,7 +131,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return loaded[1]
 
     def _embed(self, texts: Iterable[Sentence]) -> list[np.ndarray]:
-        if self.pool is None or self.layers == "all":
+        if self.pool is None or str(self.layers) == "all":
             raise ValueError(
                 f"a text must have one vector, but pool is {self.pool!r} and layers {self.layers!r}: give a pool, and "
                 "layers other than 'all'"

@@ -1,3 +1,5 @@
+"""Tests of the batches."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_
 class TestChunks:
     @given(SENTENCES, st.integers(1, 20))
     def test_they_are_the_sentences_in_their_order(self, sentences, batch_tokens):
-        """Oracle: the sentences; by hand: eight batches, and the sentence that goes beyond them."""
+        """Oracle: the sentences; by hand: eight batches, and the sentence that exceeds them."""
         found = list(chunks(sentences, batch_tokens))
         assert [sentence for chunk in found for sentence in chunk] == sentences
         for chunk in found:

@@ -31,7 +31,7 @@ class TestEmbedDocuments:
             np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
 
     def test_a_whole_document_is_one_sequence(self, elmo):
-        """Oracle: all its words as one sentence, and that this is something else."""
+        """Oracle: all its words as one sentence, which have other vectors than its sentences."""
         found = elmo.embed_documents(DOCUMENTS, whole=True)
         for array, document in zip(found, DOCUMENTS, strict=True):
             (expected,) = elmo.embed([[word for sentence in document for word in sentence]])

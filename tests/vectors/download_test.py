@@ -1,6 +1,7 @@
+"""Tests of downloads."""
+
 import hashlib
 import io
-import os
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,7 +17,7 @@ DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """`/file` is there, `/short` ends too early, all else is not there."""
+    """`/file` is whole, `/short` ends too early, other paths are unknown."""
 
     def do_GET(self) -> None:
         known = self.path in ("/file", "/short")
@@ -60,27 +61,27 @@ class TestDownload:
     @pytest.mark.parametrize(
         ("path", "reason"), [("/short", "ended after 1,000 of 25,600 bytes|IncompleteRead"), ("/nothing", "404")]
     )
-    def test_what_cannot_be_read_to_its_end_leaves_nothing(self, server, tmp_path, path, reason):
+    def test_a_download_that_fails_leaves_nothing(self, server, tmp_path, path, reason):
         """Oracle: the message has URL and reason; the folder is empty."""
         with pytest.raises(ConnectionError, match=rf"{server}{path} cannot be downloaded: .*({reason})"):
             download(f"{server}{path}", tmp_path / "weights")
         assert names(tmp_path) == []
 
-    def test_a_file_that_is_another_is_not_taken(self, server, tmp_path):
-        """Oracle: the message has both digests; what was there before stays."""
+    def test_a_file_with_another_digest_is_refused(self, server, tmp_path):
+        """Oracle: the message has both digests; the old file stays."""
         (tmp_path / "weights").write_bytes(b"old")
         with pytest.raises(ValueError, match=f"the SHA-256 of {server}/file must be {'0' * 64}, but is {DIGEST}"):
             download(f"{server}/file", tmp_path / "weights", "0" * 64)
         assert (tmp_path / "weights").read_bytes() == b"old"
         assert names(tmp_path) == ["weights"]
 
-    def test_without_a_network_the_reason_is_said(self, tmp_path, monkeypatch):
-        """Oracle: a port at which nobody listens."""
+    def test_without_a_network_the_message_has_the_reason(self, tmp_path, monkeypatch):
+        """Oracle: a port at which no server listens."""
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         with pytest.raises(ConnectionError, match=r"http://127\.0\.0\.1:9/file cannot be downloaded: .*refused"):
             download("http://127.0.0.1:9/file", tmp_path / "weights")
 
-    def test_a_break_leaves_nothing(self, tmp_path, monkeypatch):
+    def test_an_interrupt_leaves_nothing(self, tmp_path, monkeypatch):
         """Oracle: the folder after Ctrl-C at the second block."""
         blocks = iter([b"first"])
 
@@ -100,14 +101,13 @@ class TestDownload:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
     def test_a_full_disk_is_named(self, server, tmp_path, monkeypatch):
         """Oracle: the system's error with the file; nothing is left."""
-        fdopen = os.fdopen
-        monkeypatch.setattr(os, "fdopen", lambda _, mode: fdopen(os.open("/dev/full", os.O_WRONLY), mode))
+        monkeypatch.setattr(module, "open", lambda file, mode: Path("/dev/full").open(mode), raising=False)
         with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/weights'"):
             download(f"{server}/file", tmp_path / "weights")
         assert names(tmp_path) == []
 
-    def test_a_long_download_says_how_far_it_is(self, server, tmp_path, monkeypatch, capsys):
-        """Oracle: by hand: nothing to say of a quick one; a line a block, if every block is late."""
+    def test_a_long_download_reports_how_far_it_is(self, server, tmp_path, monkeypatch, capsys):
+        """Oracle: by hand: no line for a quick one; a line a block, if every block is late."""
         download(f"{server}/file", tmp_path / "weights")
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(module, "_REPORT_EVERY", -1.0)

@@ -1,3 +1,5 @@
+"""Tests of the selection of layers."""
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,7 @@ class TestLayerSelection:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
     def test_large_weights_choose_a_layer(self, output):
-        """Oracle: the layer; the exponential of its weight is no number."""
+        """Oracle: the layer; the exponential of its weight is infinite."""
         found = LayerSelection(n_layers=3, weights=[0.0, 5000.0, 0.0])(output)
         assert torch.equal(found, output.layers[1])
 

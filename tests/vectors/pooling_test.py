@@ -1,3 +1,5 @@
+"""Tests of the pools."""
+
 import numpy as np
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""Tests of the files of biLMs."""
+
 import hashlib
 import re
 from pathlib import Path
@@ -29,7 +31,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class TestPretrainedFiles:
     def test_the_names_are_those_that_were_published(self):
-        """Oracle: the addresses as the authors' page has them."""
+        """Oracle: the addresses on the authors' page."""
         root = "https://allennlp.s3.amazonaws.com/models/elmo"
         assert {name: known.url for name, known in NAMED_BILMS.items()} == {
             "small-open": None,
@@ -46,7 +48,7 @@ class TestPretrainedFiles:
         assert not home.exists()
 
     def test_a_file_is_downloaded_once(self, server, home):
-        """Oracle: the bytes; they are there when the server is not; the record is one that sha256sum reads."""
+        """Oracle: the bytes, also without the server; the record in the form that sha256sum reads."""
         expected = tuple(home / "published" / file for file in FILES)
         assert pretrained_files("published") == expected
         for file in FILES:
@@ -60,7 +62,7 @@ class TestPretrainedFiles:
 
     @pytest.mark.parametrize("is_known", [False, True])
     def test_a_file_that_has_changed_is_an_error(self, server, home, monkeypatch, is_known):
-        """Oracle: both digests, by hashlib, and the remedy in the message; with it the file comes anew."""
+        """Oracle: both digests, by hashlib, and the remedy in the message, after which the file is downloaded again."""
         right, wrong = (hashlib.sha256(content).hexdigest() for content in (b"weights.hdf5", b"damaged"))
         if is_known:
             known = NamedBilm(url=NAMED_BILMS["published"].url, sha256=(("weights.hdf5", right),))
@@ -68,7 +70,7 @@ class TestPretrainedFiles:
         _, weights = pretrained_files("published")
         weights.write_bytes(b"damaged")
         if is_known:
-            # What is known goes before what was recorded.
+            # A known digest takes precedence over the record.
             weights.with_name("weights.hdf5.sha256").write_text(f"{wrong}  weights.hdf5\n")
         message = f"the SHA-256 of '{weights}' must be {right}, but is {wrong}: .*remove the folder '{home}/published'"
         with pytest.raises(ValueError, match=message):
@@ -77,7 +79,7 @@ class TestPretrainedFiles:
             file.unlink()
         assert pretrained_files("published")[1].read_bytes() == b"weights.hdf5"
 
-    def test_what_the_server_has_must_be_what_is_known(self, server, home, monkeypatch):
+    def test_a_download_must_have_the_known_digest(self, server, home, monkeypatch):
         """Oracle: the error of `download`; nothing is in the cache."""
         monkeypatch.setitem(
             NAMED_BILMS, "published", NamedBilm(url=NAMED_BILMS["published"].url, sha256=(("options.json", "0" * 64),))
@@ -108,11 +110,11 @@ class TestPretrainedFiles:
 
     @pytest.mark.parametrize("name", ["originall", "SMALL", "", Path("small")])
     def test_an_unknown_name_lists_the_known_ones(self, name, monkeypatch, tmp_path):
-        """Oracle: the names in the message; a `Path` is a folder and no name."""
+        """Oracle: the names in the message; a `Path` is always a folder."""
         monkeypatch.chdir(tmp_path)
         message = "must be one of small-open, small, medium, original, original-5.5b, or a folder with options.json"
         if name == "":
-            # The folder in which we are.
+            # The current folder.
             with pytest.raises(FileNotFoundError, match=r"has no options\.json"):
                 pretrained_files(name)
         else:
@@ -128,8 +130,8 @@ class TestPretrainedFiles:
         with pytest.raises(FileNotFoundError, match=rf"'{tmp_path}' has no {missing}"):
             pretrained_files(tmp_path)
 
-    def test_a_folder_is_taken_as_it_is(self, tmp_path, monkeypatch):
-        """Oracle: its files; one with a name that is known needs a dot; a tilde is the home."""
+    def test_a_folder_may_be_written_in_many_ways(self, tmp_path, monkeypatch):
+        """Oracle: its files; a folder with a known name needs a dot; a tilde is the home."""
         folder = tmp_path / "small"
         folder.mkdir()
         for file in FILES:
@@ -142,7 +144,7 @@ class TestPretrainedFiles:
 
 class TestCacheHome:
     def test_it_is_the_variable_or_below_the_home(self, monkeypatch, home):
-        """Oracle: by hand; an empty variable is none."""
+        """Oracle: by hand; an empty variable is as good as none."""
         assert cache_home() == home
         monkeypatch.setenv("HOME", "/home/me")
         for value in (None, ""):
@@ -150,6 +152,6 @@ class TestCacheHome:
             assert cache_home() == Path("/home/me/.cache/elmo_tasks")
 
 
-def test_the_module_has_no_digest_that_nobody_published():
-    """Oracle: the authors published none: a number here would be an invention."""
+def test_no_digest_is_invented():
+    """Oracle: the authors published no digests."""
     assert not any(known.sha256 for known in module.NAMED_BILMS.values())

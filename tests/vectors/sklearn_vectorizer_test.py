@@ -1,3 +1,5 @@
+"""Tests of the transformer for scikit-learn."""
+
 import pickle
 import sys
 from pathlib import Path
@@ -18,8 +20,8 @@ from tests.paths import TINY_BILM
 
 TEXTS = ["It rains.", "Jordan beat Chelsea", "", "The bank is closed."]
 
-# Checks that make no data. `check_estimator` leaves all but the first out for what does not take tables of numbers; the
-# rest of scikit-learn's make such tables (check_fit_score_takes_y, check_estimators_overwrite_params,
+# Checks that make no data. `check_estimator` skips all but the first for an estimator of texts; the rest of
+# scikit-learn's make tables of numbers (check_fit_score_takes_y, check_estimators_overwrite_params,
 # check_dont_overwrite_parameters, check_estimators_fit_returns_self, check_readonly_memmap_input,
 # check_positive_only_tag_during_fit and all of the checks of transformers): `TestWhatTheOtherChecksCheck` has their
 # counterparts for texts. check_estimators_unfitted does not apply, for there is nothing to fit.
@@ -56,7 +58,7 @@ def vectorizer(tiny: str) -> ElmoVectorizer:
 class TestEstimatorChecks:
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
     def test_check_estimator_passes(self, vectorizer):
-        """Oracle: scikit-learn, with what it finds to check."""
+        """Oracle: scikit-learn, with the checks that it finds."""
         results = check_estimator(vectorizer)
         assert results
         assert {result["status"] for result in results} == {"passed"}
@@ -75,8 +77,8 @@ class TestWhatTheOtherChecksCheck:
         vectorizer.transform(TEXTS)
         assert vectorizer.get_params() == before
 
-    def test_nothing_must_be_fitted(self, vectorizer):
-        """Oracle: what it gives after `fit`, and `fit_transform`."""
+    def test_it_need_not_be_fitted(self, vectorizer):
+        """Oracle: the vectors after `fit`, and those of `fit_transform`."""
         found = clone(vectorizer).transform(TEXTS)
         assert np.array_equal(found, vectorizer.fit(TEXTS[:1]).transform(TEXTS))
         assert np.array_equal(found, clone(vectorizer).fit_transform(TEXTS, [1, 2, 3, 4]))
@@ -88,8 +90,8 @@ class TestWhatTheOtherChecksCheck:
         for row, text in zip(found, TEXTS, strict=True):
             np.testing.assert_allclose(vectorizer.transform([text])[0], row, rtol=0, atol=1e-6)
 
-    def test_the_names_of_the_features_are_as_many_as_they_are(self, vectorizer, elmo):
-        """Oracle: the number of units, and scikit-learn's way to name them."""
+    def test_every_feature_has_a_name(self, vectorizer, elmo):
+        """Oracle: the number of units, and the names that scikit-learn gives."""
         names = vectorizer.get_feature_names_out()
         assert [*names] == [f"elmovectorizer{index}" for index in range(elmo.dim)]
 
@@ -129,7 +131,7 @@ class TestTransform:
         """Oracle: by hand."""
         assert vectorizer.transform([]).shape == (0, elmo.dim)
 
-    def test_parameters_may_be_set_anew(self, vectorizer, shipped_bilm):
+    def test_parameters_may_be_set_again(self, vectorizer, shipped_bilm):
         """Oracle: the dimension of another biLM."""
         assert vectorizer.transform(TEXTS).shape[1] == 16
         assert vectorizer.set_params(bilm=str(shipped_bilm)).transform(TEXTS).shape[1] == 256
@@ -144,13 +146,13 @@ class TestErrors:
             (np.array([["a"], ["b"]]), r"X must be a list of texts or one column, but has the shape \(2, 1\)"),
         ],
     )
-    def test_what_is_no_list_of_texts_is_an_error(self, vectorizer, method, texts, message):
+    def test_another_object_than_a_list_of_texts_is_an_error(self, vectorizer, method, texts, message):
         """Oracle: the rule and the value in the message."""
         with pytest.raises(ValueError, match=message):
             getattr(vectorizer, method)(texts)
 
-    def test_what_is_no_text_is_named(self, vectorizer):
-        """Oracle: the number and the value, as from a table with an empty cell."""
+    def test_an_object_that_is_not_a_text_is_named(self, vectorizer):
+        """Oracle: the number and the value; an empty cell of a table is read so."""
         with pytest.raises(ValueError, match=r"a sentence must be a string.*, but sentence 1 is nan"):
             vectorizer.transform(["a", float("nan")])
 
@@ -165,7 +167,7 @@ class TestErrors:
         ],
     )
     def test_settings_are_checked_by_fit(self, tiny, arguments, message):
-        """Oracle: the rule in the message; none when it is made, as scikit-learn wants it."""
+        """Oracle: the rule in the message; no error before, as scikit-learn wants it."""
         vectorizer = ElmoVectorizer(**{"bilm": tiny, **arguments})
         with pytest.raises(ValueError, match=message):
             vectorizer.fit(TEXTS)
@@ -182,7 +184,7 @@ class TestTheImport:
 
 class TestInPipelines:
     def test_a_search_chooses_its_parameters(self, tiny):
-        """Oracle: labels that the words decide."""
+        """Oracle: labels that depend on the words."""
         texts = ["good good film", "bad bad film", "a good one", "a bad one"] * 3
         labels = [1, 0, 1, 0] * 3
         pipeline = make_pipeline(ElmoVectorizer(tiny, tokenizer=str.split), LogisticRegression(C=1e4))

@@ -1,3 +1,5 @@
+"""Tests of the component for spaCy."""
+
 import configparser
 import gc
 import itertools
@@ -33,7 +35,7 @@ def blank() -> spacy.Language:
 
 
 def pipeline(bilm: str, *, sentencizer: bool = True, **config: object) -> spacy.Language:
-    # To make a tokenizer takes longer than all else here.
+    # Making a tokenizer takes longer than everything else here.
     nlp = type(blank())(vocab=blank().vocab, create_tokenizer=lambda nlp: blank().tokenizer)
     if sentencizer:
         nlp.add_pipe("sentencizer")
@@ -41,8 +43,8 @@ def pipeline(bilm: str, *, sentencizer: bool = True, **config: object) -> spacy.
     return nlp
 
 
-def words(what: Doc | Span) -> list[Token]:
-    return [token for token in what if not token.is_space]
+def words(item: Doc | Span) -> list[Token]:
+    return [token for token in item if not token.is_space]
 
 
 class TestVectors:
@@ -103,7 +105,7 @@ class TestVectors:
 
 class TestPipe:
     def test_many_documents_have_the_vectors_that_each_has(self, tiny):
-        """Oracle: the documents one by one, in their order; contexts of spaCy's stay with them."""
+        """Oracle: the documents one by one, in their order, with their contexts."""
         nlp = pipeline(tiny, batch_tokens=12)
         texts = [TEXT, "", "Yes.", "  ", "One. Two. Three, four.", TEXT] * 3
         found = list(nlp.pipe([(text, index) for index, text in enumerate(texts)], as_tuples=True, batch_size=2))
@@ -123,8 +125,8 @@ class TestPipe:
 
 
 class TestWhereTheVectorsAre:
-    def test_the_user_data_is_the_user_s(self, tiny):
-        """Oracle: what the user put there, and nothing else."""
+    def test_the_user_data_stays_as_it_is(self, tiny):
+        """Oracle: the user's entry alone."""
         nlp = pipeline(tiny, similarity=True)
         doc = nlp.make_doc(TEXT)
         doc.user_data["mine"] = 1
@@ -134,8 +136,8 @@ class TestWhereTheVectorsAre:
         assert doc.user_data == {"mine": 1}
         assert not doc.tensor.size
 
-    def test_vectors_go_with_their_document(self, tiny):
-        """Oracle: the number of those that are kept."""
+    def test_vectors_are_freed_with_their_document(self, tiny):
+        """Oracle: the number of arrays that are kept."""
         nlp = pipeline(tiny)
         gc.collect()
         before = len(_VECTORS)
@@ -145,8 +147,8 @@ class TestWhereTheVectorsAre:
         gc.collect()
         assert len(_VECTORS) == before
 
-    def test_a_document_from_elsewhere_has_none(self, tiny):
-        """Oracle: the message; the remedy that it names helps."""
+    def test_a_document_from_elsewhere_has_no_vectors(self, tiny):
+        """Oracle: the message; its remedy helps."""
         nlp = pipeline(tiny)
         doc = nlp(TEXT)
         copies = [nlp.make_doc(TEXT), doc.copy(), Doc(nlp.vocab).from_bytes(doc.to_bytes())]
@@ -157,7 +159,7 @@ class TestWhereTheVectorsAre:
         assert np.array_equal(nlp.get_pipe("elmo")(copies[2])._.elmo, doc._.elmo)
 
     def test_in_user_data_they_go_into_files(self, tiny):
-        """Oracle: the vectors of the document, after a way through a `DocBin`; one key more."""
+        """Oracle: the vectors of the document, from a `DocBin`; one key."""
         nlp = pipeline(tiny, in_user_data=True, layers="all")
         doc = nlp(TEXT)
         assert len(doc.user_data) == 1
@@ -174,7 +176,7 @@ class TestWhereTheVectorsAre:
         with pytest.raises(ValueError, match="had 3 and has 2: put 'elmo' after the components that merge"):
             doc._.elmo  # noqa: B018
 
-    def test_an_extension_of_another_is_left_alone(self, tiny):
+    def test_the_extension_of_another_component_stays(self, tiny):
         """Oracle: the message; the other's values."""
         before = Token.remove_extension("elmo") if Token.has_extension("elmo") else None
         Token.set_extension("elmo", default="theirs")
@@ -200,7 +202,7 @@ class TestSimilarity:
         assert doc[1].is_space
         assert doc[1].similarity(doc[0]) == 0.0
 
-    def test_vectors_are_elmo_s_then_and_else_not(self, tiny):
+    def test_only_with_similarity_are_vectors_those_of_elmo(self, tiny):
         """Oracle: the vectors of the extension; without the option spaCy's own, of which a blank pipeline has none."""
         doc = pipeline(tiny, similarity=True)(TEXT)
         for what in (doc, doc[0], doc[0:3]):
@@ -212,15 +214,15 @@ class TestSimilarity:
         assert not doc.has_vector
 
     @pytest.mark.parametrize("config", [{"pool": None}, {"layers": "all"}])
-    def test_without_one_vector_there_is_none(self, tiny, config):
+    def test_similarity_needs_one_vector(self, tiny, config):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="similarity needs one vector for each document"):
             pipeline(tiny, similarity=True, **config)
 
 
 class TestFiles:
-    def test_a_pipeline_has_its_weights_with_it(self, elmo, tmp_path, tiny):
-        """Oracle: the vectors; the folder that the model came from is gone."""
+    def test_a_pipeline_saves_its_weights(self, elmo, tmp_path, tiny):
+        """Oracle: the vectors; the folder of the biLM is removed."""
         model = tmp_path / "model"
         model.mkdir()
         elmo.bilm.save(model / "options.json", model / "weights.hdf5")
@@ -233,8 +235,8 @@ class TestFiles:
         again = spacy.load(tmp_path / "pipeline")
         assert np.array_equal(again(TEXT)._.elmo, expected)
 
-    def test_the_weights_may_be_left_out(self, tmp_path, tiny):
-        """Oracle: the files that there are; the vectors, by the name in the config."""
+    def test_the_weights_may_be_omitted(self, tmp_path, tiny):
+        """Oracle: the files; the vectors, by the name in the config."""
         nlp = pipeline(tiny, save_weights=False)
         nlp.to_disk(tmp_path)
         assert not list(tmp_path.rglob("*.hdf5"))
