@@ -101,7 +101,7 @@ class TestDownload:
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
     def test_a_full_disk_is_named(self, server, tmp_path, monkeypatch):
         """Oracle: the system's error with the file; nothing is left."""
-        monkeypatch.setattr(module, "open", lambda file, mode: Path("/dev/full").open(mode), raising=False)
+        monkeypatch.setattr(module, "open", lambda _, mode: open("/dev/full", mode), raising=False)  # noqa: SIM115
         with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/weights'"):
             download(f"{server}/file", tmp_path / "weights")
         assert names(tmp_path) == []

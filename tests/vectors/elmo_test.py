@@ -180,7 +180,7 @@ class TestErrors:
 
     def test_an_object_that_is_not_a_sentence_is_named(self, elmo):
         """Oracle: the number of the sentence in the message."""
-        with pytest.raises(ValueError, match="a sentence must be a string, .*, but sentence 1 is None"):
+        with pytest.raises(ValueError, match=r"a sentence must be a string, .*, but sentence 1 is None"):
             elmo.embed([["a"], None])
 
     @pytest.mark.parametrize(

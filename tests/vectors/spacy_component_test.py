@@ -254,8 +254,9 @@ class TestFactory:
     @pytest.mark.parametrize(
         ("config", "message"),
         [
-            ({"pool": "sum"}, "pool must be one of .* but is 'sum'"),
-            ({"layers": "best"}, "layers must be"),
+            ({"pool": "sum"}, r"elmo -> pool\s+.*'sum' is not .*'mean', 'max', 'first-last'"),
+            ({"layers": "best"}, r"elmo -> layers\s+.*'best' is not .*'mix', 'all', 'top'"),
+            ({"layers": 9}, "layers must be"),
             ({"bilm": "smal"}, "must be one of small-open, .*'smal' is neither"),
         ],
     )
