@@ -1,12 +1,11 @@
 """
 Ten sentences embedded twice, in different batches, by AllenNLP's ELMo and by ours: `python benchmarks/determinism.py`.
 
-Both have the biLM that ships. The first time all sentences are one batch; the second time, by the same object, they
-come in batches of three, the last sentence first. Printed is the largest difference between the two vectors of a word.
+Both have the biLM that ships. First, all sentences are one batch; then the same object gets them in batches of three,
+the last sentence first. The output is the largest difference between the two vectors of a word.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from allennlp.modules.elmo import Elmo
@@ -14,8 +13,9 @@ from allennlp.modules.elmo import Elmo
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.modules import ElmoTokenEmbedder, PretrainedBilm
+from elmo_tasks.shipped import PRETRAINED
 
-BILM = Path(__file__).resolve().parent.parent / "elmo_tasks" / "pretrained" / "small-open"
+BILM = PRETRAINED / "small-open"
 
 SENTENCES = [
     "Washington crossed the river before dawn .",

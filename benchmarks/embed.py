@@ -1,10 +1,9 @@
 """
-What it takes to embed a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
+Time, memory and disk space of embedding a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
 Jobs of `python -m elmo_tasks embed`, each in a process of its own, with tokens/s, the size of each file, and the peak
 memory of the largest of its processes; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same
-text, by turns with ours so that a busy machine slows both: batches of 64 sentences in the order of the text, as its
-users have them.
+text, in turns with ours so that a busy machine slows both: batches of 64 sentences in the order of the text.
 """
 
 import argparse
@@ -20,9 +19,9 @@ from tempfile import TemporaryDirectory
 from elmo_tasks import Elmo
 from elmo_tasks.embed_job import EmbedOptions, embed_file
 from elmo_tasks.embed_job.text_parts import read_lines
+from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 OUTPUTS = {"out.h5": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}
 
 

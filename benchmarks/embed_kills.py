@@ -1,8 +1,8 @@
 """
-Kills an embed job again and again and compares what it makes in the end: `python benchmarks/embed_kills.py`.
+An embed job that is killed again and again, and its file in the end: `python benchmarks/embed_kills.py`.
 
-Each run is a process of its own that gets SIGKILL at a random moment while it works; the next goes on with --resume.
-The finished file must be that of a run that nobody killed, byte for byte.
+Each run is a process of its own that gets SIGKILL at a random moment while it works; the next one resumes with
+--resume. The finished file must be that of an undisturbed run, byte for byte.
 """
 
 import argparse
@@ -17,12 +17,11 @@ from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
 from elmo_tasks.embed_job import EmbedOptions, embed_file
-
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+from elmo_tasks.shipped import FIXTURES
 
 
 def start(text: Path, output: Path, options: EmbedOptions) -> int:
-    """The process of a run, forked so that twenty need not import torch twenty times."""
+    """The process of a run, forked so that torch is imported once for all of them."""
     process = os.fork()
     if process == 0:
         embed_file(text, output, options, resume=True, show_progress=False)
@@ -55,7 +54,7 @@ def main() -> None:
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     options = EmbedOptions(bilm=arguments.bilm, part_lines=5)
-    # What is imported at use, before the first fork.
+    # Imports torch before the first fork.
     Elmo.from_pretrained(arguments.bilm)
     with TemporaryDirectory() as name:
         folder = Path(name)

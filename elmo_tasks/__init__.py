@@ -1,8 +1,8 @@
 """
-Deep contextualized word representations (Peters et al. 2018): vectors for everybody, and an AllenNLP plugin.
+ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, and an AllenNLP plugin.
 
 Importing this package costs nothing: torch, AllenNLP and scikit-learn are imported by the modules that need them, and
-the classes named here when they are first asked for.
+the classes named here at their first use.
 """
 
 from importlib import import_module

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 __all__ = ["progress_bar"]
 
-# A bar that is wanted in a log is a line each time.
+# In a log, each state of a bar is a line.
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -24,7 +24,7 @@ def progress_bar(total: int | None, shown: bool | None, unit: str, done: int = 0
     shown
         `None`: only where stderr is a terminal, so that logs are not full of bars.
     unit
-        What is counted.
+        The name of the things that are counted.
     done
         How many of the total an earlier run has done: speed and time left are those of this run.
 

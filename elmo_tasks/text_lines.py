@@ -43,7 +43,7 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
 def byte_lines(path: str | PathLike[str]) -> Iterator[tuple[int, bytes]]:
     """
     As `numbered_lines`, but not decoded, with their ends, and with carriage returns wherever they are. A line ends with
-    a line feed and nothing else, so that its number is the one that any editor shows.
+    a line feed alone, so that its number is the one that any editor shows.
 
     # Raises
 
@@ -87,7 +87,7 @@ def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> 
     path
         The file.
     where
-        What the message says after the name of a damaged file.
+        The position, for the message that the file is damaged.
 
     # Raises
 

@@ -1,4 +1,4 @@
-"""Text into words and sentences by spaCy's rules, which need no model; it is imported when there is text to split."""
+"""Words and sentences of a text by spaCy's rules, which need no model; spaCy is imported at the first use."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -9,11 +9,12 @@ __all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer"]
 
 def blank_pipeline(language: str = "en") -> Any:
     """
-    spaCy's pipeline of a language without components, whose tokenizer goes by rule, as that of its trained models does.
+    spaCy's pipeline of a language without components. Its tokenizer follows rules, the same as that of spaCy's trained
+    models.
 
     # Parameters
 
-    language : `str`, optional (default = `"en"`)
+    language
         spaCy's code of the language.
 
     # Returns
@@ -28,7 +29,7 @@ def blank_pipeline(language: str = "en") -> Any:
     `ValueError`
         If spaCy does not know the language.
     `ImportError`
-        If spaCy knows it and something else is missing: Japanese, for example, needs another package.
+        If spaCy knows the language, and another package is missing, as for Japanese.
     """
     try:
         import spacy
@@ -43,7 +44,7 @@ def blank_pipeline(language: str = "en") -> Any:
     try:
         return spacy.blank(language)
     except ImportError as error:
-        # Not for its E048 alone, which a language that it knows gives too, where one of its imports fails.
+        # Its code E048 does not suffice: a known language whose own imports fail has it too.
         missing = error.__cause__
         if not isinstance(missing, ModuleNotFoundError) or missing.name != f"spacy.lang.{language}":
             raise
@@ -55,17 +56,17 @@ def blank_pipeline(language: str = "en") -> Any:
 @lru_cache(maxsize=8)
 def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
     """
-    The tokenizer that spaCy has by rule for each language, the same that its trained models use.
+    spaCy's tokenizer of a language.
 
     # Parameters
 
-    language : `str`, optional (default = `"en"`)
+    language
         spaCy's code of the language.
 
     # Returns
 
     `Callable[[str], List[str]]`
-        From a text to its words; white space is left out.
+        From a text to its words, without white space.
 
     # Raises
 
@@ -79,11 +80,11 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
 @lru_cache(maxsize=8)
 def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
     """
-    spaCy's rule for the ends of sentences (full stops and their kin), over the tokens of `blank_tokenizer`.
+    spaCy's rule for the ends of sentences (full stops and the like), over the tokens of `blank_tokenizer`.
 
     # Parameters
 
-    language : `str`, optional (default = `"en"`)
+    language
         spaCy's code of the language.
 
     # Returns
@@ -100,7 +101,7 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
     sentencizer = nlp.add_pipe("sentencizer")
 
     def split(text: str) -> list[list[str]]:
-        # Past `nlp` itself, which refuses more than a million characters for the sake of parsers.
+        # Not by `nlp` itself, which refuses more than a million characters because of parsers.
         document = sentencizer(nlp.tokenizer(text))
         sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
         return [sentence for sentence in sentences if sentence]

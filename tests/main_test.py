@@ -76,7 +76,7 @@ class TestMain:
             assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / name), *arguments, *resume]) == 0
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole" / "out.h5")
 
-    def test_without_a_command_it_says_which_there_are(self, capsys):
+    def test_without_a_command_it_lists_the_commands(self, capsys):
         """Oracle: argparse's exit status and its text."""
         with pytest.raises(SystemExit, match="2"):
             main([])

@@ -1,3 +1,5 @@
+"""Tests of words and sentences by spaCy's rules."""
+
 import importlib
 import sys
 
@@ -11,17 +13,17 @@ TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", ""
 
 class TestBlankPipeline:
     def test_each_call_makes_a_new_pipeline(self):
-        """Oracle: a component that is added to one is not in the other."""
+        """Oracle: a component that is added to one pipeline is not in the other."""
         blank_pipeline("de").add_pipe("sentencizer")
         assert (blank_pipeline("de").lang, blank_pipeline("de").pipe_names) == ("de", [])
 
     def test_an_unknown_language_is_an_error(self):
-        """Oracle: the message names it, and says what spaCy does."""
+        """Oracle: the message has the language and the error of spaCy."""
         with pytest.raises(ValueError, match=r"language must be a code that spaCy knows.*'klingon': \[E048\]"):
             blank_pipeline("klingon")
 
-    def test_an_error_of_the_installation_shows_itself(self, monkeypatch):
-        """Oracle: the error itself, which is what Japanese gives without its package, or a broken plugin."""
+    def test_an_error_of_the_installation_is_not_changed(self, monkeypatch):
+        """Oracle: the error itself, as of Japanese without its package, or of a broken plugin."""
         broken = ImportError("no SudachiPy")
 
         def blank(language: str) -> None:
@@ -32,8 +34,8 @@ class TestBlankPipeline:
             blank_pipeline("ja")
         assert raised.value is broken
 
-    def test_a_known_language_whose_own_imports_fail_is_not_an_unknown_one(self, monkeypatch):
-        """Oracle: spaCy's error for Faroese, of which a module is missing that is not the language's own."""
+    def test_a_known_language_whose_own_imports_fail_is_not_called_unknown(self, monkeypatch):
+        """Oracle: spaCy's error for Faroese, without a module that it imports."""
         imported = importlib.import_module
 
         def import_module(name: str, package: str | None = None):
@@ -50,13 +52,13 @@ class TestBlankTokenizer:
     @pytest.mark.parametrize("text", TEXTS)
     @pytest.mark.parametrize("language", ["en", "de"])
     def test_the_words_are_those_of_spacy(self, text, language):
-        """Oracle: a blank pipeline; white space is no word."""
+        """Oracle: a blank pipeline, without its white space."""
         expected = [token.text for token in spacy.blank(language)(text) if not token.text.isspace()]
         assert blank_tokenizer(language)(text) == expected
 
     @pytest.mark.parametrize("make", [blank_tokenizer, blank_sentences])
     def test_an_unknown_language_is_an_error(self, make):
-        """Oracle: the message names it."""
+        """Oracle: the language in the message."""
         with pytest.raises(ValueError, match=r"language must be a code that spaCy knows.*'klingon'"):
             make("klingon")
 
@@ -70,14 +72,14 @@ class TestBlankTokenizer:
 
 
 class TestBlankSentences:
-    def test_sentences_end_where_spacy_s_rule_says(self):
-        """Oracle: by hand; `Mr.` is one token and ends none, and white space makes none."""
+    def test_sentences_end_by_the_rule_of_spacy(self):
+        """Oracle: by hand; `Mr.` is one token and ends no sentence, and white space alone is no sentence."""
         found = blank_sentences()(" Mr. Hill left.\n\nWhy? \n")
         assert found == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
         assert blank_sentences()(" \n ") == blank_sentences()("") == []
 
     def test_a_text_may_be_longer_than_a_pipeline_takes(self):
-        """Oracle: spaCy's own limit, which is there for parsers."""
+        """Oracle: the limit of a pipeline of spaCy."""
         text = ("x" * 9_000 + ". ") * 120
         assert len(text) > spacy.blank("en").max_length
         assert len(blank_sentences()(text)) == 120

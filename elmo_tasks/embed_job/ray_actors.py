@@ -64,7 +64,9 @@ def embed_on_ray(
         # The actor's error without Ray's report of its place.
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        raise RuntimeError(f"the actors of a part died {_RETRIES + 1} times, the last of them so: {error}") from error
+        raise RuntimeError(
+            f"the actors of a part died {_RETRIES + 1} times, with this error in the end: {error}"
+        ) from error
 
 
 def _embed(

@@ -65,7 +65,7 @@ def download(url: str, file: Path, sha256: str | None = None) -> str:
                 )
     except OSError as error:
         if error.errno is not None and error.filename is None:
-            # A full disk does not say which file.
+            # The error of a full disk does not have the name of the file.
             raise OSError(error.errno, error.strerror, str(file)) from error
         raise
     return digest

@@ -22,7 +22,7 @@ from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
 __all__ = ["Elmo", "EmbedArguments", "Precision"]
 
 Precision = Literal["float32", "tf32", "bf16"]
-"""What matrix products are computed in: see `Bilm`."""
+"""Of the biLM's matrix products: see `Bilm`."""
 
 _OUTPUTS = ("numpy", "torch")
 
@@ -91,7 +91,7 @@ class Elmo:
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
-            What matrix products are computed in: see `Bilm`. `None`: float32.
+            Of the matrix products: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
             See the class.
 
@@ -340,7 +340,7 @@ class Elmo:
                     advance(len(rows))
                 yield from found
 
-    # Not around the generator, which would switch gradients off for whoever uses it.
+    # Not around the generator, which would switch gradients off for its caller.
     @torch.no_grad()
     def _batch(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> list[Any]:
         vectors = selection(self._layers_of(sentences)).float()
@@ -352,7 +352,7 @@ class Elmo:
 
 
 def _usable(device: str | torch.device) -> str | torch.device:
-    """A device that is there, since torch says so late, with an error of any kind."""
+    """Checks that a device exists: torch finds a wrong one late, and raises errors of many kinds."""
     try:
         torch.empty(0, device=device)
     except (AssertionError, RuntimeError) as error:

@@ -70,7 +70,7 @@ class TestJobFolder:
         assert (tmp_path / "out.h5" / "mine").exists()
 
     def test_another_job_does_not_resume(self, folder):
-        """Oracle: the message has the difference and nothing else."""
+        """Oracle: the message has the difference alone."""
         first = folder()
         assert not first.open(JOB)
         first.close()
@@ -137,7 +137,7 @@ class TestJobFolder:
         first.close()
         assert not folder(resume=True).open(JOB)
 
-    def test_where_there_are_no_locks_a_warning_says_so(self, folder, monkeypatch, caplog):
+    def test_a_file_system_without_locks_is_a_warning(self, folder, monkeypatch, caplog):
         """Oracle: the log; another error is raised."""
 
         def fail(number):
@@ -170,7 +170,7 @@ class TestJobFolder:
             made = folder("parquet-folder", force=True)
             assert not made.open(job)
             (made.path / part).touch()
-            # What a worker leaves that is killed while it writes.
+            # As a worker leaves it that is killed while it writes.
             (made.path / f"_tmp-1-{part}").touch()
             made.publish()
         assert {path.name for path in (tmp_path / "out.h5").iterdir()} == {"_job.json", "part-00000001.parquet"}

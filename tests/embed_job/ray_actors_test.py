@@ -46,7 +46,7 @@ def slow_start(monkeypatch):
 @pytest.mark.slow
 class TestEmbedOnRay:
     def test_each_line_is_there_once_though_an_actor_is_killed(self, embed, text, tmp_path, slow_start):
-        """Oracle: the same job in this process, file by file; the actor is killed while it writes one of 100 parts."""
+        """Oracle: the same job in this process, file by file; an actor is killed while it writes one of 100 parts."""
         pytest.importorskip("ray")
         parquet = pytest.importorskip("pyarrow.parquet")
         text.write_text("".join(f"{number} and some more words\n" for number in range(300)))

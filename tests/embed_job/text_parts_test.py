@@ -14,7 +14,7 @@ PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 class TestReadLines:
     @pytest.mark.parametrize("suffix", PACKERS)
     def test_every_line_keeps_its_index(self, tmp_path, suffix):
-        """Oracle: by hand; only a line feed ends a line, whatever Unicode says."""
+        """Oracle: by hand; only a line feed ends a line, and no other line end of Unicode."""
         path = tmp_path / f"text{suffix}"
         path.write_bytes(PACKERS[suffix]("\ufeffa b\r\n\n\u2028 x\x0cy\n\nç".encode()))
         assert list(read_lines(path)) == ["a b", "", "\u2028 x\x0cy", "", "ç"]

@@ -192,7 +192,7 @@ class TestInPipelines:
         assert search.predict(["good", "bad"]).tolist() == [1, 0]
 
     def test_a_column_is_given_by_itself(self, tiny, elmo):
-        """Oracle: `Elmo` on the column; a list of columns is the error that says so."""
+        """Oracle: `Elmo` on the column; a list of columns is an error."""
         table = np.array([[number, text] for number, text in enumerate(TEXTS)], dtype=object)
         found = ColumnTransformer([("elmo", ElmoVectorizer(tiny), 1)]).fit_transform(table)
         assert np.array_equal(found, np.stack(elmo.embed(TEXTS, pool="mean")))
