@@ -29,7 +29,7 @@ INSIDE = {
     **{part: set() for part in GROUND},
     "": {"vectors", "version"},
     # What `python -m elmo_tasks` starts, without AllenNLP.
-    "__main__": {"embed_job"},
+    "__main__": {"embed_job", "version"},
     "analysis": {"models", "data", "modules", "vectors", "bilm", *GROUND},
     "bilm": GROUND,
     "commands": {
@@ -64,7 +64,7 @@ OUTSIDE = {
 # Parts that are imported before what they are for, or without it: their functions may import anything from elsewhere.
 LAZY = {"compat", "embed_job", "vectors", "ray_session", "tokenization"}
 
-MAX_LINES_OF_FILE = 300
+MAX_LINES_OF_FILE = 400
 MAX_LINES_OF_FUNCTION = 60
 
 
