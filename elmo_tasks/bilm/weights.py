@@ -285,8 +285,8 @@ def _fitting_names(softmax: Mapping[str, torch.Tensor], options: BilmOptions) ->
     """The table for a softmax that the format has a place for."""
     if set(softmax) != {"weight", "bias"}:
         raise ValueError(
-            "a softmax must be of kind 'full' or 'sampled' to be written, with 'weight' and 'bias', but this one has "
-            f"{', '.join(map(repr, sorted(softmax)))}: leave it out"
+            "a softmax must have 'weight' and 'bias' to be written, as `LmSoftmax` has, but this one has "
+            f"{', '.join(map(repr, sorted(softmax)))}: omit it"
         )
     names = list(softmax_names(len(softmax["bias"]), options))
     for name in names:

@@ -10,7 +10,7 @@ from elmo_tasks.analysis import sentence_likelihood as module
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
-from tests.bilm.conftest import SMALL, random_bilm
+from tests.bilm.helpers import SMALL, random_bilm
 from tests.paths import WORDS_BILM
 
 # The special words stand elsewhere than in our lists.

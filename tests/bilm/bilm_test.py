@@ -18,7 +18,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.lstm import precision
 from elmo_tasks.bilm.lstm.precision import supports_bf16
-from tests.bilm.conftest import (
+from tests.bilm.helpers import (
     SMALL,
     allennlp_layers,
     assert_layers_equal,

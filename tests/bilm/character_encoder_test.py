@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from tests.bilm.conftest import SMALL, bilm_options, random_bilm, words
+from tests.bilm.helpers import SMALL, bilm_options, random_bilm, words
 
 
 def random_encoder(options: BilmOptions, seed: int = 0) -> CharacterEncoder:

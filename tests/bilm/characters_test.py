@@ -13,7 +13,7 @@ from elmo_tasks.bilm.characters import (
     word_to_character_ids,
     words_to_character_ids,
 )
-from tests.bilm.conftest import batches, words
+from tests.bilm.helpers import batches, words
 
 
 def row(*ids: int) -> list[int]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_character_ids
 from elmo_tasks.bilm.outputs import BilmContexts
-from tests.bilm.conftest import SMALL, batches, random_bilm, save
+from tests.bilm.helpers import SMALL, batches, random_bilm, save
 
 DIM = SMALL.projection_dim
 BATCH = [["The", "cat", "sat", "."], [], ["cat", "The", "cat"], ["x" * 60]]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import BilmOptions
-from tests.bilm.conftest import SMALL, bilm_options
+from tests.bilm.helpers import SMALL, bilm_options
 
 # As bilm-tf writes it, with keys that only matter to its training.
 PUBLIC = {

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.bilm.conftest import SMALL
+from tests.bilm.helpers import SMALL
 
 BATCH = [["The", "cat", "sat"], [], ["The", "dog"]]
 DIM = SMALL.projection_dim

@@ -1,7 +1,7 @@
 import torch
 
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from tests.bilm.conftest import random_bilm
+from tests.bilm.helpers import random_bilm
 
 TEXT = [
     ["<S>", "a", "bc", "</S>", "<S>", "d", "ef", "g", "</S>"],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import elmo_tasks
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
-from tests.bilm.conftest import batches, random_bilm, save
+from tests.bilm.helpers import batches, random_bilm, save
 from tests.paths import CHECKOUT
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"], ["<S>"]]

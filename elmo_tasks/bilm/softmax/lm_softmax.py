@@ -1,21 +1,16 @@
 """The output layer of a biLM in training: from its vectors to the likelihoods of words."""
 
 import math
-from collections.abc import Sequence
 from functools import partial
-from typing import Literal, get_args
 
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, embedding, linear
 from torch.utils.checkpoint import checkpoint
 
-from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
 from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
 
-__all__ = ["LmSoftmax", "SoftmaxKind", "make_softmax"]
-
-SoftmaxKind = Literal["full", "sampled", "adaptive"]
+__all__ = ["LmSoftmax"]
 
 # How many logits are in memory at once: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
@@ -51,7 +46,7 @@ class LmSoftmax(nn.Module):
         if n_samples is not None and not 1 <= n_samples < n_words:
             raise ValueError(
                 f"n_samples must be at least 1 and less than the number of words, {n_words}, but is {n_samples}: set "
-                "it to a tenth of the words or so, or train on all words (kind 'full'), which is better with few"
+                "it to a tenth of the words or so, or train on all words, which is better with few"
             )
         self.n_words = n_words
         self.n_samples = n_samples
@@ -138,47 +133,6 @@ class LmSoftmax(nn.Module):
         # A target that was drawn is no negative of its row.
         logits.masked_fill_(negatives.words == targets.unsqueeze(1), -torch.inf)
         return torch.logaddexp(logits.logsumexp(-1), target_logits) - target_logits
-
-
-def make_softmax(
-    kind: SoftmaxKind,
-    n_words: int,
-    dim: int,
-    *,
-    n_samples: int | None = None,
-    cutoffs: Sequence[int] | None = None,
-) -> LmSoftmax | AdaptiveSoftmax:
-    """
-    Makes the output layer of a biLM by the name of its kind.
-
-    # Parameters
-
-    kind : `Literal["full", "sampled", "adaptive"]`
-        `"full"` and `"sampled"`: `LmSoftmax`, trained on all words or on samples. `"adaptive"`: `AdaptiveSoftmax`.
-    n_words, dim : `int`
-        See `LmSoftmax`.
-    n_samples : `int`, optional (default = `8192` if sampled)
-        See `LmSoftmax`.
-    cutoffs : `Sequence[int]`, optional (default = `None`)
-        See `AdaptiveSoftmax`, which needs them.
-
-    # Raises
-
-    `ValueError`
-        If the kind is none of these, lacks an argument or has no use for one; or by the class.
-    """
-    if kind not in get_args(SoftmaxKind):
-        raise ValueError(f"kind must be one of {', '.join(get_args(SoftmaxKind))}, but is {kind!r}")
-    for name, value, its_kind in (("n_samples", n_samples, "sampled"), ("cutoffs", cutoffs, "adaptive")):
-        if value is not None and kind != its_kind:
-            raise ValueError(f"{name} goes with kind '{its_kind}' only, but kind is '{kind}' and {name} is {value}")
-    if kind == "adaptive":
-        if cutoffs is None:
-            raise ValueError("kind 'adaptive' must have cutoffs, but has none: say [10000, 50000], for example")
-        return AdaptiveSoftmax(n_words, dim, cutoffs=cutoffs)
-    if kind == "sampled":
-        return LmSoftmax(n_words, dim, n_samples=8192 if n_samples is None else n_samples)
-    return LmSoftmax(n_words, dim)
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:

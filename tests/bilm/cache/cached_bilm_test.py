@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.lstm.precision import supports_bf16
-from tests.bilm.conftest import batches, random_bilm
+from tests.bilm.helpers import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 

@@ -10,7 +10,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.lstm import cuda_graphs
 from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence, rectangles
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
-from tests.bilm.conftest import random_bilm
+from tests.bilm.helpers import random_bilm
 
 N_STEPS = 8
 

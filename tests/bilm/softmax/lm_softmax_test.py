@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 
 from elmo_tasks.bilm.softmax import lm_softmax as softmax_module
-from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
-from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, make_softmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives
 
 N_WORDS, DIM = 50, 6
@@ -241,35 +240,22 @@ class TestSampled:
             assert largest_error() > 20
 
 
-class TestMakeSoftmax:
-    def test_each_kind_is_what_it_says(self):
-        """Oracle: the classes, and bilm-tf's number of samples."""
-        full, sampled = make_softmax("full", 9000, 4), make_softmax("sampled", 9000, 4)
-        assert isinstance(full, LmSoftmax) and full.n_samples is None
-        assert isinstance(sampled, LmSoftmax) and sampled.n_samples == 8192
-        assert make_softmax("sampled", 9000, 4, n_samples=10).n_samples == 10
-        assert isinstance(make_softmax("adaptive", 9000, 4, cutoffs=[100]), AdaptiveSoftmax)
-
+class TestArguments:
     @pytest.mark.parametrize(
-        ("kind", "arguments", "message"),
+        ("n_samples", "message"),
         [
-            ("half", {}, r"kind must be one of full, sampled, adaptive, but is 'half'"),
-            ("full", dict(n_samples=5), r"n_samples goes with kind 'sampled' only, but kind is 'full'"),
-            ("adaptive", dict(n_samples=5, cutoffs=[5]), r"n_samples goes with kind 'sampled' only"),
-            ("sampled", dict(cutoffs=[5]), r"cutoffs goes with kind 'adaptive' only, but kind is 'sampled'"),
-            ("adaptive", {}, r"kind 'adaptive' must have cutoffs, but has none"),
-            ("sampled", {}, r"less than the number of words, 100, but is 8192: .* \(kind 'full'\)"),
-            ("sampled", dict(n_samples=100), r"less than the number of words, 100, but is 100"),
-            ("sampled", dict(n_samples=0), r"n_samples must be at least 1 .* but is 0"),
+            (8192, r"less than the number of words, 100, but is 8192: .* or train on all words"),
+            (100, r"less than the number of words, 100, but is 100"),
+            (0, r"n_samples must be at least 1 .* but is 0"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, kind, arguments, message):
-        """Oracle: the message, which must hold the rule and the value."""
+    def test_a_number_of_samples_out_of_range_is_refused(self, n_samples, message):
+        """Oracle: the message, which must state the rule and the value."""
         with pytest.raises(ValueError, match=message):
-            make_softmax(kind, 100, 8, **arguments)
+            LmSoftmax(100, 8, n_samples=n_samples)
 
     @pytest.mark.parametrize(("n_words", "dim", "name"), [(0, 8, "n_words"), (100, 0, "dim"), (-1, 8, "n_words")])
     def test_sizes_less_than_one_are_refused(self, n_words, dim, name):
-        """Oracle: the message, which must hold the name and the value."""
+        """Oracle: the message, which must state the name and the value."""
         with pytest.raises(ValueError, match=rf"{name} must be at least 1, but is {min(n_words, dim)}"):
-            make_softmax("full", n_words, dim)
+            LmSoftmax(n_words, dim)

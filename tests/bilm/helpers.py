@@ -1,0 +1,83 @@
+"""Small biLMs with random weights, and strategies of hypothesis for their shapes and sentences."""
+
+from pathlib import Path
+
+import torch
+from hypothesis import strategies as st
+
+from elmo_tasks.bilm import Bilm, BilmOptions
+
+SMALL = BilmOptions(
+    cell_dim=8,
+    projection_dim=6,
+    n_layers=2,
+    cell_clip=0.8,
+    projection_clip=1.5,
+    character_dim=3,
+    filters=((1, 2), (3, 4), (7, 3)),
+    n_highway=2,
+)
+
+
+def random_bilm(options: BilmOptions = SMALL, *, seed: int = 0, std: float = 0.3, stateful: bool = False) -> Bilm:
+    """A biLM with every parameter drawn from a normal distribution: biases of zero would hide errors in reading."""
+    bilm = Bilm(options, stateful=stateful)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in bilm.parameters():
+            parameter.normal_(std=std, generator=generator)
+        # No word: the public format has no row for it.
+        bilm.character_encoder.embedding.weight[0] = 0.0
+    return bilm.requires_grad_(False)
+
+
+def save(bilm: Bilm, folder: str | Path, **kwargs: torch.dtype) -> tuple[str, str]:
+    """Writes `options.json` and `weights.hdf5` and returns their paths."""
+    options_file, weight_file = f"{folder}/options.json", f"{folder}/weights.hdf5"
+    bilm.save(options_file, weight_file, **kwargs)
+    return options_file, weight_file
+
+
+def allennlp_layers(bilm: torch.nn.Module, character_ids: torch.Tensor) -> list[torch.Tensor]:
+    """The layers of AllenNLP's `_ElmoBiLm` for a batch, in the form of `BilmOutput.layers`."""
+    from allennlp.nn.util import remove_sentence_boundaries
+
+    output = bilm(character_ids)
+    return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
+
+
+def assert_layers_equal(ours: tuple[torch.Tensor, ...], theirs: list[torch.Tensor], atol: float) -> None:
+    """Every layer has the shape and, but for `atol`, the values of the other."""
+    assert len(ours) == len(theirs)
+    for our, their in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(our, their, rtol=0.0, atol=atol)
+
+
+def words() -> st.SearchStrategy[str]:
+    """Mostly short words that repeat, and all that a file may hold: any code point, long words, boundary words."""
+    short = st.text("abé.", min_size=1, max_size=5)
+    anything = st.text(st.characters(), max_size=20)
+    long = st.builds(lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60))
+    return st.one_of(short, short, anything, long, st.sampled_from(["<S>", "</S>"]))
+
+
+def batches(max_size: int = 4) -> st.SearchStrategy[list[list[str]]]:
+    """At least one sentence; any of them may be empty."""
+    return st.lists(st.lists(words(), max_size=6), min_size=1, max_size=max_size)
+
+
+@st.composite
+def bilm_options(draw: st.DrawFn) -> BilmOptions:
+    """Small biLMs of every shape."""
+    clips = st.none() | st.integers(1, 3) | st.floats(0.05, 3.0)
+    return BilmOptions(
+        cell_dim=draw(st.integers(1, 9)),
+        projection_dim=draw(st.integers(1, 7)),
+        n_layers=draw(st.integers(1, 3)),
+        cell_clip=draw(clips),
+        projection_clip=draw(clips),
+        character_dim=draw(st.integers(1, 4)),
+        filters=tuple(draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=3))),
+        n_highway=draw(st.integers(0, 2)),
+        activation=draw(st.sampled_from(["relu", "tanh"])),
+    )
