@@ -5,18 +5,17 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import linear
 
-__all__ = ["PackedLinear", "StackedLinear"]
+from elmo_tasks.bilm.lstm import onednn
 
-# oneDNN lays a weight out for a number of rows. What it chooses for some tens is the fastest for any number that was
-# measured (1 to 1024); what it chooses for one row is slow for all others.
-_ROWS = 64
+__all__ = ["PackedLinear", "StackedLinear"]
 
 
 class PackedLinear:
     """
-    `x W^T + b` for a weight that is used many times, without gradients. On a CPU the weight is laid out once as
-    oneDNN's kernels want it: they are 1.7 times as fast in float32 as what `torch.addmm` calls on an AMD processor, and
-    a row of the result does not depend on how many rows there are.
+    `x W^T + b` for a weight that is used many times, without gradients. On a CPU the weight is laid out once for
+    oneDNN's kernels: in float32 they are 1.7 times as fast as what `torch.addmm` calls on an AMD processor, and a row
+    of the result does not depend on how many rows there are. Where oneDNN is not usable, `torch.nn.functional.linear`
+    computes the products.
 
     # Parameters
 
@@ -33,18 +32,8 @@ class PackedLinear:
     ) -> None:
         weight = weight.detach().to(dtype or weight.dtype).contiguous()
         self._bias = None if bias is None else bias.detach().to(weight.dtype)
-        self._is_packed = (
-            weight.device.type == "cpu"
-            and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-            and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-            # oneDNN refuses bfloat16 on an old CPU; torch itself does not, and computes it slowly.
-            and (
-                weight.dtype == torch.float32
-                or (weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported())
-            )
-        )
-        # Inductor's own operator for frozen linear layers; torch has no public name for it.
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS) if self._is_packed else weight
+        self._is_packed = weight.device.type == "cpu" and onednn.is_usable(weight.dtype)
+        self._weight = onednn.pack_weight(weight) if self._is_packed else weight
 
     def __call__(self, inputs: torch.Tensor, addend: torch.Tensor | None = None) -> torch.Tensor:
         """
@@ -60,15 +49,12 @@ class PackedLinear:
         `torch.Tensor`
             Shape `(n_rows, output_dim)`.
         """
-        result: torch.Tensor
         if not self._is_packed:
             result = linear(inputs, self._weight, self._bias)
             return result if addend is None else result.add_(addend)
         if addend is None:
-            result = torch.ops.mkldnn._linear_pointwise(inputs, self._weight, self._bias, "none", [], "")
-        else:
-            result = torch.ops.mkldnn._linear_pointwise.binary(inputs, addend, self._weight, None, "add")
-        return result
+            return onednn.multiply(inputs, self._weight, self._bias)
+        return onednn.multiply_add(inputs, self._weight, addend)
 
 
 class StackedLinear:

@@ -14,7 +14,8 @@ def supports_bf16(device: torch.device) -> bool:
     """Whether a device has instructions for products of bfloat16, which is what makes them fast."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
+    # A private name: without it, no CPU is known to have them.
+    return device.type == "cpu" and bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
 def tf32_is_on() -> bool:

@@ -88,14 +88,6 @@ class TestPackedLinear:
         assert torch.equal(PackedLinear(weight)(inputs, addend), linear(inputs, weight) + addend)
         assert torch.equal(addend, before)
 
-    def test_bfloat16_is_left_to_torch_where_one_dnn_refuses_it(self, monkeypatch):
-        """Oracle: `torch.nn.functional.linear`, which takes it on any CPU."""
-        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
-        weight, inputs = draw(0, 5, 7).bfloat16(), draw(1, 3, 7).bfloat16()
-        product = PackedLinear(weight)
-        assert not product._is_packed
-        assert torch.equal(product(inputs), linear(inputs, weight))
-
 
 class TestStackedLinear:
     @settings(deadline=None, max_examples=50)
@@ -244,6 +236,11 @@ class TestComputingDtype:
         assert not supports_bf16(CPU)
         with pytest.raises(ValueError, match=r"but cpu has none .*AVX-512 BF16.*: set precision to 'float32'"):
             computing_dtype("bf16", torch.ones(1))
+
+    def test_a_torch_that_cannot_be_asked_has_none(self, monkeypatch):
+        """Oracle: a torch without its private name for it."""
+        monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")
+        assert not supports_bf16(CPU)
 
     def test_other_devices_have_none(self):
         """Oracle: devices of which nothing is known."""
