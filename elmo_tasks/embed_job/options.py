@@ -1,6 +1,5 @@
 """Options of a job, and the fingerprint that tells one job from another."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -82,15 +81,13 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
     """
     import torch
 
-    digest = hashlib.blake2b(repr(bilm.options).encode(), digest_size=16)
-    for name, weight in sorted(bilm.state_dict().items()):
-        digest.update(repr((name, tuple(weight.shape))).encode())
-        digest.update(weight.float().cpu().contiguous().numpy().data)
+    from elmo_tasks.bilm.weights_state import bilm_digest
+
     options_now = {key: value for key, value in asdict(options).items() if key != "bilm"}
     found = {
         **options_now,
         "precision": options.precision or "float32",
-        "weights of the biLM": digest.hexdigest(),
+        "weights of the biLM": bilm_digest(bilm.options, bilm.state_dict()).hex(),
         "text": summary.digest,
         "lines of the text": summary.n_lines,
         "elmo_tasks": __version__,

@@ -10,6 +10,7 @@ from allennlp.common.file_utils import cached_path
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm.weights_state import WeightsState, n_changes
 
 __all__ = ["PretrainedBilm"]
 
@@ -87,7 +88,9 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         self.bilm.requires_grad_(requires_grad)
         self._has_weights = pretrained_file is not None or requires_grad
         self.register_load_state_dict_post_hook(_note_weights)
+        # The layers of batches, and the weights that computed them.
         self._passes: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+        self._weights = WeightsState()
         self._cached_bilm = CachedBilm(self.bilm, cache) if cache is not None else None
 
     def get_output_dim(self) -> int:
@@ -124,31 +127,24 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         if any(parameter.requires_grad for parameter in self.bilm.parameters()):
             output: BilmOutput = self.bilm(character_ids)
             return output
+        if not self._weights.is_of(self.bilm.parameters()):
+            self._passes = WeakTensorKeyDictionary()
+            self._weights = WeightsState(self.bilm.parameters())
         # The tensor of a batch is the key: when the batch goes, so do its layers.
-        fingerprint = self._fingerprint(character_ids)
+        changes = n_changes(character_ids)
         known, output = self._passes.get(character_ids, (None, None))
-        if known != fingerprint:
+        if output is None or known != changes:
             with torch.no_grad():
                 output = (self._cached_bilm or self.bilm)(character_ids)
-            self._passes[character_ids] = (fingerprint, output)
+            self._passes[character_ids] = (changes, output)
         return output
 
     def __getstate__(self) -> dict[str, Any]:
-        # Layers of batches are this object's own; a copy or a pickled biLM begins without any.
+        # Layers of batches are this object's own; a copy or a pickled biLM starts without any.
         return {**super().__getstate__(), "_passes": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**state, "_passes": WeakTensorKeyDictionary()})
-
-    def _fingerprint(self, character_ids: torch.Tensor) -> tuple[int, torch.dtype, torch.device]:
-        """
-        Another one when a batch or the weights were changed in place, newly loaded for example, or moved; only changes
-        by way of `.data` are not seen.
-        """
-        tensors = [*self.bilm.parameters(), character_ids]
-        # Tensors that are made in inference mode do not count their changes.
-        changes = sum(tensor._version for tensor in tensors if not tensor.is_inference())
-        return changes, tensors[0].dtype, tensors[0].device
 
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:

@@ -9,6 +9,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
+from elmo_tasks.bilm.weights_state import WeightsState
+
 __all__ = ["FrozenOnceCheckpointer"]
 
 FROZEN_WEIGHTS = "frozen_weights.th"
@@ -26,8 +28,8 @@ class FrozenOnceCheckpointer(Checkpointer):
     Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`.
     """
 
-    # Names of the parameters in the file, with their version: one that was changed since stays in the checkpoint.
-    _stored: dict[str, int] | None = None
+    # The parameters in the file by name: one that was changed since stays in the checkpoint.
+    _stored: dict[str, WeightsState] | None = None
 
     @property
     def _frozen_path(self) -> str:
@@ -53,7 +55,7 @@ class FrozenOnceCheckpointer(Checkpointer):
             }
             if self._stored is None:
                 self._stored = self._store(frozen)
-            unchanged = {name for name, version in self._stored.items() if _has_version(frozen.get(name), version)}
+            unchanged = {name for name, state in self._stored.items() if name in frozen and state.is_of([frozen[name]])}
             changing = {name: value for name, value in checkpoint.model_state.items() if name not in unchanged}
             checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(unchanged)})
             at = checkpoint.trainer_state["epochs_completed"], checkpoint.trainer_state["batches_in_epoch_completed"]
@@ -63,7 +65,7 @@ class FrozenOnceCheckpointer(Checkpointer):
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
 
-    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, int]:
+    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, WeightsState]:
         """Writes the file, or finds out which parameters a file from before the run was broken off holds."""
         if not frozen:
             return {}
@@ -73,7 +75,7 @@ class FrozenOnceCheckpointer(Checkpointer):
         else:
             _save({name: parameter.detach() for name, parameter in frozen.items()}, self._frozen_path)
             same = list(frozen)
-        return {name: frozen[name]._version for name in same}
+        return {name: WeightsState([frozen[name]]) for name in same}
 
     def load_checkpoint(self) -> TrainerCheckpoint | None:
         """
@@ -98,10 +100,6 @@ class FrozenOnceCheckpointer(Checkpointer):
     def _load_frozen(self) -> dict[str, Any]:
         weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
         return weights
-
-
-def _has_version(parameter: torch.nn.Parameter | None, version: int) -> bool:
-    return parameter is not None and parameter._version == version
 
 
 def _save(state: dict[str, Any], path: str) -> None:

@@ -11,8 +11,10 @@ import torch
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
 from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import sentence_lengths
+from elmo_tasks.bilm.weights_state import WeightsState, bilm_digest, n_changes
 from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm"]
@@ -47,7 +49,10 @@ class CachedBilm:
     def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
         self.bilm = bilm
         self.cache = cache
-        self._digest: tuple[Any, bytes] | None = None
+        # The digest of the weights, and the options and weights of which it is.
+        self._weights_digest = b""
+        self._hashed: BilmOptions | None = None
+        self._state = WeightsState()
 
     def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
@@ -87,41 +92,26 @@ class CachedBilm:
             for row, n_words in enumerate(lengths)
         ]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # The digest knows the weights by their places in memory.
-        return {**self.__dict__, "_digest": None}
-
     def _is_repeatable(self) -> bool:
         weights = list(self.bilm.parameters())
         return (
             not self.bilm.stateful
             and weights[0].dtype in _DTYPES
-            # Tensors that are made in inference mode do not count their changes.
-            and not any(weight.requires_grad or weight.is_inference() for weight in weights)
+            and not any(weight.requires_grad or n_changes(weight) is None for weight in weights)
         )
 
     def _model_digest(self) -> bytes:
         """
-        Of all that makes the numbers, the release of this package among it. To hash the paper's weights takes half a
-        second: it is done anew only when the weights were exchanged, moved or changed.
+        The digest of all that determines the numbers, the release of this package included. The weights are hashed
+        again only when they were exchanged, moved or changed.
         """
-        # Aliases, which share the count of changes; while they are here, no other weights can lie in their place.
-        weights = {name: weight.detach() for name, weight in self.bilm.named_parameters()}
-        known = [(name, weight.data_ptr(), weight._version, weight.dtype) for name, weight in weights.items()]
-        settings = (
-            __version__,
-            self.bilm.options,
-            self.bilm.precision,
-            next(iter(weights.values())).device.type,
-            _torch_precisions(),
-        )
-        if self._digest is None or self._digest[0][1:] != (known, settings):
-            digest = hashlib.blake2b(repr(settings).encode(), digest_size=32)
-            for name, weight in weights.items():
-                digest.update(repr((name, weight.dtype, weight.shape)).encode())
-                digest.update(weight.cpu().contiguous().view(torch.uint8).numpy().data)
-            self._digest = ((weights, known, settings), digest.digest())
-        return self._digest[1]
+        weights = dict(self.bilm.named_parameters())
+        if self._hashed != self.bilm.options or not self._state.is_of(weights.values()):
+            self._weights_digest = bilm_digest(self.bilm.options, weights)
+            self._hashed, self._state = self.bilm.options, WeightsState(weights.values())
+        device = next(iter(weights.values())).device.type
+        settings = __version__, self.bilm.precision, device, _torch_precisions()
+        return hashlib.blake2b(repr(settings).encode() + self._weights_digest, digest_size=32).digest()
 
 
 def _torch_precisions() -> list[Any]:

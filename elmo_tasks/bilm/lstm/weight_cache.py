@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
+from elmo_tasks.bilm.weights_state import WeightsState
+
 __all__ = ["WeightCache"]
 
 T = TypeVar("T")
@@ -12,14 +14,15 @@ T = TypeVar("T")
 
 class WeightCache(Generic[T]):
     """
-    What is made of frozen parameters for fast use, made again when they change; of parameters that are trained nothing
-    is kept. Changes by way of `parameter.data` are not seen: what trains and averages parameters makes them.
+    A value made from parameters for fast use, and made again when they change. For parameters that are trained nothing
+    is kept, since what trains and averages them changes them by way of `parameter.data`, which `WeightsState` does not
+    see.
 
-    A copy, pickled or not, begins with nothing prepared.
+    A copy, pickled or not, starts empty.
     """
 
     def __init__(self) -> None:
-        self._made_of: list[tuple[torch.Tensor, int | None]] = []
+        self._state = WeightsState()
         self._key: Any = None
         self._value: T | None = None
 
@@ -29,28 +32,13 @@ class WeightCache(Generic[T]):
             with torch.no_grad():
                 return make()
         # No value: nothing was made yet, or making it failed.
-        if self._value is None or self._key != key or not self._is_made_of(parameters):
-            self._value = None  # Its memory goes before that of the new one is taken.
+        if self._value is None or self._key != key or not self._state.is_of(parameters):
+            self._value = None  # Its memory is freed before that of the new one is taken.
             with torch.no_grad():
                 self._value = make()
-            # Holding the tensors keeps their addresses from being given to others.
-            self._made_of = [(parameter.detach(), _version(parameter)) for parameter in parameters]
+            self._state = WeightsState(parameters)
             self._key = key
         return self._value
 
-    def _is_made_of(self, parameters: Sequence[torch.Tensor]) -> bool:
-        return len(parameters) == len(self._made_of) and all(
-            parameter.data_ptr() == old.data_ptr()
-            and _version(parameter) == version
-            and parameter.dtype == old.dtype
-            and parameter.device == old.device
-            for parameter, (old, version) in zip(parameters, self._made_of, strict=True)
-        )
-
     def __reduce__(self) -> tuple[type["WeightCache[T]"], tuple[()]]:
         return WeightCache, ()
-
-
-def _version(tensor: torch.Tensor) -> int | None:
-    """How often a tensor was changed in place; those that are made in inference mode do not count."""
-    return None if tensor.is_inference() else tensor._version
