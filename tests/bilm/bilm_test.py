@@ -51,6 +51,14 @@ def both(tmp_path_factory):
     return Bilm.from_files(*files, stateful=True).requires_grad_(False), _ElmoBiLm(*files)
 
 
+@pytest.fixture
+def float64():
+    """AllenNLP makes its states in torch's default type."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 class TestBilm:
     @settings(deadline=None, max_examples=30)
     @given(bilm_options(), batches(), st.integers(0, 3), st.integers(0, 1000))
@@ -84,6 +92,22 @@ class TestBilm:
                 assert expected.shape == (len(texts[k][index]), 32)
                 np.testing.assert_allclose(top[k, : len(expected)], expected, rtol=0, atol=1e-5)
                 assert not top[k, len(expected) :].any()
+
+    def test_the_bilm_that_ships_equals_allennlps_with_its_states(self, news, float64, tmp_path):
+        """
+        Oracle: AllenNLP's `_ElmoBiLm` on trained weights, all layers, batch after batch with its states: on every
+        machine what the test above does with the outputs of the original code. In float64; and from a file in float32,
+        since AllenNLP adds the 1 of the forget gate in the type of the file, which rounds the bias in float16.
+        """
+        from allennlp.modules.elmo import _ElmoBiLm
+
+        bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM), stateful=True).requires_grad_(False)
+        theirs = _ElmoBiLm(*save(bilm, tmp_path)).double()
+        bilm.double()
+        for index in range(6):
+            character_ids = sentences_to_character_ids(news[3 * index : 3 * index + 3])
+            with torch.no_grad():
+                assert_layers_equal(bilm(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-10)
 
     def test_the_lowest_layer_is_the_characters_twice(self, bilm):
         """Oracle: the character encoder on the same ids."""

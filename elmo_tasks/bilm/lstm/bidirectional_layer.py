@@ -74,8 +74,8 @@ class BidirectionalLayer:
             weights = self._weights(
                 parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
             )
-            # Of LSTMs that are trained nothing is kept, and a graph that is replayed once is not worth recording.
-            if inputs.is_cuda and states is None and is_frozen:
+            # For LSTMs in training nothing is kept, and a graph that is replayed once does not pay for its recording.
+            if _records_graphs(inputs) and states is None and is_frozen:
                 # What a graph may round is recorded in it.
                 key = dtype, tf32_is_on()
                 outputs = self._graphs(parameters, key, lambda: GraphedRecurrence(weights))(inputs, batch_sizes)
@@ -88,6 +88,10 @@ class BidirectionalLayer:
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         kernels, biases, projections = zip(*(lstm.recurrent_parameters() for lstm in self.lstms), strict=True)
         return torch.stack(kernels), torch.stack(biases), torch.stack(projections)
+
+
+def _records_graphs(inputs: torch.Tensor) -> bool:
+    return inputs.is_cuda
 
 
 def _last_rows(batch_sizes: Sequence[int]) -> list[int]:

@@ -7,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.lstm import cuda_graphs
+from elmo_tasks.bilm.lstm import bidirectional_layer, cuda_graphs, precision
 from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence, rectangles
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
 from tests.bilm.helpers import random_bilm
+from tests.devices import DEVICES
+from tests.paths import bilm_files
 
 N_STEPS = 8
 
@@ -168,8 +170,16 @@ class TestGraphedRecurrence:
                 torch.testing.assert_close(outputs, plainly(weights, inputs, [2] * 3 + [1] * 6), rtol=0, atol=1e-6)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-class TestBilmOnCuda:
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A GPU; and on every machine the CPU, with graphs that run their steps when they are replayed."""
+    if request.param == "cpu":
+        request.getfixturevalue("replayed")
+        monkeypatch.setattr(bidirectional_layer, "_records_graphs", lambda inputs: True)
+    return request.param
+
+
+class TestBilmWithGraphs:
     def batch(self) -> list[list[str]]:
         return [
             [f"word{(7 * row + i) % 90}" for i in range(length)] for row, length in enumerate(SENTENCES["many lengths"])
@@ -178,38 +188,43 @@ class TestBilmOnCuda:
     def layers(self, bilm: Bilm) -> list[torch.Tensor]:
         return [layer.cpu() for layer in bilm(self.batch()).layers]
 
-    def test_it_equals_the_biLM_on_a_cpu(self, shipped_bilm):
-        """Oracle: the biLM on a CPU; twice, with the same graphs."""
-        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
-        expected = self.layers(Bilm.from_files(*files).requires_grad_(False))
-        bilm = Bilm.from_files(*files).requires_grad_(False).cuda()
+    @torch.no_grad()
+    def test_it_equals_the_bilm_without_graphs(self, shipped_bilm, device):
+        """Oracle: the biLM on a CPU, of which no graph is recorded while it is trained; twice, with the same graphs."""
+        expected = self.layers(Bilm.from_files(*bilm_files(shipped_bilm)))
+        bilm = Bilm.from_files(*bilm_files(shipped_bilm)).requires_grad_(False).to(device)
         for _ in range(2):
             torch.testing.assert_close(self.layers(bilm), expected, rtol=0, atol=1e-4)
+        assert all(layer._graphs._value._graphs for layer in bilm._layers)
 
-    @pytest.mark.parametrize("precision", ["tf32", "bf16"])
-    def test_fewer_digits_are_near_float32(self, shipped_bilm, news, precision):
-        """Oracle: the biLM on a CPU in float32: the cosine of each word's vector in each layer."""
-        files = [shipped_bilm / name for name in ("options.json", "weights.hdf5")]
-        bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).cuda()
-        near, exact = bilm(news), Bilm.from_files(*files).requires_grad_(False)(news)
+    @pytest.mark.parametrize("digits", ["tf32", "bf16"])
+    @torch.no_grad()
+    def test_fewer_digits_are_near_float32(self, monkeypatch, shipped_bilm, news, device, digits):
+        """
+        Oracle: the biLM on a CPU in float32, without graphs: the cosine of each word's vector in each layer. A CPU
+        without instructions for bfloat16 is asked to compute it, slowly.
+        """
+        monkeypatch.setattr(precision, "supports_bf16", lambda device: True)
+        bilm = Bilm.from_files(*bilm_files(shipped_bilm), precision=digits).requires_grad_(False).to(device)
+        near, exact = bilm(news), Bilm.from_files(*bilm_files(shipped_bilm))(news)
         for ours, theirs in zip(near.layers, exact.layers, strict=True):
             assert ours.dtype == torch.float32
             assert torch.cosine_similarity(ours.cpu()[exact.mask], theirs[exact.mask], dim=-1).min() > 0.999
 
-    def test_gradients_equal_those_on_a_cpu(self):
-        """Oracle: the gradients of every parameter on a CPU."""
+    def test_gradients_are_those_of_float64(self, device):
+        """Oracle: the gradients of every parameter in float64 on a CPU."""
         found = []
-        for device in ("cpu", "cuda"):
-            bilm = random_bilm().requires_grad_().to(device)
+        for place, dtype in (("cpu", torch.float64), (device, torch.float32)):
+            bilm = random_bilm().requires_grad_().to(place, dtype)
             sum(layer.square().sum() for layer in bilm(self.batch()).layers).backward()
-            found.append({name: parameter.grad.cpu() for name, parameter in bilm.named_parameters()})
+            found.append({name: parameter.grad.cpu().double() for name, parameter in bilm.named_parameters()})
         for name, gradient in found[0].items():
             scale = float(gradient.abs().max())
             torch.testing.assert_close(found[1][name], gradient, rtol=0, atol=1e-4 * scale, msg=name)
 
-    def test_inference_mode_may_come_and_go(self):
+    def test_inference_mode_may_come_and_go(self, device):
         """Oracle: the layers without inference mode."""
-        bilm = random_bilm().cuda()
+        bilm = random_bilm().to(device)
         with torch.inference_mode():
             first = self.layers(bilm)
         torch.testing.assert_close(self.layers(bilm), first, rtol=0, atol=1e-6)

@@ -10,6 +10,7 @@ from torch.nn.functional import linear
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear, StackedLinear
 from elmo_tasks.bilm.lstm.precision import computing_dtype, supports_bf16, tf32_is_on, tf32_set_to
 from elmo_tasks.bilm.lstm.weight_cache import WeightCache
+from tests.devices import DEVICES
 
 CPU = torch.device("cpu")
 # How far a result may be from the exact one, relative to the sum of the magnitudes that it adds up.
@@ -58,18 +59,25 @@ class TestPackedLinear:
         assert_is_the_product(without_bias(rows, added), inputs, weight, addend, dtype)
         assert torch.equal(added, before)
 
-    @pytest.mark.skipif(not PackedLinear(torch.ones(1, 1))._is_packed, reason="needs oneDNN")
     @pytest.mark.parametrize(("input_dim", "output_dim"), [(64, 256), (512, 100), (33, 2048)])
-    def test_a_row_does_not_depend_on_how_many_there_are(self, input_dim, output_dim):
-        """Oracle: all rows at once, to the last bit."""
+    @pytest.mark.parametrize("atol", [0.0, 1e-4], ids=["oneDNN", "without"])
+    def test_a_row_does_not_depend_on_how_many_there_are(self, monkeypatch, input_dim, output_dim, atol):
+        """Oracle: all rows at once, with oneDNN to the last bit."""
+        if atol:
+            monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+        elif not PackedLinear(torch.ones(1, 1))._is_packed:
+            pytest.skip("needs oneDNN")
         weight, inputs = draw(0, output_dim, input_dim).float(), draw(1, 130, input_dim).float()
         bias, addend = draw(2, output_dim).float(), draw(3, 130, output_dim).float()
         with_bias, without = PackedLinear(weight, bias), PackedLinear(weight)
         expected, expected_sum = with_bias(inputs), without(inputs, addend)
         for n_rows in (1, 2, 3, 7, 16, 31, 64, 65, 129):
-            assert torch.equal(with_bias(inputs[:n_rows]), expected[:n_rows]), n_rows
-            assert torch.equal(with_bias(inputs[-n_rows:]), expected[-n_rows:]), n_rows
-            assert torch.equal(without(inputs[:n_rows], addend[:n_rows]), expected_sum[:n_rows]), n_rows
+            for found, rows in (
+                (with_bias(inputs[:n_rows]), expected[:n_rows]),
+                (with_bias(inputs[-n_rows:]), expected[-n_rows:]),
+                (without(inputs[:n_rows], addend[:n_rows]), expected_sum[:n_rows]),
+            ):
+                torch.testing.assert_close(found, rows, rtol=0, atol=atol)
 
     def test_it_keeps_no_gradients(self):
         """Oracle: the weight without `requires_grad`."""
@@ -107,15 +115,15 @@ class TestStackedLinear:
             assert_is_the_product(with_addend[i], some, weight, addends[i, 2:-1], dtype)
             assert_is_the_product(alone[i], some, weight, torch.zeros(1), dtype)
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
     @pytest.mark.parametrize("dtype", list(ROUNDING))
-    def test_on_cuda_each_is_a_product_too(self, dtype):
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_on_every_device_each_is_a_product(self, device, dtype):
         """Oracle: `torch.nn.functional.linear` in float64, one by one."""
         weights, inputs, biases, addends = draw(0, 2, 40, 33), draw(1, 2, 9, 33), draw(2, 2, 40), draw(3, 2, 9, 40)
-        on_cuda = weights.cuda(), inputs.cuda().to(dtype)
+        there = weights.to(device), inputs.to(device, dtype)
         with tf32_set_to(False):
-            with_bias = StackedLinear(on_cuda[0], biases.cuda(), dtype=dtype)(on_cuda[1])
-            with_addend = StackedLinear(on_cuda[0], dtype=dtype)(on_cuda[1], addends.cuda().to(dtype))
+            with_bias = StackedLinear(there[0], biases.to(device), dtype=dtype)(there[1])
+            with_addend = StackedLinear(there[0], dtype=dtype)(there[1], addends.to(device, dtype))
         for i in range(2):
             assert_is_the_product(with_bias[i].cpu(), inputs[i], weights[i], biases[i], dtype)
             assert_is_the_product(with_addend[i].cpu(), inputs[i], weights[i], addends[i], dtype)

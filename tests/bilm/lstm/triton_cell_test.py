@@ -112,7 +112,8 @@ class TestCompiledKernels:
         signature = {name: "*" + (dtype if name in rounded else "fp32") for name in pointers}
         signature |= {name: "fp32" if name == "clip" else "i32" for name in names[len(pointers) :]}
         signature |= dict.fromkeys(constants, "constexpr")
-        source = ASTSource(function, signature=signature, constexprs=constants)
+        # By position: Triton 3.2 calls them constants, later ones constexprs.
+        source = ASTSource(function, signature, constants)
         binary = triton.compile(source, target=GPUTarget("cuda", 90, 32))
         assert binary.asm["cubin"]
         assert binary.metadata.shared == 0

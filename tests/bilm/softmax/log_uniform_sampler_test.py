@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
+from tests.devices import ON_CUDA
 
 CPU = torch.device("cpu")
 
@@ -66,13 +67,21 @@ class TestDrawNegatives:
         assert torch.equal(again.words, first.words) and torch.equal(again.horizon, first.horizon)
         assert not torch.equal(second.words, first.words)
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-    def test_cuda_is_not_waited_for(self):
-        """Oracle: torch's own watch over synchronisation, which raises."""
-        draw_negatives(1000, 50, torch.device("cuda"))
+    def test_no_value_is_waited_for(self):
+        """Oracle: a device without values, which raises where a result depends on one."""
+        negatives = draw_negatives(1000, 50, torch.device("meta"))
+        assert negatives.words.shape == (50,)
+        assert negatives.log_expected_counts(negatives.words).shape == (50,)
+        with pytest.raises(RuntimeError):
+            negatives.horizon.item()
+
+    @pytest.mark.parametrize("device", [ON_CUDA])
+    def test_cuda_is_not_waited_for(self, device):
+        """Oracle: torch's own watch over synchronisation, which raises; the test above does the same without a GPU."""
+        draw_negatives(1000, 50, torch.device(device))
         torch.cuda.set_sync_debug_mode("error")
         try:
-            negatives = draw_negatives(1000, 50, torch.device("cuda"))
+            negatives = draw_negatives(1000, 50, torch.device(device))
         finally:
             torch.cuda.set_sync_debug_mode("default")
         assert len(set(negatives.words.tolist())) == 50

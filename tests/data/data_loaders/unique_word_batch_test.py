@@ -5,6 +5,7 @@ import torch
 
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.data.data_loaders.unique_word_batch import UniqueWordBatch
+from tests.devices import DEVICES
 
 SENTENCES = ["the cat saw the dog", "Ça va", "<S> the", "x" * 60]
 VOCABULARY = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
@@ -30,11 +31,10 @@ class TestUniqueWordBatch:
         tensors = batch.to_tensors(torch.device("cpu"))
         assert len(pickle.dumps(batch)) < sum(tensor.nbytes for tensor in tensors.values()) / 50
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-    def test_a_gpu_unfolds_it(self):
-        """Oracle: the same on the CPU."""
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_the_device_of_the_model_unfolds_it(self, device):
+        """Oracle: the tensors without a device, which are on the CPU."""
         batch = UniqueWordBatch.from_sentences(SENTENCES, VOCABULARY, 2)
-        device = torch.device("cuda", 0)
-        for name, tensor in batch.to_tensors(device).items():
-            assert tensor.device == device
+        for name, tensor in batch.to_tensors(torch.device(device)).items():
+            assert tensor.device.type == device
             assert torch.equal(tensor.cpu(), batch.to_tensors(None)[name])

@@ -5,12 +5,32 @@ import torch
 from allennlp.training.callbacks import TrainerCallback
 
 from elmo_tasks.training import RandomStateCallback
+from tests.devices import ON_CUDA
 
 
 @pytest.fixture(autouse=True)
 def same_numbers_afterwards():
     with torch.random.fork_rng():
         yield
+
+
+@pytest.fixture(params=["stand-ins", ON_CUDA])
+def generators(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[torch.Generator]:
+    """The generators of the GPUs; and on every machine two of the CPU that stand in for them."""
+    if request.param == "cuda":
+        torch.cuda.init()
+        return list(torch.cuda.default_generators)
+    found = [torch.Generator().manual_seed(seed) for seed in range(2)]
+
+    def set_all(states: list[torch.Tensor]) -> None:
+        for generator, state in zip(found, states, strict=True):
+            generator.set_state(state)
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [generator.get_state() for generator in found])
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", set_all)
+    return found
 
 
 def through_a_file(state: dict) -> dict:
@@ -33,23 +53,25 @@ class TestRandomStateCallback:
         RandomStateCallback(str(tmp_path)).load_state_dict(state)
         assert torch.equal(torch.rand(5), expected)
 
-    @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
-    def test_a_run_on_a_gpu_may_go_on_without(self, tmp_path):
-        """Oracle: the generator of the CPU; the states of GPUs that are not there are let be."""
+    def test_a_run_on_a_gpu_may_resume_without(self, tmp_path, monkeypatch):
+        """Oracle: the generator of the CPU; the states of GPUs that are not there are ignored."""
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
         callback = RandomStateCallback(str(tmp_path))
         state = {**callback.state_dict(), "cuda": [torch.zeros(16, dtype=torch.uint8)]}
         expected = torch.rand(5)
         callback.load_state_dict(state)
         assert torch.equal(torch.rand(5), expected)
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-    def test_random_numbers_of_the_gpu_go_on_too(self, tmp_path):
-        """Oracle: the numbers that come after."""
+    def test_random_numbers_of_the_gpus_resume_too(self, tmp_path, generators):
+        """Oracle: the numbers that come after, of each GPU."""
         callback = RandomStateCallback(str(tmp_path))
         state = through_a_file(callback.state_dict())
-        expected = torch.rand(5, device="cuda")
+        expected = [torch.rand(5, generator=each, device=each.device) for each in generators]
         callback.load_state_dict(state)
-        assert torch.equal(torch.rand(5, device="cuda"), expected)
+        found = [torch.rand(5, generator=each, device=each.device) for each in generators]
+        assert len(found) == len(state["cuda"]) > 0
+        assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
     def test_it_is_made_from_a_config(self, environment):
         """Oracle: the name in AllenNLP's registry."""
