@@ -1,8 +1,8 @@
 """
 Speed of our biLM and of AllenNLP's, on the same sentences and weights: `python benchmarks/bilm.py`.
 
-Both run in one process, by turns, so that a busy machine slows both; what counts is the ratio. The weights are random
-ones in the public format, made on the spot. Peak memory is that of a process of its own for each.
+Both run in one process, alternating, so that other load slows both; the ratio is what counts. The weights are random,
+in the public format. Peak memory is measured in a separate process for each.
 """
 
 import argparse
@@ -32,7 +32,7 @@ DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat1
 
 
 def sentences(text: Path | None = None) -> list[list[str]]:
-    """Those of 15 to 35 words of a file with a sentence a line; else of the NER data that ships, two by two."""
+    """Sentences of 15 to 35 words from a file with a sentence a line; by default pairs of sentences of the NER data."""
     if text is not None:
         lines = (line.split() for line in text.read_text(encoding="utf-8").splitlines())
         return [words for words in lines if 15 <= len(words) <= 35]
@@ -46,7 +46,7 @@ def sentences(text: Path | None = None) -> list[list[str]]:
 
 
 def make_bilms(size: str, device: str) -> dict[str, Callable[[torch.Tensor], list[torch.Tensor]]]:
-    """AllenNLP's biLM, where it is installed, and ours in each precision of the device, as functions to layers."""
+    """AllenNLP's biLM, if it is installed, and ours in each precision of the device, as functions to layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
     precisions = ["float32", "tf32"] if device == "cuda" else ["float32"]
@@ -64,7 +64,7 @@ def make_bilms(size: str, device: str) -> dict[str, Callable[[torch.Tensor], lis
             theirs = _ElmoBiLm(*files).eval().to(device)
 
             def run_theirs(character_ids: torch.Tensor) -> list[torch.Tensor]:
-                # The layers of a stateful biLM depend on what came before: AllenNLP's starts anew each time.
+                # AllenNLP's biLM is stateful: without a reset its layers would depend on the batches before.
                 theirs._elmo_lstm.reset_states()
                 output = theirs(character_ids)
                 return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
@@ -105,14 +105,14 @@ def flops(options: BilmOptions, batch: list[list[str]]) -> float:
 
 
 def peak(device: str, dtype: torch.dtype) -> float:
-    """The fastest that products get here, in operations a second: the best of several shapes and two libraries."""
+    """The highest speed of products here, in operations a second: the best of several shapes and two libraries."""
     best = 0.0
     for n_rows, inner, columns in ((64, 4096, 512), (256, 1024, 1024), (1024, 2048, 2048), (8192, 8192, 8192)):
         if device == "cpu" and n_rows > 1024:
             continue
         factors = torch.randn(n_rows, inner).to(device, dtype), torch.randn(columns, inner).to(device, dtype)
-        for product in (PackedLinear(factors[1]), partial(torch.nn.functional.linear, weight=factors[1])):
-            times = [seconds(lambda: [product(factors[0]) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
+        for multiply in (PackedLinear(factors[1]), partial(torch.nn.functional.linear, weight=factors[1])):
+            times = [seconds(lambda: [multiply(factors[0]) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
             best = max(best, 2 * n_rows * inner * columns / min(times))
     return best
 
@@ -171,7 +171,7 @@ def memory_of(name: str, size: str, device: str, text: Path | None) -> str:
     if device == "cuda":
         bilm(batch)
         return f"{torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB on the GPU"
-    # Making the weights took memory too: Linux begins to count the peak anew from here.
+    # Making the weights took memory too: Linux counts the peak again from here.
     Path("/proc/self/clear_refs").write_text("5")
     before = resident("VmRSS")
     bilm(batch)

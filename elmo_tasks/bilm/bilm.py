@@ -1,9 +1,9 @@
-"""The bidirectional language model: sentences in, the layers of all their words out."""
+"""The bidirectional language model: from sentences to the layers of all their words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_chara
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.precision import PRECISIONS, computing_dtype, tf32_set_to
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
-from elmo_tasks.bilm.lstm.stateful import LstmStates
+from elmo_tasks.bilm.lstm.stateful import CarriedStates
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, pack_windows, sentence_lengths
@@ -28,30 +28,30 @@ class Bilm(nn.Module):
     The biLM of the paper (section 3): a character CNN, and over it, for each direction, LSTMs with a projected output
     and a residual connection between the layers.
 
-    By default every sentence starts from the zero state: the vectors of a sentence depend on nothing but the sentence.
+    By default every sentence starts from the zero state: its vectors depend on the sentence alone.
 
     # Parameters
 
     options : `BilmOptions`
         The biLM's shape. The weights are random: see `from_files`.
-    stateful : `bool`, optional (default = `False`)
-        Whether a batch starts in the state that the batch before left, row by row, as in bilm-tf and in AllenNLP. A
-        vector then depends on all that was embedded before it; this is for comparison only. `reset_states` forgets.
-    precision : `Literal["float32", "tf32", "bf16"]`, optional (default = `"float32"`)
-        What matrix products are computed in. `"tf32"` differs on CUDA only. `"bf16"` needs a device with instructions
-        for it; parameters, memory cells and layers stay float32. Where the biLM is trained under autocast, the type of
-        autocast goes before; a frozen one does not follow autocast.
-    max_tokens_per_batch : `int`, optional (default = `32768`)
-        A batch with more words than this (boundaries counted) is computed in parts, for the memory's sake; the result
-        is the same. `None`: never, as for a stateful biLM.
+    stateful : `bool`
+        Whether each row of a batch starts from the final state of that row in the previous batch, as in bilm-tf and in
+        AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
+    precision : `Literal["float32", "tf32", "bf16"]`
+        The precision of matrix products. `"tf32"` differs on CUDA only. `"bf16"` needs a device with instructions for
+        it; parameters, memory cells and layers stay float32. Autocast's type takes precedence while the biLM is
+        trained; a frozen biLM ignores autocast.
+    max_tokens_per_batch : `int`, optional
+        A batch with more words than this (boundaries counted) is computed in parts, to save memory; the result is the
+        same. `None`: never. A stateful biLM never divides a batch.
 
     # Raises
 
     `ValueError`
-        If a value is none of these.
+        If `precision` is unknown or `max_tokens_per_batch` is less than 1.
     """
 
-    # Differs from the paper: its code (bilm-tf) goes on from the state of the batch before, in training and in use.
+    # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Bilm(nn.Module):
         self.register_buffer("_end_ids", end, persistent=False)
         self._begin_ids: torch.Tensor
         self._end_ids: torch.Tensor
-        self._states = LstmStates()
+        self._states = CarriedStates()
 
     def _lstms(self) -> list[ProjectedLstm]:
         return [
@@ -98,7 +98,15 @@ class Bilm(nn.Module):
         return list(zip(self.forward_layers, self.backward_layers, strict=True))  # type: ignore[arg-type]
 
     @classmethod
-    def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str], **kwargs: Any) -> "Bilm":
+    def from_files(
+        cls,
+        options_file: str | PathLike[str],
+        weight_file: str | PathLike[str],
+        *,
+        stateful: bool = False,
+        precision: Literal["float32", "tf32", "bf16"] = "float32",
+        max_tokens_per_batch: int | None = 32768,
+    ) -> "Bilm":
         """
         Reads a biLM in the public format.
 
@@ -106,15 +114,20 @@ class Bilm(nn.Module):
 
         options_file, weight_file : `str`
             Local paths of the `options.json` and of the HDF5 file; resolve a URL with `cached_path` first.
-        **kwargs
-            `stateful`, `precision`, `max_tokens_per_batch`: see the class.
+        stateful, precision, max_tokens_per_batch
+            See the class.
 
         # Raises
 
         `ValueError`
-            If a file is not what it should be, or the two do not fit; the message names file, key, expected and found.
+            If a file has another format, or the two do not match; the message names file, key, expected and found.
         """
-        bilm = cls(BilmOptions.from_file(options_file), **kwargs)
+        bilm = cls(
+            BilmOptions.from_file(options_file),
+            stateful=stateful,
+            precision=precision,
+            max_tokens_per_batch=max_tokens_per_batch,
+        )
         bilm.load_weights(weight_file)
         return bilm
 
@@ -138,15 +151,15 @@ class Bilm(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
-        Writes options and weights in the public format, which bilm-tf and AllenNLP read too.
+        Writes options and weights in the public format, which bilm-tf and AllenNLP can read.
 
         # Parameters
 
         options_file, weight_file : `str`
             Paths of the files to write.
-        softmax : `Mapping[str, torch.Tensor]`, optional (default = `None`)
-            The state of an `LmSoftmax` to be written beside the weights; `read_softmax` reads it.
-        dtype : `torch.dtype`, optional (default = `torch.float32`)
+        softmax : `Mapping[str, torch.Tensor]`, optional
+            The state of an `LmSoftmax`, to be written into the same file; `read_softmax` reads it.
+        dtype : `torch.dtype`
             `torch.float32`, or `torch.float16` for half the size.
         """
         write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, dtype=dtype)
@@ -154,7 +167,7 @@ class Bilm(nn.Module):
 
     @property
     def num_layers(self) -> int:
-        """Layers that come out: the LSTMs and the context-insensitive one below them."""
+        """The number of output layers: the LSTMs and the context-insensitive layer below them."""
         return self.options.n_layers + 1
 
     def get_output_dim(self) -> int:
@@ -162,8 +175,8 @@ class Bilm(nn.Module):
         return self.options.output_dim
 
     def reset_states(self) -> None:
-        """Forgets what was embedded before; only a stateful biLM remembers."""
-        self._states = LstmStates()
+        """Clears the states of a stateful biLM, so that the next batch starts from zero."""
+        self._states = CarriedStates()
 
     def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
@@ -171,7 +184,7 @@ class Bilm(nn.Module):
 
         inputs : `Union[torch.Tensor, Sequence[Sequence[str]]]`
             Sentences as lists of words; or their character ids, of shape `(batch_size, timesteps, 50)`, zero where
-            there is no word. No sentence boundaries in either: they are added here.
+            there is no word. Neither has sentence boundaries: they are added here.
 
         # Returns
 
@@ -181,8 +194,8 @@ class Bilm(nn.Module):
         # Raises
 
         `ValueError`
-            If the ids have another shape, are none of the public scheme, or a sentence has words after its padding; or
-            if the device has no instructions for the precision.
+            If the ids have another shape or are outside of the public scheme, or a sentence has words after its
+            padding; or if the device has no instructions for the precision.
         """
         character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
         lengths = sentence_lengths(character_ids)
@@ -197,14 +210,14 @@ class Bilm(nn.Module):
 
     def contexts(self, inputs: torch.Tensor | Sequence[Sequence[str]], *, dropout: float = 0.0) -> BilmContexts:
         """
-        What the words of a batch are predicted from, for training and for perplexity.
+        The vectors from which the words of a batch are predicted, for training and for perplexity.
 
         # Parameters
 
         inputs : `Union[torch.Tensor, Sequence[Sequence[str]]]`
             As for `forward`; at least one sentence.
-        dropout : `float`, optional (default = `0.0`)
-            As in bilm-tf: of the input of each LSTM, which its residual connection takes too, and of the contexts.
+        dropout : `float`
+            As in bilm-tf: of the input of each LSTM, its residual connection included, and of the contexts.
 
         # Returns
 
@@ -216,27 +229,27 @@ class Bilm(nn.Module):
         for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids)):
             *_, highest = self._packed_layers(sentences, vectors, dropout)
             hidden.append(torch.nn.functional.dropout(highest[:, sentences.before], dropout))
-            # All but the first word of each sentence, which nothing comes before.
+            # All but the first word of each sentence, which has no word before it.
             targets.append(sentences.words[:, sentences.batch_sizes[0] :])
             rows.append(sentences.rows_of_words[sentences.batch_sizes[0] :])
         return BilmContexts(torch.cat(hidden, 1), torch.cat(targets, 1), torch.cat(rows))
 
     def running_contexts(self, character_ids: torch.Tensor, *, dropout: float = 0.0) -> torch.Tensor:
         """
-        As `contexts`, for windows of running text: a stateful biLM goes on from the window before, row by row.
+        As `contexts`, for windows of running text: in a stateful biLM each row continues its previous window.
 
         # Parameters
 
         character_ids : `torch.Tensor`
             Shape `(2, batch_size, timesteps, 50)`: the words of each direction in the order in which it reads them,
             boundaries among them, and no padding.
-        dropout : `float`, optional (default = `0.0`)
+        dropout : `float`
             See `contexts`.
 
         # Returns
 
         `torch.Tensor`
-            Shape `(2, batch_size, timesteps, projection_dim)`: what the word after each is predicted from.
+            Shape `(2, batch_size, timesteps, projection_dim)`: the vectors from which the next word is predicted.
         """
         _, batch_size, timesteps, _ = character_ids.shape
         dtype = computing_dtype(self.precision, self.character_encoder.projection.weight)
@@ -248,7 +261,7 @@ class Bilm(nn.Module):
     def _parts(
         self, character_ids: torch.Tensor, lengths: np.ndarray
     ) -> Iterator[tuple[PackedSentences, torch.Tensor]]:
-        """Sentences that are computed together, with the vectors of all words and of the two boundaries."""
+        """Sentences to be computed together, with the vectors of all words and of the two boundaries."""
         if not len(lengths):
             return
         device = self._begin_ids.device
@@ -275,7 +288,7 @@ class Bilm(nn.Module):
         states = self._states.of(sentences.rows, zero) if self.stateful else None
         last_states: list[LstmState] = []
         for index, pair in enumerate(self._pairs()):
-            if self._layers[index].lstms != pair:  # Somebody put other modules there.
+            if self._layers[index].lstms != pair:  # The modules were replaced.
                 self._layers[index] = BidirectionalLayer(pair)
             inputs = torch.nn.functional.dropout(current, dropout)
             with self._fixed_precision():
@@ -291,7 +304,7 @@ class Bilm(nn.Module):
 
     @contextmanager
     def _fixed_precision(self) -> Iterator[None]:
-        """In the precision that the biLM has, whatever the process has set."""
+        """Computes in the precision of the biLM, whatever the settings of the process."""
         device = self._begin_ids.device.type
         with torch.autocast(device, enabled=False), tf32_set_to(self.precision == "tf32"):
             yield

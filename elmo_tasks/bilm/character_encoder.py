@@ -1,4 +1,4 @@
-"""From the characters of a word to its context-insensitive vector."""
+"""The character encoder: from the characters of a word to its context-insensitive vector."""
 
 import math
 from collections.abc import Callable
@@ -19,19 +19,19 @@ from elmo_tasks.bilm.options import BilmOptions
 __all__ = ["CharacterEncoder"]
 
 _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
-# How many words are encoded at once: enough to be fast, and what they need in between stays small.
+# How many words are encoded at once: enough to be fast, few enough for small intermediate results.
 _WORDS_AT_ONCE = {"cpu": 256}
 
-_Product = Callable[[torch.Tensor], torch.Tensor]
+_Linear = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class _Products:
-    """The products of a character encoder: one for each width, two for each highway layer, and the projection."""
+class _LinearLayers:
+    """Those of a character encoder: one for each width of filters, two for each highway layer, and the projection."""
 
-    filters: list[_Product]
-    highways: list[tuple[_Product, _Product]]
-    projection: _Product
+    filters: list[_Linear]
+    highways: list[tuple[_Linear, _Linear]]
+    projection: _Linear
 
 
 class Highway(nn.Module):
@@ -53,9 +53,9 @@ class Highway(nn.Module):
     def reset_parameters(self) -> None:
         """As bilm-tf: a carry bias of -2 lets a new layer pass its input through."""
         dim = self.transform.in_features
-        for product, bias in ((self.transform, 0.0), (self.carry, -2.0)):
-            nn.init.normal_(product.weight, std=math.sqrt(1 / dim))
-            nn.init.constant_(product.bias, bias)
+        for layer, bias in ((self.transform, 0.0), (self.carry, -2.0)):
+            nn.init.normal_(layer.weight, std=math.sqrt(1 / dim))
+            nn.init.constant_(layer.bias, bias)
 
 
 class CharacterEncoder(nn.Module):
@@ -80,9 +80,9 @@ class CharacterEncoder(nn.Module):
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
         self.projection = nn.Linear(options.n_filters, options.projection_dim)
-        # What pads a word: the last id of the empty word.
+        # The id that pads a word: the last one of the empty word.
         self._padding_id = int(word_to_character_ids("")[-1])
-        self._prepared: WeightCache[_Products] = WeightCache()
+        self._packed: WeightCache[_LinearLayers] = WeightCache()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -111,7 +111,7 @@ class CharacterEncoder(nn.Module):
         character_ids : `torch.Tensor`
             Shape `(..., 50)`, int64.
         dtype : `torch.dtype`, optional (default = that of the parameters)
-            What the products are computed in, and the type of the vectors.
+            The type of the products and of the vectors.
 
         # Returns
 
@@ -141,8 +141,8 @@ class CharacterEncoder(nn.Module):
         return vectors[positions].reshape(*character_ids.shape[:-1], vectors.size(-1))
 
     def _encode_by_length(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Shape `(n_words, 50)` to `(n_words, projection_dim)`; short words do not pay for the columns of long ones."""
-        products = self._products_in(dtype)
+        """Shape `(n_words, 50)` to `(n_words, projection_dim)`, without the columns in which all words have padding."""
+        linear_layers = self._linear_layers(dtype)
         n_at_once = _WORDS_AT_ONCE.get(words.device.type, 4096)
         # Shape: (n_words, 50)
         is_used = (words != self._padding_id) & (words != 0)
@@ -151,44 +151,46 @@ class CharacterEncoder(nn.Module):
         lengths, order = lengths.sort()
         in_order = lengths.tolist()
         vectors = [
-            self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], products, dtype)
+            self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], linear_layers, dtype)
             for index, part in enumerate(torch.split(words[order], n_at_once))
         ]
         return torch.cat(vectors)[order.argsort()]
 
-    def _encode(self, words: torch.Tensor, longest: int, products: _Products, dtype: torch.dtype) -> torch.Tensor:
+    def _encode(
+        self, words: torch.Tensor, longest: int, linear_layers: _LinearLayers, dtype: torch.dtype
+    ) -> torch.Tensor:
         """Shape `(n_words, 50)`, of which `longest` are not padding, to `(n_words, projection_dim)`."""
         pooled = []
-        for width, product in zip(self._widths, products.filters, strict=True):
-            # One window of padding and no character counts in the maximum; all further ones repeat its value.
+        for width, filters in zip(self._widths, linear_layers.filters, strict=True):
+            # One window of nothing but padding counts in the maximum; further ones would repeat its value.
             n_columns = min(longest + width, MAX_CHARACTERS_PER_TOKEN)
             # Shape: (n_words, n_windows, character_dim, width)
             windows = self.embedding(words[:, :n_columns]).to(dtype).unfold(1, width, 1)
-            # As a plain product this is several times as fast as a convolution.
+            # As a matrix product this is several times as fast as a convolution.
             # Shape: (n_words * n_windows, number)
-            responses = product(windows.reshape(-1, windows.size(2) * width))
+            responses = filters(windows.reshape(-1, windows.size(2) * width))
             pooled.append(responses.view(*windows.shape[:2], -1).amax(1))
         # The activations are monotonic: after the maximum they cost a column instead of all of them.
         # Shape: (n_words, n_filters)
         hidden = self._activation(torch.cat(pooled, -1))
-        for transform, carry in products.highways:
+        for transform, carry in linear_layers.highways:
             hidden = torch.lerp(hidden, torch.relu(transform(hidden)), torch.sigmoid(carry(hidden)))
         # Shape: (n_words, projection_dim)
-        return products.projection(hidden)
+        return linear_layers.projection(hidden)
 
-    def _products_in(self, dtype: torch.dtype) -> _Products:
+    def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
-            return self._products(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
-        return self._prepared(
-            parameters, dtype, lambda: self._products(lambda weight, bias: PackedLinear(weight, bias, dtype=dtype))
+            return self._made_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
+        return self._packed(
+            parameters, dtype, lambda: self._made_by(lambda weight, bias: PackedLinear(weight, bias, dtype=dtype))
         )
 
-    def _products(self, make: Callable[[torch.Tensor, torch.Tensor], _Product]) -> _Products:
-        # torch's types do not say what is in a ModuleList.
+    def _made_by(self, make: Callable[[torch.Tensor, torch.Tensor], _Linear]) -> _LinearLayers:
+        # torch does not type the modules of a ModuleList.
         convolutions = cast(list[nn.Conv1d], list(self.convolutions))
         layers = cast(list[Highway], list(self.highways))
-        return _Products(
+        return _LinearLayers(
             [make(layer.weight.flatten(1), cast(torch.Tensor, layer.bias)) for layer in convolutions],
             [
                 (make(layer.transform.weight, layer.transform.bias), make(layer.carry.weight, layer.carry.bias))
@@ -199,7 +201,7 @@ class CharacterEncoder(nn.Module):
 
 
 def _distinct(words: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The different ones of words of shape `(n_words, 50)`, and which of them each word is."""
+    """The distinct rows of words of shape `(n_words, 50)`, and the index among them of each word."""
     if words.is_cuda:
         distinct, positions = torch.unique(words, dim=0, return_inverse=True)
         return distinct, positions

@@ -26,7 +26,7 @@ MAX_CHARACTERS_PER_TOKEN = 50
 """Ids of one word, with its two markers and the padding."""
 
 N_CHARACTER_IDS = 262
-"""How many different ids there are, 0 (no word) among them."""
+"""The number of different ids, including 0 (no word)."""
 
 BEGIN_OF_SENTENCE = "<S>"
 END_OF_SENTENCE = "</S>"
@@ -44,7 +44,7 @@ def _row(characters: Sequence[int]) -> np.ndarray:
     row[0] = _BEGIN_OF_WORD_ID
     row[1 : len(characters) + 1] = characters
     row[len(characters) + 1] = _END_OF_WORD_ID
-    # Callers share one array a word through the cache: nobody may write to it.
+    # All callers share the array of a word through the cache: it must be read-only.
     row.setflags(write=False)
     return row
 
@@ -58,14 +58,14 @@ _BOUNDARY_ROWS = {
 @lru_cache(maxsize=100_000)
 def word_to_character_ids(word: str) -> np.ndarray:
     """
-    The character ids of a word. Text is Zipfian, so a word's ids are computed once and kept for the 100,000 words used
-    last (about 50 MB).
+    The character ids of a word, cached for the 100,000 most recently used words (about 50 MB): a text repeats most of
+    its words.
 
     # Parameters
 
     word : `str`
-        Any string. What is longer than 48 bytes of UTF-8 is cut there, in the middle of a character if need be; code
-        points that UTF-8 cannot hold (lone surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
+        Any string. It is cut after 48 bytes of UTF-8, also in the middle of a character; code points that UTF-8 cannot
+        encode (lone surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
 
     # Returns
 
@@ -81,8 +81,8 @@ def word_to_character_ids(word: str) -> np.ndarray:
 
 def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
     """
-    What `word_to_character_ids` gives for each of many words, without a cache: ten times faster for words that it has
-    not met, of which a large text has many, and as fast for those that it has.
+    The result of `word_to_character_ids` for many words, without a cache: ten times as fast for words that are not in
+    the cache, of which a large text has many, and as fast for the others.
 
     # Parameters
 
@@ -92,7 +92,7 @@ def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
     # Returns
 
     `np.ndarray`
-        Shape `(n_words, 50)`, int16, a quarter of the size that a model wants.
+        Shape `(n_words, 50)`, int16, a quarter of the size of a model's input.
     """
     n_bytes = MAX_CHARACTERS_PER_TOKEN - 2
     utf8 = [word.encode("utf-8", "ignore")[:n_bytes] for word in words]
@@ -134,7 +134,7 @@ def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tens
     # Raises
 
     `ValueError`
-        If a sentence is a string: it would be taken apart into letters.
+        If a sentence is a string, which would be split into letters.
     """
     for index, sentence in enumerate(sentences):
         if isinstance(sentence, str):

@@ -1,4 +1,4 @@
-"""The shape of a biLM, as `options.json` of the public format says it."""
+"""The hyper-parameters of a biLM: `options.json` of the public format."""
 
 import json
 from collections.abc import Mapping
@@ -13,14 +13,15 @@ __all__ = ["BilmOptions"]
 
 _ACTIVATIONS = ("relu", "tanh")
 # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files of
-# both kinds are about, and mean the same model.
+# both kinds exist, and mean the same model.
 _N_CHARACTERS = (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BilmOptions:
     """
-    What must be known of a biLM before its weights can be read (section 3.4 of the paper; bilm-tf's `options.json`).
+    The hyper-parameters of a biLM, without which its weights cannot be read (section 3.4 of the paper; bilm-tf's
+    `options.json`).
     The defaults are the paper's model.
 
     # Parameters
@@ -79,7 +80,7 @@ class BilmOptions:
             raise ValueError(f"char_cnn.activation must be one of {_ACTIVATIONS}, but is {self.activation!r}")
         if not isinstance(self.residual, bool):
             raise ValueError(f"lstm.use_skip_connections must be true or false, but is {self.residual!r}")
-        # A frozen dataclass: JSON's lists become what can be compared and hashed.
+        # JSON's lists become tuples, which can be compared and hashed; the dataclass is frozen.
         object.__setattr__(self, "filters", _filters(self.filters))
 
     @property
@@ -89,26 +90,26 @@ class BilmOptions:
 
     @property
     def output_dim(self) -> int:
-        """Units of a word vector: forward and backward beside each other."""
+        """Units of a word vector: forward and backward concatenated."""
         return 2 * self.projection_dim
 
     @classmethod
     def from_dict(cls, options: Mapping[str, Any], source: str = "options") -> "BilmOptions":
         """
-        Reads the content of an `options.json`. Keys that only matter to bilm-tf's training (`dropout`, `n_epochs`, ...)
-        are passed over.
+        Reads the content of an `options.json`. Keys that matter only to bilm-tf's training (`dropout`, `n_epochs`, ...)
+        are ignored.
 
         # Parameters
 
         options : `Mapping[str, Any]`
             The parsed file.
-        source : `str`, optional (default = `"options"`)
-            Where it comes from, for messages.
+        source : `str`
+            The origin of the options, for messages.
 
         # Raises
 
         `ValueError`
-            If a key is missing or a value cannot be; the message names `source`, the key and the value.
+            If a key is missing or a value is out of its range; the message names `source`, the key and the value.
         """
         try:
             if not isinstance(options, Mapping):

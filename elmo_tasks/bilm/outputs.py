@@ -1,4 +1,4 @@
-"""What a biLM says of a batch."""
+"""Outputs of the biLM."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ __all__ = ["BilmContexts", "BilmOutput"]
 @dataclass(frozen=True)
 class BilmOutput:
     """
-    What a biLM says of a batch of sentences (section 3.1 of the paper), without the sentence boundaries.
+    The layers of a biLM for a batch of sentences (section 3.1 of the paper), without the sentence boundaries.
 
     # Parameters
 
@@ -29,19 +29,19 @@ class BilmOutput:
 @dataclass(frozen=True)
 class BilmContexts:
     """
-    What a biLM says of the places in sentences from which it predicts a word: in the forward direction the next one,
-    in the backward direction the one before (section 3.1 of the paper). Every word of a sentence is predicted once in
-    each direction, and so is the boundary at which the direction ends.
+    The output of a biLM at the positions from which it predicts a word: in the forward direction the next one, in the
+    backward direction the previous one (section 3.1 of the paper). Every word of a sentence is predicted once in each
+    direction, and so is the boundary at which the direction ends.
 
     # Parameters
 
     hidden : `torch.Tensor`
         Shape `(2, n_predictions, projection_dim)`: the highest LSTM's output, forward and backward.
     targets : `torch.Tensor`
-        Shape `(2, n_predictions)`: which word comes. The words are numbered row by row through the batch, without
+        Shape `(2, n_predictions)`: the word to be predicted. Words are numbered row by row through the batch, without
         padding; the begin and the end of a sentence have the two numbers after the last word's.
     rows : `torch.Tensor`
-        Shape `(n_predictions,)`: in which sentence of the batch, for both directions.
+        Shape `(n_predictions,)`: the sentence of the batch, for both directions.
     """
 
     hidden: torch.Tensor

@@ -1,4 +1,4 @@
-"""Which word of a batch is where: the lengths of sentences, sentences packed by length, and the way back."""
+"""Packing: the lengths of the sentences of a batch, sentences packed by length, and unpacking."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,18 +21,19 @@ class PackedSentences:
     # Parameters
 
     rows : `torch.Tensor`
-        Which sentences of the batch, the longest first.
+        The indices of the sentences in the batch, the longest sentence first.
     batch_sizes : `List[int]`
-        How many sentences have a word at each step.
+        The number of sentences that have a word at each step.
     words : `torch.Tensor`
         Shape `(2, n_packed_words)`: for each direction the number of each packed word. Words are numbered through the
         batch, without padding; the begin and the end of a sentence have the two numbers after the last word's.
     before : `torch.Tensor`
         For each packed word from the second step on the packed row of the word before it.
     rows_of_words : `torch.Tensor`
-        In which sentence of the batch each packed word is.
+        The index of the sentence of each packed word.
     positions : `torch.Tensor`
-        Where the words of these sentences, boundaries left out, are in the flattened batch: `row * timesteps + column`.
+        Positions of the words of these sentences, without boundaries, in the flattened batch:
+        `row * timesteps + column`.
     sources : `torch.Tensor`
         Shape `(2, n_words)`: for each direction the packed row of the same words.
     """
@@ -74,8 +75,9 @@ def pack_sentences(lengths: np.ndarray, timesteps: int, max_tokens: int | None =
         Shape `(batch_size,)`: words in each sentence.
     timesteps : `int`
         The length to which the batch is padded.
-    max_tokens : `int`, optional (default = `None`)
-        At most so many words, boundaries counted, are packed together, or one sentence that is longer. `None`: all.
+    max_tokens : `int`, optional
+        The largest number of words, boundaries counted, that are packed together, unless one sentence alone is longer.
+        `None`: all are packed together.
 
     # Returns
 
@@ -90,8 +92,8 @@ def pack_sentences(lengths: np.ndarray, timesteps: int, max_tokens: int | None =
 
 def pack_windows(n_rows: int, timesteps: int) -> PackedSentences:
     """
-    Packs rows of one length, without boundaries, that are other words for each direction: words are numbered through
-    a batch of shape `(2, n_rows, timesteps)`. Nothing is at a position of a flattened batch.
+    Packs rows of one length, without boundaries and with different words for each direction: words are numbered
+    through a batch of shape `(2, n_rows, timesteps)`. The result has no positions, and nothing to unpack.
     """
     step, row = np.divmod(np.arange(timesteps * n_rows), n_rows)
     words = row * timesteps + step
@@ -119,7 +121,7 @@ def _groups(order: np.ndarray, lengths: np.ndarray, max_tokens: int | None) -> I
 
 def _packed(rows: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n_words: int, timesteps: int) -> PackedSentences:
     bounded = lengths + 2
-    # Sentences are in descending order: how many are longer than each step.
+    # Sentences are in descending order of length: count those that are longer than each step.
     batch_sizes = np.searchsorted(-bounded, -np.arange(bounded[0]), side="left")
     firsts = np.cumsum(batch_sizes) - batch_sizes
     # For each packed row its step, and its sentence.
@@ -127,7 +129,7 @@ def _packed(rows: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n_words: 
     sentence = np.arange(len(step)) - firsts[step]
 
     def words(at: np.ndarray) -> np.ndarray:
-        """Their numbers, from their places between the boundaries of their sentences."""
+        """The numbers of words, from their places in their sentences with boundaries."""
         numbers = np.where(at == 0, n_words, starts[sentence] + at - 1)
         return np.where(at == bounded[sentence] - 1, n_words + 1, numbers)
 
@@ -160,7 +162,7 @@ def sentence_lengths(character_ids: torch.Tensor) -> np.ndarray:
     # Raises
 
     `ValueError`
-        If the ids have another shape, are none of the public scheme, or a sentence has words after its padding.
+        If the ids have another shape or are outside of the public scheme, or a sentence has words after its padding.
     """
     _check_ids(character_ids)
     # Shape: (batch_size, timesteps)

@@ -95,7 +95,7 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
 
 
 def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
-    """The table for an `LmSoftmax` beside a biLM with these options."""
+    """The table for an `LmSoftmax` in the file of a biLM with these options."""
     yield WeightName("softmax/W", (n_words, options.projection_dim), "weight")
     yield WeightName("softmax/b", (n_words,), "bias")
 
@@ -119,8 +119,8 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Raises
 
     `ValueError`
-        If the file is not HDF5 or broken, lacks a key, holds layers that the options do not have, or an array of
-        another shape, or values that are not finite. `OSError` if it cannot be opened at all.
+        If the file is damaged or not HDF5, lacks a key, or has layers that the options do not have, an array of another
+        shape, or values that are not finite. `OSError` if it cannot be opened.
     """
     with _opened(weight_file) as file:
         names = list(weight_names(options))
@@ -130,7 +130,7 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
 def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor] | None:
     """
-    Reads the softmax that may lie beside the biLM in a weight file, as in the published
+    Reads the softmax that a weight file may hold besides the biLM, as in the published
     `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`.
 
     # Parameters
@@ -149,14 +149,14 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Raises
 
     `ValueError`
-        If the file is not HDF5 or broken, has only one of the two, or they do not fit each other or the biLM, or hold
-        values that are not finite. `OSError` if it cannot be opened at all.
+        If the file is damaged or not HDF5, has only one of the two, or their shapes do not match each other or the
+        biLM, or they hold values that are not finite. `OSError` if it cannot be opened.
     """
     with _opened(weight_file) as file:
         keys = {key for key in _keys(file) if key.startswith("softmax/")}
         if not keys:
             return None
-        # Without rows, a shape is wrong for any number of words.
+        # A dataset without rows has a wrong shape for any number of words.
         names = list(softmax_names(max(next(iter(file[key].shape or ()), 0) for key in keys), options))
         if missing := [name.key for name in names if name.key not in keys]:
             raise ValueError(
@@ -169,13 +169,13 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 @contextmanager
 def _opened(weight_file: str | PathLike[str]) -> Iterator[h5py.File]:
     with open(weight_file, "rb"):
-        pass  # A missing file is an OSError of its own, with the system's words; h5py's are opaque.
+        pass  # A missing file is an OSError with the system's message; h5py's is opaque.
     try:
         with h5py.File(weight_file, "r") as file:
             yield file
-    except (KeyError, OSError, RuntimeError) as error:  # All three are h5py's words for a damaged file.
+    except (KeyError, OSError, RuntimeError) as error:  # h5py raises all three for a damaged file.
         raise ValueError(
-            f"{weight_file}: a weight file must be HDF5, but this one is of another kind or cut off ({error}): "
+            f"{weight_file}: a weight file must be HDF5, but this one is of another kind or truncated ({error}): "
             "download or write it again"
         ) from None
 
@@ -187,7 +187,7 @@ def _keys(file: h5py.File) -> set[str]:
     return keys
 
 
-# What an option says the number of, and the keys that show it.
+# Options that are numbers of layers, and the keys that show these numbers.
 _COUNTS = {
     "lstm.n_layers": re.compile(r"RNN_0/RNN/MultiRNNCell/Cell\d+/"),
     "char_cnn.n_highway": re.compile(r"CNN_high_\d+/"),
@@ -203,7 +203,7 @@ def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[W
             f"{weight_file}: {len(missing)} of the {len(expected)} keys that the options ask for are missing, "
             f"the first is '{missing[0]}': {_difference(expected, found)}"
         )
-    # A softmax may lie beside the biLM; more layers of the biLM itself mean that the options are another's.
+    # The file may also hold a softmax; but more layers of the biLM mean that the options are those of another biLM.
     if surplus := sorted(key for key in found - expected if key.startswith(("CNN", "RNN_"))):
         raise ValueError(
             f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: "
@@ -212,12 +212,12 @@ def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[W
 
 
 def _difference(expected: set[str], found: set[str]) -> str:
-    """Which of the options is another in the file, as far as the keys tell."""
+    """The option that differs in the file, as far as the keys show."""
     for option, pattern in _COUNTS.items():
         by_options, in_file = (len({m[0] for key in keys if (m := pattern.match(key))}) for keys in (expected, found))
         if by_options != in_file and in_file:
             return f"{option} is {by_options} in the options, but {in_file} in the file"
-    return "the options are another biLM's, or the file is incomplete"
+    return "the options are those of another biLM, or the file is incomplete"
 
 
 def _read(file: h5py.File, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:
@@ -248,20 +248,20 @@ def write_weights(
     # Parameters
 
     weight_file : `str`
-        The file to write; one that is there is replaced.
+        The file to write; an existing one is replaced.
     state : `Mapping[str, torch.Tensor]`
         As `Bilm.state_dict()` gives it.
     options : `BilmOptions`
         The shape of the biLM.
     softmax : `Mapping[str, torch.Tensor]`, optional (default = `None`)
-        As `LmSoftmax.state_dict()` gives it: to be written beside the biLM, which other readers pass over.
+        As `LmSoftmax.state_dict()` gives it: to be written into the same file. Other readers of the biLM ignore it.
     dtype : `torch.dtype`, optional (default = `torch.float32`)
         `torch.float32` or `torch.float16`.
 
     # Raises
 
     `ValueError`
-        If `dtype` is another, a weight is not finite in it, or the softmax is of another kind or another biLM's.
+        If `dtype` is another, a weight is not finite in it, or the softmax does not match the format or the biLM.
     """
     if dtype not in (torch.float32, torch.float16):
         raise ValueError(f"dtype must be torch.float32 or torch.float16, but is {dtype}")
@@ -270,7 +270,7 @@ def write_weights(
         arrays |= {name.key: _array(softmax, name, dtype) for name in _fitting_names(softmax, options)}
     with h5py.File(weight_file, "w") as file:
         for key, array in arrays.items():
-            # With a checksum: h5py refuses what was damaged since.
+            # With a checksum: h5py refuses to read damaged data.
             file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
 
 
@@ -282,7 +282,7 @@ def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dty
 
 
 def _fitting_names(softmax: Mapping[str, torch.Tensor], options: BilmOptions) -> list[WeightName]:
-    """The table for a softmax that the format has a place for."""
+    """The table for a softmax, checked against the biLM."""
     if set(softmax) != {"weight", "bias"}:
         raise ValueError(
             "a softmax must have 'weight' and 'bias' to be written, as `LmSoftmax` has, but this one has "

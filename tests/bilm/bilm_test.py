@@ -149,7 +149,7 @@ class TestStatelessBilm:
             torch.testing.assert_close(layer[row, :n_words], expected[0], rtol=0, atol=1e-6)
             assert not layer[row, n_words:].any()
         assert together.mask[row].tolist() == [i < n_words for i in range(together.mask.size(1))]
-        # The other way round: the context does matter, this is no comparison of constants.
+        # The context does matter: this is not a comparison of constants.
         if n_words > 1:
             assert not torch.allclose(alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6)
 
@@ -191,8 +191,8 @@ class TestStatefulBilm:
             character_ids = sentences_to_character_ids(sentences)
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 
-    def test_it_equals_allennlp_where_rows_rest_and_return(self, both):
-        """Oracle: AllenNLP's `_ElmoBiLm`; rows 1 to 3 rest for two batches, one of them of empty sentences."""
+    def test_it_equals_allennlp_where_rows_are_missing_for_some_batches(self, both):
+        """Oracle: AllenNLP's `_ElmoBiLm`; rows 1 to 3 are missing from two batches, one of them of empty sentences."""
         ours, theirs = both
         ours.reset_states()
         theirs._elmo_lstm.reset_states()
@@ -218,7 +218,7 @@ class TestStatefulBilm:
         one([])
         assert_same(one(BATCH).layers, other(BATCH).layers)
 
-    def test_states_follow_the_biLM_to_another_dtype(self):
+    def test_states_follow_the_bilm_to_another_dtype(self):
         """Oracle: the stateful biLM that stays in float32."""
         one, other = random_bilm(stateful=True), random_bilm(stateful=True)
         one(BATCH), other(BATCH)
@@ -276,7 +276,7 @@ class TestDegenerateInput:
         """Oracle: the word cut by hand."""
         assert_same(bilm([["a", "é" * 10_000]]).layers, bilm([["a", "é" * 24]]).layers)
 
-    def test_a_long_sentence_beside_short_ones(self, both):
+    def test_a_long_sentence_among_short_ones(self, both):
         """Oracle: AllenNLP's `_ElmoBiLm`."""
         ours, theirs = both
         ours.reset_states()
@@ -286,7 +286,7 @@ class TestDegenerateInput:
 
     @pytest.mark.parametrize("shape", [(2, 3, 49), (2, 3, 51), (2, 50), (50,), (1, 2, 3, 50), (2, 0, 49)])
     def test_ids_of_another_shape_are_refused(self, bilm, shape):
-        """Oracle: the message, which must hold the right shape and the wrong one."""
+        """Oracle: the message, which must state the right shape and the wrong one."""
         with pytest.raises(ValueError) as error:
             bilm(torch.ones(shape, dtype=torch.int64))
         assert "(batch_size, timesteps, 50)" in str(error.value)
@@ -294,7 +294,7 @@ class TestDegenerateInput:
 
     @pytest.mark.parametrize(("character", "dtype"), [(262, torch.int64), (-1, torch.int64), (5, torch.int32)])
     def test_ids_outside_of_the_scheme_are_refused(self, bilm, character, dtype):
-        """Oracle: the message, which must hold the id that is none, or the type."""
+        """Oracle: the message, which must state the wrong id, or the type."""
         character_ids = torch.full((1, 2, 50), character, dtype=dtype)
         with pytest.raises(ValueError, match=str(character) if dtype == torch.int64 else "torch.int32"):
             bilm(character_ids)
@@ -326,7 +326,7 @@ class TestDegenerateInput:
     @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux to say how much memory was used")
     def test_long_sentences_need_little_memory(self, fixtures_root):
         """
-        Oracle: a bound, by the kernel's count of a process's pages. 5,000 words beside 63 short sentences: the ids and
+        Oracle: a bound, by the kernel's count of a process's pages. 5,000 words and 63 short sentences: the ids and
         the layers take 190 MB, and all else should be small; padding would take gigabytes. Then 10,000 words in one.
         """
         program = """
@@ -377,7 +377,7 @@ class TestMaxTokensPerBatch:
             found.append([parameter.grad for parameter in bilm.parameters()])
         torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
 
-    def test_a_stateful_biLM_knows_none(self):
+    def test_a_stateful_bilm_has_no_limit(self):
         """Oracle: the stateful biLM without a limit, batch after batch."""
         one, other = random_bilm(stateful=True), random_bilm(stateful=True)
         one.max_tokens_per_batch = 3
@@ -386,7 +386,7 @@ class TestMaxTokensPerBatch:
 
     @pytest.mark.parametrize("value", [0, -1])
     def test_less_than_one_is_refused(self, value):
-        """Oracle: the message, which must hold the value."""
+        """Oracle: the message, which must state the value."""
         with pytest.raises(ValueError, match=f"at least 1, or None, but is {value}"):
             Bilm(SMALL, max_tokens_per_batch=value)
 
@@ -410,7 +410,7 @@ class TestPrecision:
             assert not ours[~exact.mask].any()
 
     def test_bf16_needs_instructions(self, monkeypatch):
-        """Oracle: the message, which must hold the remedy; it comes when there is something to compute."""
+        """Oracle: the message, which must state the remedy; it comes when there is something to compute."""
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
         bilm = Bilm(SMALL, precision="bf16")
         with pytest.raises(ValueError, match="set precision to 'float32'"):
@@ -418,7 +418,7 @@ class TestPrecision:
 
     @pytest.mark.parametrize("value", ["fp32", "BF16", "float16", None])
     def test_others_are_refused(self, value):
-        """Oracle: the message, which must hold all that there are and the value."""
+        """Oracle: the message, which must state all precisions and the value."""
         with pytest.raises(ValueError, match=f"one of float32, tf32, bf16, but is {value!r}"):
             Bilm(SMALL, precision=value)
 
@@ -431,7 +431,7 @@ class TestPrecision:
 
     @pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="needs torch's new names")
     def test_the_process_may_use_the_new_names_of_torch(self, bilm):
-        """Oracle: the layers without them; torch refuses to read its old setting beside the new one."""
+        """Oracle: the layers without them; torch refuses to read its old setting next to the new one."""
         expected = bilm(BATCH).layers
         try:
             torch.backends.cuda.matmul.fp32_precision = "tf32"
@@ -441,10 +441,10 @@ class TestPrecision:
             torch.backends.cuda.matmul.allow_tf32 = False
 
     @pytest.mark.parametrize("has_one_dnn", [True, False])
-    def test_a_frozen_biLM_does_not_follow_autocast(self, monkeypatch, has_one_dnn):
-        """Oracle: the biLM without autocast, to the last bit; around it autocast goes on."""
+    def test_a_frozen_bilm_does_not_follow_autocast(self, monkeypatch, has_one_dnn):
+        """Oracle: the biLM without autocast, to the last bit; autocast stays on outside of it."""
         if not has_one_dnn:
-            # Autocast does not know oneDNN's operators, but those that stand in for them.
+            # Autocast does not apply to oneDNN's operators, but to those that replace them.
             monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
         bilm = random_bilm()
         expected = bilm(BATCH).layers
@@ -452,7 +452,7 @@ class TestPrecision:
             assert_same(bilm(BATCH).layers, expected)
             assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
 
-    def test_a_trained_biLM_follows_autocast(self):
+    def test_a_trained_bilm_follows_autocast(self):
         """Oracle: the biLM without autocast: layers and gradients are float32 and near, but not the same."""
         found = []
         for enabled in (False, True):
@@ -520,7 +520,7 @@ class TestTraining:
             assert scale > 0, name
             torch.testing.assert_close(parameter.grad, gradient, rtol=0, atol=1e-5 * scale, msg=name)
 
-    def test_a_frozen_biLM_gives_its_layers_without_gradients(self, bilm):
+    def test_a_frozen_bilm_gives_its_layers_without_gradients(self, bilm):
         """Oracle: the layers of the same biLM with gradients; and torch, that inference mode leaves no trace."""
         trained = copy.deepcopy(bilm).requires_grad_()
         with torch.inference_mode():

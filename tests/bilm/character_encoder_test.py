@@ -149,7 +149,7 @@ class TestCharacterEncoder:
 
     @pytest.mark.parametrize("shape", [(2, 3, 49), (2, 3, 51), (5,)])
     def test_another_number_of_columns_is_refused(self, shape):
-        """Oracle: the message, which must hold the shape."""
+        """Oracle: the message, which must state the shape."""
         with pytest.raises(ValueError, match=rf"50 ids a word.*\({shape[0]}"):
             random_encoder(SMALL)(torch.ones(shape, dtype=torch.int64))
 

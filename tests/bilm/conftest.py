@@ -16,7 +16,7 @@ from tests.bilm.store import LIMIT, close
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
-    """There is nothing to share out in so small a biLM, and threads that wait for each other take ten times as long."""
+    """So small a biLM has no work to share, and threads that wait for each other take ten times as long."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> LayerStore:
 
 @pytest.fixture
 def warnings() -> Iterator[list[logging.LogRecord]]:
-    """What is logged, warnings or not; the list of a forked child is its own."""
+    """All log records of the store; the list of a forked child is separate."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append
@@ -59,6 +59,6 @@ def warnings() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.fixture(scope="module")
 def news(fixtures_root: Path) -> list[list[str]]:
-    """Sentences of news: on what is no language, rounding the weights alone may move a vector far."""
+    """Sentences of news: outside of the language, rounding the weights alone can change a vector much."""
     texts = (fixtures_root / "ner" / "test.txt").read_text(encoding="utf-8").split("\n\n")
     return [[line.split()[0] for line in text.splitlines()] for text in texts[1:61] if text.strip()]

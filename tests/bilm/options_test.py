@@ -140,7 +140,7 @@ class TestBilmOptions:
         ],
     )
     def test_a_value_that_cannot_be_is_named_with_its_key_and_source(self, key, value, found):
-        """Oracle: the message, which must hold the source, the key and the value."""
+        """Oracle: the message, which must state the source, the key and the value."""
         with pytest.raises(ValueError) as error:
             BilmOptions.from_dict(changed(key, value=value), source="dir/my_options.json")
         message = str(error.value)
@@ -149,13 +149,13 @@ class TestBilmOptions:
 
     @pytest.mark.parametrize("key", ["lstm", "char_cnn", "char_cnn.embedding"])
     def test_a_value_in_the_place_of_an_object_is_an_error(self, key):
-        """Oracle: the message, which must hold the source and the key."""
+        """Oracle: the message, which must state the source and the key."""
         with pytest.raises(ValueError, match=rf"^here: .*'{re.escape(key)}\."):
             BilmOptions.from_dict(changed(key, value=16), source="here")
 
     @pytest.mark.parametrize("content", ["[1, 2]", '"lstm"', "null", "3"])
     def test_a_file_that_holds_no_object_is_an_error(self, tmp_path, content):
-        """Oracle: the message, which must hold the file and what is in it."""
+        """Oracle: the message, which must state the file and what is in it."""
         file = tmp_path / "options.json"
         file.write_text(content)
         with pytest.raises(ValueError) as error:
@@ -165,7 +165,7 @@ class TestBilmOptions:
 
     @pytest.mark.parametrize("content", [b"", b'{"lstm": {', b"lstm = 3", b"\x89HDF\r\n\x1a\n\xff\xfe"])
     def test_a_file_that_is_not_json_is_an_error(self, tmp_path, content):
-        """Oracle: the message, which must hold the file and what it should be."""
+        """Oracle: the message, which must state the file and what it should be."""
         file = tmp_path / "options.json"
         file.write_bytes(content)
         with pytest.raises(ValueError, match=f"^{re.escape(str(file))}: an options file must be JSON"):
@@ -190,7 +190,7 @@ class TestBilmOptions:
 
     @pytest.mark.parametrize("filters", [(1, 2), ((1, 2, 3),), (), "12", None, ((51, 1),)])
     def test_filters_that_are_no_pairs_are_an_error(self, filters):
-        """Oracle: the message, which must hold the key and the value."""
+        """Oracle: the message, which must state the key and the value."""
         with pytest.raises(ValueError, match=rf"char_cnn\.filters must be .*{re.escape(repr(filters))}$"):
             BilmOptions(filters=filters)
 

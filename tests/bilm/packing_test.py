@@ -153,7 +153,7 @@ class TestSentenceLengths:
 
     @pytest.mark.parametrize("lengths", [[2, 0], [0, 2], [0, 0]])
     def test_a_word_after_padding_is_refused(self, lengths):
-        """Oracle: the message, which must hold the sentence and the position."""
+        """Oracle: the message, which must state the sentence and the position."""
         character_ids = torch.zeros(2, 4, 50, dtype=torch.int64)
         for row, length in enumerate(lengths):
             character_ids[row, :length] = 1

@@ -23,7 +23,7 @@ class TestRunningContexts:
         parts = [bilm.running_contexts(part) for part in ids().split([4, 2, 3], 2)]
         torch.testing.assert_close(torch.cat(parts, 2), whole, rtol=0, atol=1e-6)
 
-    def test_without_a_state_each_window_begins_anew(self):
+    def test_without_a_state_each_window_starts_from_zero(self):
         """Oracle: each window by a new biLM."""
         bilm = random_bilm()
         for part in ids().split([4, 2, 3], 2):

@@ -1,4 +1,4 @@
-"""What the tests of the layer store share: arrays that tell whose they are, and processes to be killed."""
+"""Helpers for the tests of the layer store: arrays that identify their keys, and processes to be killed."""
 
 import copy
 import logging
@@ -21,7 +21,7 @@ def key(number: int) -> bytes:
 
 
 def array(number: int, n_words: int = 20) -> np.ndarray:
-    """About 60 kB that say under which key they belong."""
+    """About 60 kB, different for each key."""
     return np.random.default_rng(number).standard_normal((3, n_words, 256), dtype=np.float32)
 
 
@@ -30,7 +30,7 @@ def write(store: LayerStore, *numbers: int) -> None:
 
 
 def has(store: LayerStore, *numbers: int) -> list[bool]:
-    """Which are found; what is found must be what was written."""
+    """Which are found; their content must be as it was written."""
     targets = [np.full_like(array(number), np.nan) for number in numbers]
     found = store.read([(key(number), target) for number, target in zip(numbers, targets, strict=True)], FLOAT32)
     for number, target, is_found in zip(numbers, targets, found, strict=True):
@@ -39,7 +39,7 @@ def has(store: LayerStore, *numbers: int) -> list[bool]:
 
 
 def close() -> None:
-    """What the end of a process does."""
+    """Closes all files, as the end of a process does."""
     layer_store._FILES.clear()
 
 
@@ -62,7 +62,7 @@ def end_of(child: int) -> int:
 
 
 def assert_off(store: LayerStore, warnings: list[logging.LogRecord], reason: str = "") -> None:
-    """It finds nothing and says so once, however often it is used, by whatever store of the same folder."""
+    """The store finds nothing and logs one warning, however often it is used, by any store of the same folder."""
     for used in (store, copy.deepcopy(store)):
         write(used, 0, 1)
         assert has(used, 0, 1) == [False, False]

@@ -113,14 +113,14 @@ class TestRoundTrip:
         after = read_weights(files[1], bilm.options)
         assert all(torch.equal(after[name], value) for name, value in before.items())
 
-    def test_a_softmax_beside_the_bilm_is_passed_over(self, bilm, files):
+    def test_a_softmax_in_the_file_is_ignored(self, bilm, files):
         """Oracle: the biLM that was written."""
         replace(files[1], "softmax/W", np.ones((100, 6), dtype=np.float32))
         replace(files[1], "softmax/b", np.ones(100, dtype=np.float32))
         layers = Bilm.from_files(*files).requires_grad_(False)(SENTENCES).layers
         assert all(torch.equal(*pair) for pair in zip(layers, bilm(SENTENCES).layers, strict=True))
 
-    def test_a_262nd_character_is_passed_over(self, bilm, files):
+    def test_a_262nd_character_is_ignored(self, bilm, files):
         """Oracle: the biLM that was written; bilm-tf's files have a row that no text reaches."""
         characters = read(files[1], "char_embed")
         assert characters.shape == (261, 3)
@@ -147,7 +147,7 @@ class TestReadWeights:
     )
     @pytest.mark.parametrize("in_its_place", [None, "group"])
     def test_a_missing_key_is_named(self, bilm, files, key, in_its_place):
-        """Oracle: the message, which must hold the key and how many are asked for (7 + 8 + 2 + 12)."""
+        """Oracle: the message, which must state the key and how many are asked for (7 + 8 + 2 + 12)."""
         with h5py.File(files[1], "r+") as file:
             del file[key]
             if in_its_place:
@@ -167,7 +167,7 @@ class TestReadWeights:
         ],
     )
     def test_another_shape_is_named(self, bilm, files, key, shape):
-        """Oracle: the message, which must hold the key, the expected shape and the one found."""
+        """Oracle: the message, which must state the key, the expected shape and the one found."""
         expected = read(files[1], key).shape
         replace(files[1], key, np.zeros(shape, dtype=np.float32))
         message = refusal(bilm.options, files[1])
@@ -176,7 +176,7 @@ class TestReadWeights:
 
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     def test_values_that_are_not_finite_are_refused(self, bilm, files, value):
-        """Oracle: the message, which must hold the key."""
+        """Oracle: the message, which must state the key."""
         key = LSTM.format(1, 0, "B")
         array = read(files[1], key)
         array[3] = value
@@ -201,7 +201,7 @@ class TestReadWeights:
         ],
     )
     def test_options_of_another_bilm_are_refused(self, files, other, key):
-        """Oracle: the message, which must hold the first key where options and file part."""
+        """Oracle: the message, which must state the first key where options and file differ."""
         message = refusal(dataclasses.replace(SMALL, **other), files[1])
         assert f"'{key}'" in message
         assert "options" in message
@@ -216,15 +216,15 @@ class TestReadWeights:
         ],
     )
     def test_the_option_that_does_not_fit_is_named(self, files, other, words):
-        """Oracle: the message, which must hold the option, and its value on both sides."""
+        """Oracle: the message, which must state the option, and its value on both sides."""
         assert words in refusal(dataclasses.replace(SMALL, **other), files[1])
 
     @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
-    def test_a_file_that_is_cut_off_is_refused(self, bilm, files, share):
+    def test_a_truncated_file_is_refused(self, bilm, files, share):
         """Oracle: the message, which must say what the file should be."""
         with open(files[1], "r+b") as file:
             file.truncate(int(share * file.seek(0, 2)))
-        assert "must be HDF5, but this one is of another kind or cut off" in refusal(bilm.options, files[1])
+        assert "must be HDF5, but this one is of another kind or truncated" in refusal(bilm.options, files[1])
 
     @pytest.mark.parametrize("content", [b"", b"version https://git-lfs.github.com/spec/v1\n", b"\0" * 4096])
     def test_a_file_of_another_kind_is_refused(self, bilm, tmp_path, content):
@@ -280,7 +280,7 @@ class TestWriteWeights:
         [(float("nan"), torch.float32), (float("inf"), torch.float32), (1e6, torch.float16)],
     )
     def test_what_is_not_finite_is_not_written_and_the_old_file_stays(self, bilm, files, value, dtype):
-        """Oracle: the message, which must hold the parameter; the bytes of the file before."""
+        """Oracle: the message, which must state the parameter; the bytes of the file before."""
         before = Path(files[1]).read_bytes()
         other = random_bilm()
         other.backward_layers[1].bias[0] = value
@@ -333,7 +333,7 @@ class TestSoftmax:
         """Oracle: `None`."""
         assert read_softmax(files[1], bilm.options) is None
 
-    def test_the_bilm_beside_it_is_read_as_before(self, bilm, files_with_softmax):
+    def test_the_bilm_in_the_same_file_is_read_as_before(self, bilm, files_with_softmax):
         """Oracle: the biLM that was written; AllenNLP's `Elmo`, which is the average of our layers."""
         from allennlp.modules.elmo import Elmo
 
@@ -359,7 +359,7 @@ class TestSoftmax:
         ],
     )
     def test_what_does_not_fit_is_not_read(self, bilm, files_with_softmax, key, value, message):
-        """Oracle: the message, which must hold the file, the key and the rule."""
+        """Oracle: the message, which must state the file, the key and the rule."""
         if value is None:
             with h5py.File(files_with_softmax[1], "r+") as file:
                 del file[key]
@@ -392,7 +392,7 @@ class TestSoftmax:
         assert Path(files[1]).read_bytes() == before
 
     def test_what_is_not_finite_is_not_written(self, bilm, softmax, tmp_path):
-        """Oracle: the message, which must hold the parameter; no file."""
+        """Oracle: the message, which must state the parameter; no file."""
         softmax.weight.data[2, 3] = 1e6
         with pytest.raises(ValueError, match=r"'weight' must hold finite numbers .* torch\.float16"):
             write_weights(

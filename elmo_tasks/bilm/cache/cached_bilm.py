@@ -1,4 +1,4 @@
-"""A biLM that computes only the sentences whose layers are not at hand."""
+"""A biLM with a layer cache: it computes only the sentences that the cache lacks."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm"]
 
-# Types whose numbers a float32 holds all.
+# Types whose values float32 represents exactly.
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-# How torch computes products of float32 matrices. Since torch 2.9 the old names may not be asked once a new one is set.
+# How torch computes products of float32 matrices. Since torch 2.9 the old names cannot be read once a new one is set.
 _OLD_PRECISIONS = ("cuda.matmul.allow_tf32", "cudnn.allow_tf32")
 _NEW_PRECISIONS = tuple(
     f"{backend}fp32_precision"
@@ -32,16 +32,16 @@ _NEW_PRECISIONS = tuple(
 class CachedBilm:
     """
     A frozen biLM and its layer cache. The sentences of a batch that the cache lacks are computed as one smaller batch,
-    and go into it.
+    and added to it.
 
-    The cache is left out where layers are no property of the words: while a parameter requires a gradient, in a
-    stateful biLM; and in float64, of which float32 keeps too little. New weights are seen when they are
-    loaded or changed in place; only changes in place by way of `.data` are not.
+    The cache is bypassed when the layers are not a pure function of the words (a parameter requires a gradient, the
+    biLM is stateful), and in float64, which the cache's float32 would round. Weights may be loaded or changed in place
+    at any time; only changes in place by way of `.data` go unnoticed.
 
     # Parameters
 
     bilm : `Bilm`
-        The biLM. It is not copied.
+        The biLM, which is not copied.
     cache : `LayerCache`
         The cache, which other biLMs may use too.
     """

@@ -1,4 +1,4 @@
-"""The layers of sentences seen before, on disk."""
+"""The layer cache: layers of sentences, kept on disk."""
 
 import hashlib
 import os
@@ -17,17 +17,17 @@ _DTYPES = ("float32", "float16")
 class LayerCache:
     """
     The layers of sentences, kept in a folder from one run to the next. A biLM without state gives a sentence the same
-    layers in any batch: who computed them (a digest of the weights and the precision) and the words are the key.
+    layers in any batch: the key is the words and a digest of what computed the layers (weights and precision).
 
-    Disk trouble is no error: see `LayerStore`. In `float32` what comes out is bit for bit what was put in; in `float16`
-    it takes half the space, and is rounded to three digits.
+    A disk error is not raised: see `LayerStore`. In `float32` layers are read bit for bit as they were written; in
+    `float16` they take half the space, and are rounded to three digits.
 
     # Parameters
 
     folder : `str`
-        The folder, made at the first use if the one above it is there; the cache's alone.
+        The folder, for the cache alone. It is created at the first use if its parent exists.
     dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
-        How numbers are kept. Both may stand in one folder.
+        The type in which layers are stored. One folder can hold both.
     max_bytes : `int`, optional (default = `None`)
         The size limit: see `LayerStore`.
 
@@ -56,11 +56,11 @@ class LayerCache:
         # Parameters
 
         model : `bytes`
-            The digest of what computed the layers, at most 64 bytes.
+            The digest of weights and precision, at most 64 bytes.
         sentences : `Sequence[np.ndarray]`
             The character ids of each, of shape `(n_words, 50)`.
         targets : `Sequence[np.ndarray]`
-            Where to put the layers of each, float32, of shape `(n_layers, n_words, dim)`.
+            Arrays that receive the layers of each, float32, of shape `(n_layers, n_words, dim)`.
 
         # Returns
 
@@ -82,8 +82,8 @@ class LayerCache:
 
     def rounded(self, layers: np.ndarray) -> np.ndarray:
         """
-        Layers as they will be read again: who uses these at once gets the same vectors the first time as later. Layers
-        with numbers that are too large for float16 stay as they are, and `write` passes them over.
+        Rounds layers as the cache stores them, so that the first use returns what later reads return. Layers with
+        numbers that are too large for float16 are returned unchanged, and `write` ignores them.
         """
         if layers.dtype == self._dtype:
             return layers

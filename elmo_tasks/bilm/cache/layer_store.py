@@ -1,4 +1,4 @@
-"""Arrays on disk by their keys, for many processes at once and whatever the disk does."""
+"""A store of arrays by key on disk, shared by processes and robust against disk errors."""
 
 import logging
 import os
@@ -17,19 +17,20 @@ logger = logging.getLogger(__name__)
 
 class LayerStore:
     """
-    Arrays by key in a folder, kept within a size: the least recently used give way. Processes and threads may read and
-    write at once, and may be killed: what was written is there whole or not at all. A power cut takes the last of it.
+    Arrays by key in a folder of limited size: the least recently used are evicted. Processes and threads may read and
+    write at the same time, and may be killed: an array is stored whole or not at all. A power failure can lose the last
+    ones.
 
-    The store is a help and never a hindrance. What is damaged counts as not there, and where the disk fails (full, not
-    writable, a file of another kind) the store turns itself off for this process, with one warning.
+    A damaged array counts as missing, and where the disk fails (full, not writable, a file of another kind) the store
+    turns itself off for this process, with one warning.
 
     # Parameters
 
     folder : `str`
-        On a local disk: LMDB's locks do not reach beyond a machine. Made at the first use, if the folder above it is
-        there: a path from another machine makes no trees of folders.
+        On a local disk: LMDB's locks do not work across machines. It is created at the first use if its parent exists,
+        so that a path from another machine creates no folders.
     max_bytes : `int`, optional (default = `None`)
-        What the file may grow to, in bytes, at least 16 MiB. By default 20 GB, or half of what the disk has free. The
+        The size limit of the file in bytes, at least 16 MiB. By default 20 GB, or half of what the disk has free. The
         first store of a process for a folder decides.
 
     # Raises
@@ -54,14 +55,14 @@ class LayerStore:
         # Parameters
 
         targets : `Sequence[Tuple[bytes, np.ndarray]]`
-            Keys, and the arrays into which to put what is found. The content of the others is undefined.
+            Keys, and the arrays that receive what is found. The content of the others is undefined.
         dtype : `np.dtype`
             The type in which they were written.
 
         # Returns
 
         `List[bool]`
-            Which were found, whole and of the right shape.
+            Which were found, complete and of the right shape.
         """
         try:
             file = self._file()
@@ -72,7 +73,7 @@ class LayerStore:
         return [False] * len(targets)
 
     def write(self, arrays: Mapping[bytes, np.ndarray]) -> None:
-        """Keeps arrays by their keys (at most 511 bytes), but for those that would fill a good part of the store."""
+        """Stores arrays by their keys (at most 511 bytes), except those that would fill a large part of the store."""
         try:
             file = self._file()
             if file is not None:
@@ -94,26 +95,26 @@ class LayerStore:
         if was_on:
             logger.warning(
                 "the layer cache '%s' is off for the rest of this process, and the layers of the biLM are computed "
-                "each time: %s. A cache must be a folder that can be written to, in a folder that is there, on a disk "
-                "with space; one that is damaged or of another version may be removed",
+                "each time: %s. A cache must be a writable folder, in a folder that exists, on a disk with free space; "
+                "one that is damaged or of another version can be deleted",
                 self.folder,
                 # Not the error itself, whose traceback would keep the environment open as long as the record is kept.
                 str(error),
             )
 
 
-# LMDB allows one environment a process and folder, however many stores there are. `None` for one that was turned off.
+# LMDB allows one environment for each process and folder, however many stores there are. `None`: turned off.
 _FILES: dict[str, LmdbFile | None] = {}
 _LOCK = threading.Lock()
 
 
 def _forget_files() -> None:
-    """A forked child may not use its parent's: LMDB's locks are those of a process. It opens its own when it reads."""
+    """A forked child cannot use its parent's: LMDB's locks belong to a process. It opens its own at its first use."""
     for folder in [folder for folder, file in _FILES.items() if file is not None]:
         del _FILES[folder]
     _LOCK.release()
 
 
 if hasattr(os, "register_at_fork"):
-    # Nobody opens an environment while the process is forked.
+    # No environment is opened while the process is forked.
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_forget_files)

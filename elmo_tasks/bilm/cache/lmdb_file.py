@@ -1,4 +1,4 @@
-"""The LMDB file below the layer store: arrays by their keys, within a size."""
+"""The LMDB file of the layer store: arrays by key, within a size limit."""
 
 import shutil
 import struct
@@ -13,12 +13,12 @@ import numpy as np
 __all__ = ["MIN_BYTES", "LmdbFile"]
 
 MIN_BYTES = 2**24
-"""The smallest limit. Below it, the tables of keys take too much of the room that must stay free."""
+"""The smallest limit. Below it, the tables of keys take too much of the space that must stay free."""
 
-# What the file holds; another number wherever a reader of this one would misread it.
+# The format of the file. The number changes when a reader of the old format would misread the new one.
 _FORMAT = b"elmo_tasks layer store, format 1"
 _DEFAULT_MAX_BYTES = 20 * 10**9
-# LMDB holds what a transaction writes in memory.
+# LMDB keeps in memory what a transaction writes.
 _MAX_BYTES_OF_PART = 2**25
 _CHECKSUM = struct.Struct("<I")
 _STAMP = struct.Struct(">Q")
@@ -26,23 +26,23 @@ _STAMP = struct.Struct(">Q")
 
 class LmdbFile:
     """
-    An open LMDB environment that keeps arrays by key. Unlike `LayerStore`, it raises what goes wrong.
+    An open LMDB environment that stores arrays by key. Unlike `LayerStore`, it raises errors.
 
-    Its tables: `values`, from key to checksum and content; `stamps`, from key to stamp; `order`, stamp and key, from
-    the least recently used on. A stamp is a time, told in the bytes that were ever written to the store: while nothing
-    is written no time passes, and reading takes no lock.
+    Its tables: `values`, from key to checksum and content; `stamps`, from key to stamp; `order`, stamp and key, the
+    least recently used first. A stamp is a time, measured in the bytes that were ever written to the store: while
+    nothing is written no time passes, and reading takes no lock.
 
     # Parameters
 
     folder : `str`
-        Where it is, or is to be made.
+        Its folder, created if it does not exist.
     max_bytes : `int`, optional (default = `None`)
         The limit, at least `MIN_BYTES`: see `LayerStore`.
 
     # Raises
 
     `lmdb.Error` or `OSError`
-        If it cannot be opened or is of another kind; and whenever it cannot be read or written any more.
+        If it cannot be opened or is of another kind; and whenever reading or writing fails.
     """
 
     def __init__(self, folder: str, max_bytes: int | None) -> None:
@@ -53,17 +53,17 @@ class LmdbFile:
             n_available = n_present + shutil.disk_usage(folder).free // 2
             max_bytes = max(MIN_BYTES, min(_DEFAULT_MAX_BYTES, n_available))
         self._max_bytes = max_bytes
-        # The map has its full size from the start, which costs address space only: no process must ever widen it.
-        # Without `metasync` the end of the machine can undo the last transactions, but damages none.
+        # The map has its full size from the start, which costs address space only: no process has to enlarge it.
+        # Without `metasync` a crash of the machine can undo the last transactions, but damages none.
         self._lmdb = lmdb.open(folder, map_size=max_bytes, max_dbs=3, max_readers=1024, metasync=False)
-        # To read behind the end of a file that was cut off would kill the process.
+        # Reading behind the end of a truncated file would kill the process.
         if (self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"] > file.stat().st_size:
-            raise lmdb.CorruptedError(f"{file} is cut off")
-        # A process that was killed while it read would keep the space of all that was there then.
+            raise lmdb.CorruptedError(f"{file} is truncated")
+        # The read transaction of a process that was killed would keep old pages from being reused.
         self._lmdb.reader_check()
         with self._begin(write=True) as transaction:
             if transaction.stat()["entries"] and bytes(transaction.get(b"format", b"")) != _FORMAT:
-                raise lmdb.InvalidError(f"{file} is no layer cache of this version of elmo_tasks")
+                raise lmdb.InvalidError(f"{file} is not a layer cache of this version of elmo_tasks")
             transaction.put(b"format", _FORMAT)
             self._values, self._stamps, self._order = self._tables = [
                 self._lmdb.open_db(name, transaction) for name in (b"values", b"stamps", b"order")
@@ -89,14 +89,14 @@ class LmdbFile:
                 if array is not None:
                     np.copyto(target, array)
                     stamp = transaction.get(key, db=self._stamps)
-                    # To the exact time, each reading would be a writing.
+                    # With exact times, every read would also be a write.
                     if stamp is not None and now - _STAMP.unpack(stamp)[0] > self._max_bytes // 16:
                         long_unused.append(key)
                 found.append(array is not None)
         if long_unused:
             with suppress(lmdb.MapFullError), self._begin(write=True) as transaction:
                 for key in long_unused:
-                    # Not those that another process has removed meanwhile.
+                    # Except those that another process has removed meanwhile.
                     if transaction.get(key, db=self._stamps) is not None:
                         self._stamp(transaction, key, now)
         return found
@@ -106,7 +106,7 @@ class LmdbFile:
         for part in self._parts(arrays):
             n_bytes = sum(array.nbytes for array in part.values())
             try:
-                # A transaction of its own needs no room for what comes then.
+                # A separate transaction, which needs no space for what is written next.
                 with self._begin(write=True) as transaction:
                     self._make_room(transaction, n_bytes)
                 with self._begin(write=True) as transaction:
@@ -119,7 +119,7 @@ class LmdbFile:
                 self._find_room()
 
     def _parts(self, arrays: Mapping[bytes, np.ndarray]) -> Iterator[dict[bytes, np.ndarray]]:
-        """What is written in one transaction each; without the arrays that are too large for any."""
+        """Groups of arrays, each for one transaction; arrays that are too large for any are omitted."""
         limit = min(_MAX_BYTES_OF_PART, self._max_bytes // 16)
         part: dict[bytes, np.ndarray] = {}
         n_bytes = 0
@@ -149,9 +149,9 @@ class LmdbFile:
 
     def _find_room(self) -> None:
         """
-        For later, where there was none in spite of all that is left free. Space that was freed waits until nobody reads
-        what was there, and a process that was killed reads for ever. Otherwise what is free is in pieces too small, or
-        too little to remove any: only all of it can then be removed for certain.
+        Frees space for later writes, after one failed although `_make_room` keeps some free. Freed pages cannot be
+        reused while an old read transaction exists, such as that of a process that was killed. If there is none, the
+        free space is fragmented or too small to delete single arrays, and all arrays are deleted.
         """
         if self._lmdb.reader_check() == 0:
             with suppress(lmdb.MapFullError), self._begin(write=True) as transaction:
@@ -171,13 +171,13 @@ class LmdbFile:
 
 
 def _now(transaction: lmdb.Transaction) -> int:
-    """The bytes that were ever written."""
+    """The number of bytes that were ever written."""
     now: int = _STAMP.unpack(transaction.get(b"now", bytes(_STAMP.size)))[0]
     return now
 
 
 def _checksum(content: bytes | memoryview, key: bytes, shape: tuple[int, ...], dtype: np.dtype) -> bytes:
-    """Of all that makes the array what it is: content under a wrong key is as bad as wrong content."""
+    """Of key, shape, type and content: content under a wrong key is as bad as wrong content."""
     return _CHECKSUM.pack(zlib.crc32(content, zlib.crc32(key + repr((shape, dtype.str)).encode())))
 
 
@@ -187,7 +187,7 @@ def _packed(key: bytes, array: np.ndarray) -> bytes:
 
 
 def _unpacked(value: bytes | memoryview, key: bytes, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
-    """The array, which lies in the value and lasts no longer; `None` if it is not the one that was written."""
+    """The array, a view of the value and valid no longer than that; `None` if it is not the one that was written."""
     checksum, content = value[: _CHECKSUM.size], value[_CHECKSUM.size :]
     if checksum != _checksum(content, key, shape, dtype):
         return None

@@ -1,4 +1,4 @@
-"""LSTMs that read different inputs in one loop: how a layer of the biLM is run."""
+"""A layer of the biLM: the LSTMs of both directions, run in one loop."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ __all__ = ["BidirectionalLayer"]
 
 class BidirectionalLayer:
     """
-    LSTMs of the same shape, run in one loop over the words: with gradients where they are asked for, and otherwise with
-    weights that are prepared once; on CUDA also from recorded graphs.
+    LSTMs of the same shape, run in one loop over the words: with gradients where they are needed, and otherwise with
+    weights that are packed once; on CUDA also from recorded graphs.
 
     # Parameters
 
     lstms : `Sequence[ProjectedLstm]`
-        The LSTMs. They stay where they are registered: this is no module.
+        The LSTMs. Their parameters are registered elsewhere: this is not a module.
     """
 
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
@@ -45,11 +45,11 @@ class BidirectionalLayer:
             `torch.nn.utils.rnn.PackedSequence` lays them out, that is step by step, and within a step from the longest
             sentence to the shortest.
         batch_sizes : `Sequence[int]`
-            How many sentences have a word at each step; never increasing.
+            The number of sentences that have a word at each step; never increasing.
         states : `Sequence[LstmState]`, optional (default = `None`)
-            For each LSTM what was before the first words, with `batch_sizes[0]` rows. `None`: zero.
+            For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
         dtype : `torch.dtype`, optional (default = that of the parameters)
-            What the products are computed in.
+            The type of the products.
 
         # Returns
 
@@ -76,7 +76,7 @@ class BidirectionalLayer:
             )
             # For LSTMs in training nothing is kept, and a graph that is replayed once does not pay for its recording.
             if _records_graphs(inputs) and states is None and is_frozen:
-                # What a graph may round is recorded in it.
+                # Whether TF32 is used is recorded in a graph.
                 key = dtype, tf32_is_on()
                 outputs = self._graphs(parameters, key, lambda: GraphedRecurrence(weights))(inputs, batch_sizes)
             else:
@@ -95,7 +95,7 @@ def _records_graphs(inputs: torch.Tensor) -> bool:
 
 
 def _last_rows(batch_sizes: Sequence[int]) -> list[int]:
-    """At which packed row the last word of each sentence is."""
+    """The packed row of the last word of each sentence."""
     rows = [0] * batch_sizes[0]
     start = 0
     for size in batch_sizes:

@@ -1,7 +1,7 @@
 """
 One step of the LSTM's memory, and its gradient: everything between the matrix products.
 
-A logistic function costs a sixth of a hyperbolic tangent on a CPU, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`,
+On a CPU a logistic function costs a sixth of a hyperbolic tangent, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`,
 and the twos go where they cost nothing: the products for the candidates come in doubled, so that one logistic function
 serves all four gates, and the hidden units go out halved, for a projection that is doubled. Both are exact. With the
 products `z`:
@@ -39,13 +39,13 @@ def cell_forward(
     products : `Union[torch.Tensor, Sequence[torch.Tensor]]`
         For each LSTM the products for i, g, f, o, those for g doubled, of shape `(n_rows, 4 * cell_dim)`.
     memory : `torch.Tensor`
-        Shape `(n_lstms, n_rows, cell_dim)`. Replaced by that of this step.
+        Shape `(n_lstms, n_rows, cell_dim)`. Updated in place.
     clip : `float`, optional
         The memory is kept between plus and minus this. `None`: no clipping.
     dtype : `torch.dtype`
         The type of the result.
     gates : `torch.Tensor`, optional (default = `None`)
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: where to put the gates, for `cell_backward`.
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: receives the gates, for `cell_backward`.
 
     # Returns
 
@@ -93,10 +93,10 @@ def cell_backward(
     d_memory : `torch.Tensor`
         Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory after the step, from the step after it.
     clip : `float`, optional
-        As in `cell_forward`. What was clipped gets no gradient.
+        As in `cell_forward`. Clipped values get no gradient.
     d_products : `torch.Tensor`
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`: where to put the gradient of the products for i, g, f, o; those for g
-        as they are before they are doubled.
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`: receives the gradient of the products for i, g, f, o; for g of the
+        product before it is doubled.
 
     # Returns
 
@@ -127,5 +127,5 @@ def cell_backward(
 
 @cache
 def _has_triton() -> bool:
-    # It comes with torch for CUDA, but not on every system.
+    # It is installed with torch for CUDA, but not on every system.
     return find_spec("triton") is not None

@@ -1,7 +1,7 @@
 """
 The loop over words on CUDA, without gradients: a few steps are recorded once as a CUDA graph and then replayed.
 
-A step is four small kernels; starting each from Python would take longer than running it.
+A step is four small kernels; launching each from Python would take longer than running it.
 """
 
 from bisect import bisect_left
@@ -14,10 +14,10 @@ from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
 
 __all__ = ["GraphedRecurrence", "rectangles"]
 
-# A graph has this many steps: enough for the start of a replay to be nothing, and few enough for sentences that end in
-# the middle of one.
+# The number of steps of a graph: enough for the launch of a replay to cost little, and few enough to waste little on
+# sentences that end in the middle of one.
 _STEPS = 8
-# A graph has one of these numbers of rows, or a multiple of the last.
+# The numbers of rows that a graph can have; above the last one, multiples of it.
 _ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _MAX_GRAPHS = 24
 
@@ -43,7 +43,7 @@ class GraphedRecurrence:
         inputs : `torch.Tensor`
             Shape `(2, n_words, input_dim)`, packed.
         batch_sizes : `Sequence[int]`
-            How many sentences have a word at each step; never increasing.
+            The number of sentences that have a word at each step; never increasing.
 
         # Returns
 
@@ -55,10 +55,10 @@ class GraphedRecurrence:
         for n_rows, places in rectangles(batch_sizes):
             graph = self._graph(n_rows, inputs)
             if graph is not last:
-                graph.go_on_from(last)
+                graph.continue_from(last)
                 last = graph
             start, end = end, end + len(places)
-            # Pinned, so that the copy waits for nothing.
+            # Pinned, so that the copy is asynchronous.
             at = torch.tensor(places).pin_memory().to(inputs.device, non_blocking=True)
             graph.inputs[:, at] = inputs[:, start:end]
             parts.append(graph.replay()[:, at])
@@ -68,7 +68,7 @@ class GraphedRecurrence:
         if n_rows not in self._graphs:
             if len(self._graphs) == _MAX_GRAPHS:
                 self._graphs.popitem(last=False)
-            # What is made in inference mode cannot be written to outside of it.
+            # Tensors made in inference mode cannot be written to outside of it.
             with torch.inference_mode(False), torch.no_grad():
                 self._graphs[n_rows] = _Graph(self._weights, n_rows, inputs)
         self._graphs.move_to_end(n_rows)
@@ -76,7 +76,7 @@ class GraphedRecurrence:
 
 
 class _Graph:
-    """A few steps with a fixed number of rows; `output` and `memory` go on from replay to replay."""
+    """A few steps with a fixed number of rows; `output` and `memory` carry the state from replay to replay."""
 
     def __init__(self, weights: LstmWeights, n_rows: int, like: torch.Tensor) -> None:
         cell_dim, projection_dim = weights.dims
@@ -84,20 +84,20 @@ class _Graph:
         self.output = like.new_zeros(2, n_rows, projection_dim)
         self.memory = like.new_zeros(2, n_rows, cell_dim, dtype=torch.promote_types(like.dtype, torch.float32))
         steps = weights, self.inputs, [n_rows] * _STEPS, self.output, self.memory
-        # Kernels are compiled and libraries set up on a first run, which may not be recorded.
+        # A first run compiles kernels and initialises libraries, which cannot be recorded.
         stream = torch.cuda.Stream(like.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(like.device))
         with torch.cuda.stream(stream):
             run_lstms(*steps)
         torch.cuda.current_stream(like.device).wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        # Other threads, those that pin memory for a data loader, may go on with CUDA meanwhile.
+        # Other threads, such as those that pin memory for a data loader, may use CUDA meanwhile.
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             self._outputs = run_lstms(*steps)
             self.output.copy_(self._outputs[:, -n_rows:])
 
-    def go_on_from(self, before: "_Graph | None") -> None:
-        """Takes over the state that another graph, of at least as many rows, has come to; `None`: zero."""
+    def continue_from(self, before: "_Graph | None") -> None:
+        """Starts from the state in which another graph, of at least as many rows, ended; `None`: from zero."""
         if before is None:
             self.output.zero_()
             self.memory.zero_()
@@ -106,7 +106,7 @@ class _Graph:
             self.memory.copy_(before.memory[:, : self.memory.size(1)])
 
     def replay(self) -> torch.Tensor:
-        """The outputs for what is in `inputs`, of shape `(2, steps * rows, projection_dim)`, until the next replay."""
+        """The outputs for `inputs`, of shape `(2, steps * rows, projection_dim)`; the next replay overwrites them."""
         self._graph.replay()
         return self._outputs
 
@@ -118,8 +118,8 @@ def rectangles(batch_sizes: Sequence[int]) -> list[tuple[int, list[int]]]:
     # Returns
 
     `List[Tuple[int, List[int]]]`
-        For each rectangle how many rows a step has in it, and at which position of the rectangle each of its words
-        is, in the order of the packed words.
+        For each rectangle its number of rows, and the position in the rectangle of each of its words, in the order of
+        the packed words.
     """
     found = []
     for first in range(0, len(batch_sizes), _STEPS):

@@ -1,4 +1,4 @@
-"""Matrix products with a weight that stays the same from call to call."""
+"""Linear layers with a packed weight, which stays the same from call to call."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ class PackedLinear:
     bias : `torch.Tensor`, optional (default = `None`)
         Shape `(output_dim,)`.
     dtype : `torch.dtype`, optional (default = that of `weight`)
-        What is computed in, and the type of the inputs and the results.
+        The type of the products, the inputs and the results.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PackedLinear:
         inputs : `torch.Tensor`
             Shape `(n_rows, input_dim)`.
         addend : `torch.Tensor`, optional (default = `None`)
-            Shape `(n_rows, output_dim)`: what to add to the result; only without a bias.
+            Shape `(n_rows, output_dim)`: added to the result; only without a bias.
 
         # Returns
 
@@ -59,7 +59,7 @@ class PackedLinear:
 
 class StackedLinear:
     """
-    Products of the same shape, each with a weight of its own: on CUDA in one kernel.
+    Linear layers of the same shape, each with a weight of its own: on CUDA in one kernel.
 
     # Parameters
 
@@ -72,13 +72,13 @@ class StackedLinear:
     """
 
     def __init__(self, weights: torch.Tensor, biases: torch.Tensor | None = None, *, dtype: torch.dtype) -> None:
-        self._one_by_one: list[PackedLinear] = []
+        self._layers: list[PackedLinear] = []
         if weights.is_cuda:
             self._weights = weights.detach().to(dtype).contiguous().transpose(1, 2)
             self._biases = None if biases is None else biases.detach().to(dtype).unsqueeze(1)
         else:
             each_bias = [None] * len(weights) if biases is None else biases
-            self._one_by_one = [
+            self._layers = [
                 PackedLinear(weight, bias, dtype=dtype) for weight, bias in zip(weights, each_bias, strict=True)
             ]
 
@@ -91,19 +91,16 @@ class StackedLinear:
         inputs : `torch.Tensor`
             Shape `(n, n_rows, input_dim)`.
         addends : `Union[torch.Tensor, Sequence[torch.Tensor]]`, optional (default = `None`)
-            What to add, of the form of the result; only without biases.
+            Added to the result, in the same form; only without biases.
 
         # Returns
 
         `Union[torch.Tensor, Sequence[torch.Tensor]]`
-            `n` tensors of shape `(n_rows, output_dim)`; on CUDA in one.
+            `n` tensors of shape `(n_rows, output_dim)`; on CUDA stacked in one.
         """
-        if self._one_by_one:
-            each_addend = [None] * len(self._one_by_one) if addends is None else addends
-            return [
-                product(rows, addend)
-                for product, rows, addend in zip(self._one_by_one, inputs, each_addend, strict=True)
-            ]
+        if self._layers:
+            each_addend = [None] * len(self._layers) if addends is None else addends
+            return [layer(rows, addend) for layer, rows, addend in zip(self._layers, inputs, each_addend, strict=True)]
         addends = self._biases if addends is None else addends
         if addends is None:
             return torch.bmm(inputs, self._weights)

@@ -11,7 +11,7 @@ PRECISIONS = ("float32", "tf32", "bf16")
 
 
 def supports_bf16(device: torch.device) -> bool:
-    """Whether a device has instructions for products of bfloat16, which is what makes them fast."""
+    """Whether a device has instructions for products of bfloat16, without which they are slow."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     # A private name: without it, no CPU is known to have them.
@@ -28,14 +28,14 @@ def tf32_is_on() -> bool:
 
 @contextmanager
 def tf32_set_to(rounds: bool) -> Iterator[None]:
-    """Says whether CUDA may round the factors of float32 products to TF32, whatever the process has set."""
+    """Sets whether CUDA rounds the factors of float32 products to TF32, and restores the setting afterwards."""
     matmul = torch.backends.cuda.matmul
-    # torch has an old and a new name for this. Where the process used the new one, torch refuses to read the old one.
+    # torch has an old and a new name for this. Once the new one was used, torch refuses to read the old one.
     is_new = hasattr(matmul, "fp32_precision")
     name = "fp32_precision" if is_new else "allow_tf32"
     value = ("tf32" if rounds else "ieee") if is_new else rounds
     if tf32_is_on() == rounds:
-        # Setting it to what it is would cut it off from the settings that it follows.
+        # An explicit value, even the same one, would no longer follow the settings that it inherits from.
         yield
         return
     before = getattr(matmul, name)
@@ -48,8 +48,8 @@ def tf32_set_to(rounds: bool) -> Iterator[None]:
 
 def computing_dtype(precision: str, parameter: torch.Tensor) -> torch.dtype:
     """
-    What products with a parameter are computed in: where it is trained under autocast, what autocast says, and else
-    what `precision` says.
+    The type of products with a parameter: that of autocast if the parameter is trained under autocast, otherwise that
+    of `precision`.
 
     # Raises
 

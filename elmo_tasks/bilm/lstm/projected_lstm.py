@@ -11,22 +11,23 @@ LstmState = tuple[torch.Tensor, torch.Tensor]
 
 class ProjectedLstm(nn.Module):
     """
-    One layer of one direction of the biLM: an LSTM whose output is projected to fewer units before it is used, by the
-    next step too (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
+    One layer of one direction of the biLM: an LSTM whose output is projected to fewer units, also for the next step
+    (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
 
         i, g, f, o = x_t W_x + h_{t-1} W_h + b
         m_t = clip_c(sigmoid(f + 1) * m_{t-1} + sigmoid(i) * tanh(g))
         h_t = clip_p((sigmoid(o) * tanh(m_t)) P)
 
-    The parameters lie as in the public weight files: `kernel` is `[W_x; W_h]`, the gates are ordered i, g, f, o, and
-    the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer` runs it.
+    The parameters have the layout of the public weight files: `kernel` is `[W_x; W_h]`, the gates are ordered i, g, f,
+    o, and the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer`
+    runs it.
 
     # Parameters
 
     input_dim, cell_dim, projection_dim : `int`
         Units of the input, of the memory and of the output.
     cell_clip, projection_clip : `float`, optional (default = `None`)
-        Memory and output are kept between plus and minus this. `None`: no clipping. What is clipped gets no gradient.
+        Memory and output are kept between plus and minus this. `None`: no clipping. Clipped values get no gradient.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class ProjectedLstm(nn.Module):
         return self.kernel, self.bias + self.forget_bias, self.projection
 
     def zero_state(self, batch_size: int) -> LstmState:
-        """Before the first word. The memory, which adds up over a sentence, has at least the digits of float32."""
+        """The state before the first word. The memory, a sum over the sentence, has at least the digits of float32."""
         cell_dim, projection_dim = self.projection.shape
         dtype = torch.promote_types(self.projection.dtype, torch.float32)
         return (

@@ -1,9 +1,9 @@
 """
 The loop over the words of sentences: LSTMs with a projected output, without gradients and with them.
 
-Several LSTMs of the same shape, the two directions of a layer, run in one loop, each over its own inputs. Sentences lie
-as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest sentence to the
-shortest, so that padding costs nothing. `batch_sizes` says how many sentences have a word at each step.
+Several LSTMs of the same shape, the two directions of a layer, run in one loop, each over its own inputs. Sentences are
+packed as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
+shortest, so that padding costs nothing. `batch_sizes` is the number of sentences that have a word at each step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class LstmWeights:
         Units of the memory and of the output.
     input_side, recurrent_side, projection : `StackedLinear`
         The products with `W_x` (and the bias), with `W_h`, and with `P`; those for candidates and the projection are
-        doubled, see `lstm_cell`.
+        doubled, see `cell.py`.
     cell_clip, projection_clip : `float`, optional
         See `ProjectedLstm`.
     """
@@ -59,7 +59,7 @@ class LstmWeights:
         """
         From `kernel` of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias` of shape
         `(n_lstms, 4 * cell_dim)` with the 1 of the forget gate, `projection` of shape `(n_lstms, cell_dim,
-        projection_dim)`, and what the products are computed in.
+        projection_dim)`, and the type of the products.
         """
         input_dim = kernel.size(1) - projection.size(2)
         # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
@@ -95,12 +95,12 @@ def run_lstms(
     inputs : `torch.Tensor`
         Shape `(n_lstms, n_words, input_dim)`, packed.
     batch_sizes : `Sequence[int]`
-        How many sentences have a word at each step; never increasing.
+        The number of sentences that have a word at each step; never increasing.
     output, memory : `torch.Tensor`
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is replaced by that after the last word of each sentence.
+        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
     gates, memories, hidden : `torch.Tensor`, optional (default = `None`)
-        Where to put what the backward pass needs, packed as `inputs`: all or none.
+        Receive what the backward pass needs, packed as `inputs`: all three or none.
 
     # Returns
 
@@ -109,7 +109,7 @@ def run_lstms(
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
-    # A CPU takes longer to get new memory for the gates of a step than to compute them; a kernel keeps them to itself.
+    # On a CPU, allocating memory for the gates of a step takes longer than computing them; a CUDA kernel needs none.
     scratch = None
     if gates is None and not memory.is_cuda:
         scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
@@ -163,7 +163,7 @@ class RecurrenceFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # What the types are was decided before, whether or not backward is called under autocast.
+        # The types were decided in the forward pass, whether or not backward is called under autocast.
         with torch.autocast(d_outputs.device.type, enabled=False):
             return RecurrenceFunction._backward(ctx, d_outputs, d_memory)
 
@@ -197,7 +197,7 @@ class RecurrenceFunction(torch.autograd.Function):
             )
             _write(back_to_output(d_products[:, rows]), None, d_output[:, :n_now])
 
-        # What the recurrent side of each word read: the output for the word before it.
+        # The input of the recurrent side at each word: the output for the word before it.
         before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
         read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(before, steps, strict=True)], 1)
         # Shape: (n_lstms, input_dim + projection_dim, 4 * cell_dim)
@@ -216,7 +216,7 @@ def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:
 
 
 def _rows(batch_sizes: Sequence[int]) -> Iterator[tuple[slice, int]]:
-    """The packed rows of each step, and how many they are."""
+    """The packed rows of each step, and their number."""
     end = 0
     for size in batch_sizes:
         start, end = end, end + size
@@ -224,7 +224,7 @@ def _rows(batch_sizes: Sequence[int]) -> Iterator[tuple[slice, int]]:
 
 
 def _spans(batch_sizes: Sequence[int], n_rows: int) -> Iterator[list[tuple[slice, int]]]:
-    """Steps that follow each other, together of `n_rows` or a little more."""
+    """Consecutive steps that together have `n_rows` rows or a little more."""
     span: list[tuple[slice, int]] = []
     for rows, size in _rows(batch_sizes):
         span.append((rows, size))
@@ -244,7 +244,7 @@ def _stacked(each: torch.Tensor | Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:
-    """Clips and writes what `StackedLinear` returned."""
+    """Clips and writes the result of a `StackedLinear`."""
     for part, to in [(each, out)] if isinstance(each, torch.Tensor) else zip(each, out, strict=True):
         if clip is None:
             to.copy_(part)

@@ -1,4 +1,4 @@
-"""What a stateful biLM remembers from one batch to the next."""
+"""LSTM states that a stateful biLM carries from one batch to the next."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState
 
-__all__ = ["LstmStates"]
+__all__ = ["CarriedStates"]
 
 
-class LstmStates:
-    """The states of some LSTMs, a row for each row of the largest batch so far."""
+class CarriedStates:
+    """The states of several LSTMs, with a row for each row of the largest batch so far."""
 
     def __init__(self) -> None:
         self._states: list[LstmState] = []
@@ -23,7 +23,7 @@ class LstmStates:
         rows : `torch.Tensor`
             All rows of a batch, in any order.
         zero : `Sequence[LstmState]`
-            The zero state of each LSTM: where rows that no batch had yet start.
+            The zero state of each LSTM, from which rows start that occur for the first time.
 
         # Returns
 
@@ -39,7 +39,7 @@ class LstmStates:
         ]
 
     def keep(self, rows: torch.Tensor, states: Sequence[LstmState]) -> None:
-        """Keeps new states of these rows, without gradients; rows beyond them stay as a larger batch left them."""
+        """Replaces the states of these rows, without gradients; further rows, of an earlier batch, keep theirs."""
         order = rows.argsort()
         new = [(output.detach()[order], memory.detach()[order]) for output, memory in states]
         if self._states:

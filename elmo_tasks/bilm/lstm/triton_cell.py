@@ -1,7 +1,7 @@
 """
-The step of `lstm_cell` and its gradient as one CUDA kernel each: every number is read and written once.
+The step of `cell.py` and its gradient as one CUDA kernel each: every number is read and written once.
 
-Imported only where there is Triton.
+Imported only where Triton is installed.
 """
 
 import torch
@@ -14,7 +14,7 @@ _BLOCK = 256
 
 
 @triton.jit
-def _advance_kernel(
+def _forward_kernel(
     products,
     memory,
     hidden,
@@ -60,7 +60,7 @@ def _advance_kernel(
 
 
 @triton.jit
-def _retreat_kernel(
+def _backward_kernel(
     gates,
     memory,
     previous_memory,
@@ -126,10 +126,10 @@ def cell_forward(
     dtype: torch.dtype,
     gates: torch.Tensor | None,
 ) -> torch.Tensor:
-    """See `lstm_cell.cell_forward`; `memory` and `gates` are float32."""
+    """See `cell.cell_forward`; `memory` and `gates` are float32."""
     hidden = torch.empty_like(memory, dtype=dtype, memory_format=torch.contiguous_format)
     tensors = [products, memory, hidden, products if gates is None else gates]
-    _advance_kernel[_grid(memory)](
+    _forward_kernel[_grid(memory)](
         *tensors,
         memory.size(-1),
         float(clip or 0.0),
@@ -150,22 +150,22 @@ def cell_backward(
     clip: float | None,
     d_products: torch.Tensor,
 ) -> torch.Tensor:
-    """See `lstm_cell.cell_backward`; gates, memories and `d_memory` are float32."""
+    """See `cell.cell_backward`; gates, memories and `d_memory` are float32."""
     d_previous = torch.empty_like(memory, memory_format=torch.contiguous_format)
     tensors = [gates, memory, previous_memory, d_hidden, d_memory, d_products, d_previous]
-    _retreat_kernel[_grid(memory)](
+    _backward_kernel[_grid(memory)](
         *tensors, memory.size(-1), float(clip or 0.0), *_strides(tensors), has_clip=clip is not None, block=_BLOCK
     )
     return d_previous
 
 
 def _strides(tensors: list[torch.Tensor]) -> list[int]:
-    """Of the LSTMs and of the rows; units lie next to each other."""
+    """The strides of the LSTMs and of the rows; that of the units is 1."""
     assert all(tensor.stride(2) == 1 for tensor in tensors)
     return [stride for tensor in tensors for stride in tensor.stride()[:2]]
 
 
 def _grid(memory: torch.Tensor) -> tuple[int, int, int]:
     n_lstms, n_rows, cell_dim = memory.shape
-    # Rows come first: of the others a grid may have no more than 65,535.
+    # Rows are on the first axis: on the others a grid has at most 65,535 blocks.
     return n_rows, triton.cdiv(cell_dim, _BLOCK), n_lstms

@@ -1,4 +1,4 @@
-"""The output layer of a biLM in training: from its vectors to the likelihoods of words."""
+"""The output layer of a biLM in training: from its vectors to the likelihood of words."""
 
 import math
 from functools import partial
@@ -26,16 +26,16 @@ class LmSoftmax(nn.Module):
     n_words : `int`
         The size of the vocabulary; words are numbered by frequency, the most frequent first.
     dim : `int`
-        Units of what predicts: the `projection_dim` of the biLM.
+        Units of the input: the `projection_dim` of the biLM.
     n_samples : `int`, optional (default = `None`)
-        Train on this many words in place of the whole vocabulary (Jean et al. 2015, as bilm-tf, with 8192): the target
-        and, for all rows of a batch the same, negatives drawn anew for each. The loss is then no likelihood; it serves
-        for training alone, and in evaluation mode is that over the whole vocabulary. `None`: train on all words.
+        Train on this many words in place of the whole vocabulary (Jean et al. 2015, as bilm-tf, with 8192): the target,
+        and negatives that are drawn once for each batch and shared by its rows. This loss is not a likelihood and
+        serves training only; in evaluation mode the loss is that over the whole vocabulary. `None`: train on all words.
 
     # Raises
 
     `ValueError`
-        If a number is less than 1, or there are not more words than samples.
+        If a number is less than 1, or `n_samples` is not less than `n_words`.
     """
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
@@ -61,7 +61,7 @@ class LmSoftmax(nn.Module):
 
     def forward(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The loss to train on. Under autocast its products are computed in autocast's type, and summed in float32.
+        The training loss. Under autocast its products are computed in autocast's type, and summed in float32.
 
         # Parameters
 
@@ -81,7 +81,7 @@ class LmSoftmax(nn.Module):
         chunks = self._chunks(hidden, targets)
         losses = self._losses
         if len(chunks) > 1:
-            # The logits of a chunk are computed again for its gradient, so that never more than one chunk has any.
+            # The logits of a chunk are recomputed for its gradient, so that only one chunk at a time needs memory.
             losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
         return torch.cat([losses(*chunk) for chunk in chunks]).sum()
 
@@ -121,8 +121,8 @@ class LmSoftmax(nn.Module):
         sizes = [len(negatives.words), len(targets)]
         # Shape: (n_samples, dim) and (n, dim)
         weight, target_weight = torch.split(embedding(words, self.weight), sizes)
-        # What is drawn often counts less each time; the target, too, as if it were drawn. The loss is then less than
-        # that over all words, but the same logits minimise it, up to a constant and terms of 1 / n_samples.
+        # A word that is drawn often counts less each time; so does the target, as if it were drawn. The loss is then
+        # less than that over all words, but the same logits minimise it, up to a constant and terms of 1 / n_samples.
         bias = embedding(words, self.bias.unsqueeze(1)).squeeze(1) - negatives.log_expected_counts(words)
         # Shape: (n_samples,) and (n,)
         bias, target_bias = torch.split(bias, sizes)
@@ -130,7 +130,7 @@ class LmSoftmax(nn.Module):
         target_logits = _at_least_float32((hidden * target_weight).sum(-1) + target_bias)
         # Shape: (n, n_samples)
         logits = _at_least_float32(linear(hidden, weight, bias.to(weight.dtype)))
-        # A target that was drawn is no negative of its row.
+        # A target that was drawn is not a negative of its own row.
         logits.masked_fill_(negatives.words == targets.unsqueeze(1), -torch.inf)
         return torch.logaddexp(logits.logsumexp(-1), target_logits) - target_logits
 

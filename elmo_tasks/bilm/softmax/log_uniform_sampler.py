@@ -1,4 +1,4 @@
-"""Words drawn to stand for the whole vocabulary in a sampled softmax."""
+"""Negative samples for a sampled softmax, from the log-uniform distribution."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Negatives:
 
         P(k) = log((k + 2) / (k + 1)) / log(n_words + 1),
 
-    where what was drawn already is passed over: what TensorFlow's `log_uniform_candidate_sampler` draws.
+    where words that were drawn before are skipped, as in TensorFlow's `log_uniform_candidate_sampler`.
 
     # Parameters
 
@@ -52,7 +52,7 @@ class Negatives:
 
 def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negatives:
     """
-    Draws negatives with torch's random numbers for the device, which is not waited for.
+    Draws negatives with torch's random numbers for the device, without waiting for the device.
 
     Every word gets an exponential waiting time, of a rate proportional to `P(k)`. The order in which they come is then
     that of successive draws without replacement, and no draw is ever in vain. The horizon is the time of the first word
@@ -63,7 +63,7 @@ def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negati
     n_words : `int`
         The size of the vocabulary.
     n_samples : `int`
-        How many to draw: fewer than `n_words`.
+        The number of negatives, less than `n_words`.
     device : `torch.device`
     """
     # Shape: (n_words,)

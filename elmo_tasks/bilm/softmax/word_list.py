@@ -11,7 +11,7 @@ __all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList"]
 UNKNOWN_WORD = "<UNK>"
 
 _SPECIAL_WORDS = (BEGIN_OF_SENTENCE, END_OF_SENTENCE, UNKNOWN_WORD)
-# bilm-tf passes over this line, which has no row in the softmax.
+# bilm-tf ignores this line, which has no row in the softmax.
 NO_WORD = "!!!MAXTERMID"
 
 
@@ -30,7 +30,7 @@ class WordList:
 
     `ValueError`
         If a special word is missing, a word occurs twice, is empty, or cannot be a line of UTF-8; the message names the
-        lines of the file that this would be.
+        lines of the file with these words.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -42,8 +42,8 @@ class WordList:
             _check_word(word, line)
             if word in self._numbers:
                 raise ValueError(
-                    f"line {line}: a word must occur once, but {word!r} is on line {lines.index(word) + 1} too: take "
-                    "one of them out"
+                    f"line {line}: a word must occur once, but {word!r} is on line {lines.index(word) + 1} too: delete "
+                    "one of them"
                 )
             self._numbers[word] = len(self._numbers)
         if missing := [word for word in _SPECIAL_WORDS if word not in self._numbers]:
@@ -62,7 +62,7 @@ class WordList:
         # Raises
 
         `ValueError`
-            If the file is none, with the file's name and the line; `OSError` if it cannot be opened.
+            If the file is not a word list, with its name and the line; `OSError` if it cannot be opened.
         """
         # Not as text: `\r` and the line ends of Unicode may be part of a word, and errors would be without lines.
         lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
@@ -79,11 +79,11 @@ class WordList:
         # Parameters
 
         counts : `Mapping[str, int]`
-            How often each word occurs. What it says of the special words does not matter: they come first.
+            The number of occurrences of each word. Those of the special words are ignored: these come first.
         max_words : `int`, optional (default = `None`)
-            How many words the list has at most, the three special ones among them. `None`: no limit.
+            The largest size of the list, including the three special words. `None`: no limit.
         min_count : `int`, optional (default = `1`)
-            Words that occur less often are left out.
+            Words that occur less often are omitted.
 
         # Raises
 
@@ -97,7 +97,7 @@ class WordList:
         if min_count < 1:
             raise ValueError(f"min_count must be at least 1, but is {min_count}")
         words = [word for word, count in counts.items() if count >= min_count and word not in _SPECIAL_WORDS]
-        # By the alphabet where they are equally frequent: the list does not depend on the order of the text.
+        # Equally frequent words in alphabetical order: the list does not depend on the order of the text.
         words.sort(key=lambda word: (-counts[word], word))
         return cls([*_SPECIAL_WORDS, *words][:max_words])
 
@@ -129,7 +129,7 @@ def _decoded(line: bytes, number: int) -> str:
 
 def _check_word(word: str, line: int) -> None:
     if not word:
-        raise ValueError(f"line {line}: a word must not be empty: take the line out")
+        raise ValueError(f"line {line}: a word must not be empty: delete the line")
     if "\n" in word or word.endswith("\r"):
         raise ValueError(f"line {line}: a word must not hold the end of a line, but is {word!r}")
     try:

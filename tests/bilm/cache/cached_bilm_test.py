@@ -26,7 +26,7 @@ def assert_same(ours: BilmOutput, theirs: BilmOutput) -> None:
 
 
 def assert_close(ours: BilmOutput, theirs: BilmOutput) -> None:
-    """But for what a matrix product of another size rounds."""
+    """Up to the rounding of matrix products of another size."""
     assert torch.equal(ours.mask, theirs.mask)
     torch.testing.assert_close(ours.layers, theirs.layers, rtol=0, atol=1e-6)
 
@@ -233,7 +233,7 @@ class TestWithoutCache:
         ],
         ids=["trained", "in part", "stateful", "float64"],
     )
-    def test_a_bilm_that_is_not_fit_for_it_is_run_each_time(self, cached, change, tmp_path):
+    def test_a_bilm_whose_layers_cannot_be_kept_is_run_each_time(self, cached, change, tmp_path):
         """Oracle: the biLM by itself, batch after batch; no file is made."""
         change(cached.bilm)
         alone = copy.deepcopy(cached.bilm)
@@ -243,14 +243,14 @@ class TestWithoutCache:
             assert ours.layers[-1].requires_grad == theirs.layers[-1].requires_grad
         assert not (tmp_path / "cache").exists()
 
-    def test_autocast_is_nothing_to_it(self, cached):
+    def test_autocast_is_ignored(self, cached):
         """Oracle: the biLM without autocast, which a frozen one does not follow; then without the biLM."""
         expected = cached.bilm(BATCH)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert_same(cached(BATCH), expected)
             assert_same(cached(BATCH), expected)
 
-    def test_it_is_left_out_where_changes_are_not_counted(self, cache):
+    def test_it_is_bypassed_where_changes_are_not_counted(self, cache):
         """Oracle: the biLM, whose parameters were made in inference mode and change in place."""
         with torch.inference_mode():
             cached = CachedBilm(random_bilm(), cache)

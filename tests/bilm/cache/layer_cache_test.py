@@ -16,7 +16,7 @@ def layers(n_words: int, seed: int = 0) -> np.ndarray:
 
 
 def read(cache: LayerCache, *words: str, model: bytes = b"model") -> np.ndarray | None:
-    """What is found for a sentence."""
+    """The layers that are found for a sentence."""
     target = np.zeros((3, len(words), 8), np.float32)
     return target if cache.read(model, [ids(*words)], [target]) == [True] else None
 

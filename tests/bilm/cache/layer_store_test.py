@@ -162,14 +162,14 @@ class TestDiskTrouble:
         assert_off(LayerStore(tmp_path / "file"), warnings, "File exists")
         assert (tmp_path / "file").read_text() == "mine"
 
-    @pytest.mark.parametrize("path", ["nobody/cache", "file/cache"])
+    @pytest.mark.parametrize("path", ["missing/cache", "file/cache"])
     def test_a_folder_in_none(self, tmp_path, warnings, path):
         """Oracle: one warning; nothing is made, since the path may be one of another machine."""
         (tmp_path / "file").touch()
         assert_off(LayerStore(tmp_path / path), warnings)
         assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
-    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc, where nobody may write")
+    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs /proc, which is not writable")
     def test_a_folder_that_cannot_be_made(self, warnings):
         """Oracle: one warning."""
         assert_off(LayerStore("/proc/cache"), warnings)

@@ -33,8 +33,8 @@ class TestSize:
         assert 150 < first < 250
         assert all(found[first:])
 
-    def test_it_goes_on_where_nothing_can_be_freed(self, store, warnings):
-        """Oracle: by hand: while an older reading goes on, no space is reused; after it, there is some again."""
+    def test_it_still_works_where_nothing_can_be_freed(self, store, warnings):
+        """Oracle: by hand: while an older read transaction is open, no space is reused; afterwards it is."""
         write(store, *range(200))
         reading = layer_store._FILES[store.folder]._lmdb.begin()
         for first in range(200, 600, 10):
@@ -99,20 +99,20 @@ class TestDamage:
         assert end_of(fork(child)) == 0
 
     @pytest.mark.parametrize("content", [b"x", b"\0" * 100_000, b"not LMDB's" * 10_000], ids=["short", "zero", "text"])
-    def test_a_file_of_another_kind_is_left_alone(self, store, tmp_path, warnings, content):
+    def test_a_file_of_another_kind_is_not_touched(self, store, tmp_path, warnings, content):
         """Oracle: one warning, with the folder; and the file is what it was."""
         (tmp_path / "cache").mkdir()
         (tmp_path / "cache" / "data.mdb").write_bytes(content)
         assert_off(store, warnings)
         assert (tmp_path / "cache" / "data.mdb").read_bytes() == content
 
-    @pytest.mark.parametrize("name", [b"format", b"somebody's"])
-    def test_the_file_of_another_version_is_left_alone(self, store, tmp_path, warnings, name):
+    @pytest.mark.parametrize("name", [b"format", b"foreign"])
+    def test_the_file_of_another_version_is_not_touched(self, store, tmp_path, warnings, name):
         """Oracle: one warning, which says so; and the content is what it was."""
         with lmdb.open(str(tmp_path / "cache")) as environment:
             with environment.begin(write=True) as transaction:
                 transaction.put(name, b"elmo_tasks layer store, format 999")
-        assert_off(store, warnings, "data.mdb is no layer cache of this version of elmo_tasks")
+        assert_off(store, warnings, "data.mdb is not a layer cache of this version of elmo_tasks")
         close()
         with lmdb.open(str(tmp_path / "cache")) as environment:
             with environment.begin() as transaction:

@@ -36,7 +36,7 @@ def by_the_formula(products: np.ndarray, memory: np.ndarray, clip: float | None)
     )
 
 
-class TestAdvance:
+class TestCellForward:
     @pytest.mark.parametrize("in_a_list", [False, True])
     @settings(deadline=None, max_examples=50)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
@@ -86,7 +86,7 @@ class TestAdvance:
         assert units.item() == pytest.approx(0.0, abs=1e-6)
 
 
-class TestRetreat:
+class TestCellBackward:
     @settings(deadline=None, max_examples=100)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
     def test_it_is_the_gradient(self, shape, clip, seed):

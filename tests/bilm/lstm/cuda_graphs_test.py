@@ -140,7 +140,7 @@ class TestGraphedRecurrence:
             graphed(draw(0, 2, sum(lengths), 3), batch_sizes)
             assert replayed.n_made == len(graphed._graphs) == len(numbers)
 
-    def test_the_graph_that_rested_longest_goes(self, replayed, monkeypatch):
+    def test_the_least_recently_used_graph_is_removed(self, replayed, monkeypatch):
         """Oracle: the order of use, by hand."""
         monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 2)
         graphed = GraphedRecurrence(random_weights())
@@ -159,8 +159,8 @@ class TestGraphedRecurrence:
         assert torch.equal(first, before)
 
     @pytest.mark.parametrize("modes", [(True, False), (False, True)])
-    def test_inference_mode_may_come_and_go(self, replayed, modes):
-        """Oracle: `run_lstms`; torch lets nobody write to what was made in inference mode outside of it."""
+    def test_inference_mode_may_change_between_batches(self, replayed, modes):
+        """Oracle: `run_lstms`; torch refuses to write to tensors of inference mode outside of it."""
         weights = random_weights()
         graphed = GraphedRecurrence(weights)
         for mode in modes:
@@ -222,7 +222,7 @@ class TestBilmWithGraphs:
             scale = float(gradient.abs().max())
             torch.testing.assert_close(found[1][name], gradient, rtol=0, atol=1e-4 * scale, msg=name)
 
-    def test_inference_mode_may_come_and_go(self, device):
+    def test_inference_mode_may_change_between_batches(self, device):
         """Oracle: the layers without inference mode."""
         bilm = random_bilm().to(device)
         with torch.inference_mode():

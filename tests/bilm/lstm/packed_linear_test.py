@@ -1,6 +1,3 @@
-import copy
-import pickle
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,13 +5,12 @@ from hypothesis import strategies as st
 from torch.nn.functional import linear
 
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear, StackedLinear
-from elmo_tasks.bilm.lstm.precision import computing_dtype, supports_bf16, tf32_is_on, tf32_set_to
-from elmo_tasks.bilm.lstm.weight_cache import WeightCache
+from elmo_tasks.bilm.lstm.precision import supports_bf16, tf32_set_to
 from tests.devices import DEVICES
 
 CPU = torch.device("cpu")
 # How far a result may be from the exact one, relative to the sum of the magnitudes that it adds up.
-# A CPU without instructions for bfloat16 may round a product and then its sum.
+# A CPU without instructions for bfloat16 can round a product and then the sum.
 ROUNDING = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: 2**-8 if supports_bf16(CPU) else 2**-7}
 
 
@@ -46,7 +42,7 @@ class TestPackedLinear:
     @settings(deadline=None, max_examples=100)
     @given(**SIZES)
     def test_it_is_the_product(self, n_rows, input_dim, output_dim, dtype, seed):
-        """Oracle: `torch.nn.functional.linear` in float64, of what is left of the factors in the type."""
+        """Oracle: `torch.nn.functional.linear` in float64, of the factors rounded to the type."""
         weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
         bias, addend = draw(seed + 2, output_dim), draw(seed + 3, n_rows, output_dim)
         rows = inputs.to(dtype)
@@ -61,7 +57,7 @@ class TestPackedLinear:
 
     @pytest.mark.parametrize(("input_dim", "output_dim"), [(64, 256), (512, 100), (33, 2048)])
     @pytest.mark.parametrize("atol", [0.0, 1e-4], ids=["oneDNN", "without"])
-    def test_a_row_does_not_depend_on_how_many_there_are(self, monkeypatch, input_dim, output_dim, atol):
+    def test_each_row_is_independent_of_the_number_of_rows(self, monkeypatch, input_dim, output_dim, atol):
         """Oracle: all rows at once, with oneDNN to the last bit."""
         if atol:
             monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
@@ -82,8 +78,8 @@ class TestPackedLinear:
     def test_it_keeps_no_gradients(self):
         """Oracle: the weight without `requires_grad`."""
         weight = draw(0, 3, 2).float()
-        product = PackedLinear(weight.requires_grad_(), weight[:, 0])
-        assert not product(draw(1, 4, 2).float()).requires_grad
+        packed = PackedLinear(weight.requires_grad_(), weight[:, 0])
+        assert not packed(draw(1, 4, 2).float()).requires_grad
 
     @pytest.mark.parametrize("dtype", list(ROUNDING))
     def test_it_needs_no_one_dnn(self, monkeypatch, dtype):
@@ -127,164 +123,3 @@ class TestStackedLinear:
         for i in range(2):
             assert_is_the_product(with_bias[i].cpu(), inputs[i], weights[i], biases[i], dtype)
             assert_is_the_product(with_addend[i].cpu(), inputs[i], weights[i], addends[i], dtype)
-
-
-class Counting:
-    """A `WeightCache` of the parameters' sum, and how often it was made."""
-
-    def __init__(self) -> None:
-        self.prepared: WeightCache[float] = WeightCache()
-        self.n_made = 0
-
-    def __call__(self, parameters: list[torch.Tensor], key: object = None) -> int:
-        def make() -> float:
-            self.n_made += 1
-            return sum(float(parameter.double().sum()) for parameter in parameters)
-
-        assert self.prepared(parameters, key, make) == sum(float(each.detach().double().sum()) for each in parameters)
-        return self.n_made
-
-
-class TestWeightCache:
-    def test_what_stays_is_made_once(self):
-        """Oracle: how often it was made."""
-        prepared, linear = Counting(), torch.nn.Linear(2, 3).requires_grad_(False)
-        assert [prepared(list(linear.parameters())) for _ in range(3)] == [1, 1, 1]
-
-    def test_of_what_is_trained_nothing_is_kept(self):
-        """Oracle: how often it was made; AllenNLP's moving averages go in and out by way of `.data`, unseen."""
-        prepared, linear = Counting(), torch.nn.Linear(2, 3)
-        assert [prepared(list(linear.parameters())) for _ in range(3)] == [1, 2, 3]
-
-    def test_what_changes_is_made_again(self):
-        """Oracle: how often it was made: in place, by loading, by assigning, by another type, of fewer parameters."""
-        prepared, linear = Counting(), torch.nn.Linear(2, 3).requires_grad_(False)
-
-        def times() -> int:
-            return prepared(list(linear.parameters()))
-
-        assert times() == 1
-        linear.bias[1] = 4.0
-        assert (times(), times()) == (2, 2)
-        torch.nn.init.normal_(linear.weight)
-        assert (times(), times()) == (3, 3)
-        linear.load_state_dict(torch.nn.Linear(2, 3).state_dict())
-        assert (times(), times()) == (4, 4)
-        linear.load_state_dict(torch.nn.Linear(2, 3).requires_grad_(False).state_dict(), assign=True)
-        linear.requires_grad_(False)
-        assert (times(), times()) == (5, 5)
-        linear.double()
-        assert (times(), times()) == (6, 6)
-        assert prepared([linear.weight]) == 7
-
-    def test_equal_parameters_elsewhere_are_others(self):
-        """Oracle: how often it was made; the old ones are held, so that none can come to lie where they were."""
-        prepared = Counting()
-        for n_made in range(1, 20):
-            assert prepared([torch.ones(1000)]) == n_made
-
-    def test_another_key_is_made_again(self):
-        """Oracle: how often it was made."""
-        prepared, parameters = Counting(), [torch.ones(2)]
-        keys = [torch.float32, torch.float32, torch.bfloat16, torch.bfloat16, torch.float32]
-        assert [prepared(parameters, key) for key in keys] == [1, 1, 2, 2, 3]
-
-    @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda each: pickle.loads(pickle.dumps(each))])
-    def test_copies_begin_with_nothing(self, copied):
-        """Oracle: how often it was made; and the value is none that could be pickled."""
-        prepared: WeightCache[object] = WeightCache()
-        parameters, values = [torch.ones(2)], [lambda: 1, lambda: 2]
-        assert prepared(parameters, None, lambda: values[0]) is values[0]
-        other = copied(prepared)
-        assert other(parameters, None, lambda: values[1]) is values[1]
-        assert prepared(parameters, None, lambda: values[1]) is values[0]
-
-    def test_parameters_of_inference_mode_will_do(self):
-        """Oracle: how often it was made, in inference mode and after it."""
-        prepared = Counting()
-        with torch.inference_mode():
-            parameters = [torch.ones(3)]
-            assert (prepared(parameters), prepared(parameters)) == (1, 1)
-        assert prepared(parameters) == 1
-        assert prepared([parameters[0].clone()]) == 2
-
-    def test_it_recovers_from_a_failure(self):
-        """Oracle: the value, made after a failure with other parameters and with the same."""
-        prepared: WeightCache[int] = WeightCache()
-        parameters = [torch.ones(2)]
-
-        def fail() -> int:
-            raise MemoryError
-
-        assert prepared(parameters, "float32", lambda: 1) == 1
-        with pytest.raises(MemoryError):
-            prepared(parameters, "bf16", fail)
-        assert prepared(parameters, "float32", lambda: 2) == 2
-
-    def test_it_is_made_without_gradients(self):
-        """Oracle: torch."""
-        prepared: WeightCache[torch.Tensor] = WeightCache()
-        weight = torch.ones(2, requires_grad=True)
-        assert not prepared([weight], None, lambda: 2.0 * weight).requires_grad
-
-
-class TestComputingDtype:
-    def test_without_bf16_it_is_that_of_the_parameters(self):
-        """Oracle: the parameters' type, whatever the device can do."""
-        for dtype in (torch.float32, torch.float64, torch.bfloat16):
-            for precision in ("float32", "tf32"):
-                assert computing_dtype(precision, torch.ones(1, dtype=dtype)) == dtype
-
-    def test_a_cpu_is_asked_for_its_instructions(self, monkeypatch):
-        """Oracle: torch's answer, replaced; and the message, which must hold the remedy."""
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
-        assert supports_bf16(CPU)
-        assert computing_dtype("bf16", torch.ones(1)) == torch.bfloat16
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-        assert not supports_bf16(CPU)
-        with pytest.raises(ValueError, match=r"but cpu has none .*AVX-512 BF16.*: set precision to 'float32'"):
-            computing_dtype("bf16", torch.ones(1))
-
-    def test_a_torch_that_cannot_be_asked_has_none(self, monkeypatch):
-        """Oracle: a torch without its private name for it."""
-        monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")
-        assert not supports_bf16(CPU)
-
-    def test_other_devices_have_none(self):
-        """Oracle: devices of which nothing is known."""
-        assert not supports_bf16(torch.device("meta"))
-
-
-class TestRoundingFactors:
-    @pytest.mark.parametrize("inside", [False, True])
-    @pytest.mark.parametrize("before", [False, True])
-    def test_it_is_said_and_taken_back(self, before, inside):
-        """Oracle: torch's own setting, inside, after, and after an error."""
-        matmul = torch.backends.cuda.matmul
-        at_first = matmul.allow_tf32
-        try:
-            matmul.allow_tf32 = before
-            with tf32_set_to(inside):
-                assert tf32_is_on() == inside
-            assert matmul.allow_tf32 == tf32_is_on() == before
-            with pytest.raises(MemoryError), tf32_set_to(inside):
-                raise MemoryError
-            assert matmul.allow_tf32 == before
-        finally:
-            matmul.allow_tf32 = at_first
-
-    @pytest.mark.skipif(
-        not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="needs a torch with the new names"
-    )
-    @pytest.mark.parametrize("precision", ["ieee", "tf32"])
-    def test_it_bears_the_new_names(self, precision):
-        """Oracle: torch's new setting; reading the old one after it is an error, which must not be met."""
-        matmul = torch.backends.cuda.matmul
-        try:
-            matmul.fp32_precision = precision
-            for rounds in (False, True):
-                with tf32_set_to(rounds):
-                    assert tf32_is_on() == rounds
-                assert matmul.fp32_precision == precision
-        finally:
-            matmul.allow_tf32 = False

@@ -11,7 +11,7 @@ CLIPS = 0.8, 0.4
 
 
 def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
-    """What two LSTMs with 3 inputs, 5 units and 2 outputs read, and their parameters, all to be trained."""
+    """Inputs and parameters of two LSTMs with 3 inputs, 5 units and 2 outputs, all with gradients."""
     generator = torch.Generator().manual_seed(0)
     shapes = {
         "inputs": (2, sum(BATCH_SIZES), 3),

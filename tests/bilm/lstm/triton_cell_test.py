@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from elmo_tasks.bilm.lstm import cell as lstm_cell
+from elmo_tasks.bilm.lstm import cell
 
 triton = pytest.importorskip("triton")
 
@@ -26,7 +26,7 @@ def assert_close(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...
         torch.testing.assert_close(our.cpu(), their, rtol=ATOL[their.dtype], atol=ATOL[their.dtype])
 
 
-# Units that are less than a block, a block, and no multiple of one; a single row, and a single LSTM.
+# Fewer units than a block, one block, and no multiple of a block; a single row, and a single LSTM.
 SHAPES = [(2, 3, 5), (1, 1, 256), (2, 4, 300), (3, 1, 513)]
 
 
@@ -36,8 +36,8 @@ SHAPES = [(2, 3, 5), (1, 1, 256), (2, 4, 300), (3, 1, 513)]
 @pytest.mark.parametrize("shape", SHAPES)
 class TestKernels:
     @pytest.mark.parametrize("keeps_gates", [False, True])
-    def test_advance_equals_the_eager_step(self, shape, clip, dtype, keeps_gates):
-        """Oracle: `lstm_cell.cell_forward` on a CPU; rows lie among others, which stay."""
+    def test_the_step_equals_the_eager_one(self, shape, clip, dtype, keeps_gates):
+        """Oracle: `cell.cell_forward` on a CPU; rows lie among others, which stay."""
         n_lstms, n_rows, cell_dim = shape
         products = draw(0, n_lstms, n_rows + 2, 4 * cell_dim).to(dtype)
         memory, gates = draw(1, n_lstms, n_rows + 3, cell_dim), draw(2, n_lstms, n_rows + 4, 4 * cell_dim)
@@ -49,14 +49,14 @@ class TestKernels:
             if products is tensors[0]:
                 units = triton_cell.cell_forward(*arguments, dtype, some_gates)
             else:
-                units = lstm_cell.cell_forward(*arguments, dtype=dtype, gates=some_gates)
+                units = cell.cell_forward(*arguments, dtype=dtype, gates=some_gates)
             found.append((units, products, memory, gates))
         assert_close(*found)
         if clip is not None and cell_dim >= 256:
             assert (tensors[1][:, :n_rows].abs() == clip).any()
 
-    def test_retreat_equals_the_eager_gradient(self, shape, clip, dtype):
-        """Oracle: `lstm_cell.cell_backward` on a CPU; rows lie among others, which stay."""
+    def test_the_gradient_equals_the_eager_one(self, shape, clip, dtype):
+        """Oracle: `cell.cell_backward` on a CPU; rows lie among others, which stay."""
         n_lstms, n_rows, cell_dim = shape
         gates = draw(0, n_lstms, n_rows + 2, 4 * cell_dim).sigmoid()
         memory, previous, d_memory = (draw(seed, n_lstms, n_rows + 2, cell_dim) for seed in (1, 2, 3))
@@ -72,7 +72,7 @@ class TestKernels:
             if tensors is on_device:
                 d_previous = triton_cell.cell_backward(*arguments, d_products[:, here])
             else:
-                d_previous = lstm_cell.cell_backward(*arguments, d_products=d_products[:, here])
+                d_previous = cell.cell_backward(*arguments, d_products=d_products[:, here])
             found.append((d_previous, *tensors))
         assert_close(*found)
 
@@ -88,7 +88,7 @@ class TestKernelsOnACpu:
         assert f"{3 * len(SHAPES) * 3 * 2} passed" in done.stdout
 
 
-@pytest.mark.skipif(IS_INTERPRETED, reason="what is interpreted is not compiled")
+@pytest.mark.skipif(IS_INTERPRETED, reason="the interpreter compiles nothing")
 class TestCompiledKernels:
     @pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])
     @pytest.mark.parametrize("has_clip", [False, True])
@@ -106,7 +106,7 @@ class TestCompiledKernels:
         constants = {"has_clip": has_clip, "block": 256}
         if kernel != "cell_backward":
             constants["keeps_gates"] = kernel == "keeping cell_forward"
-        function = triton_cell._retreat_kernel if kernel == "cell_backward" else triton_cell._advance_kernel
+        function = triton_cell._backward_kernel if kernel == "cell_backward" else triton_cell._forward_kernel
         names = function.arg_names
         pointers = names[: names.index("cell_dim")]
         signature = {name: "*" + (dtype if name in rounded else "fp32") for name in pointers}

@@ -185,7 +185,7 @@ class TestSampled:
         hidden, targets = random_rows()
         assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
-    def test_each_call_draws_anew_as_the_state_says(self):
+    def test_each_call_draws_new_negatives_from_the_random_state(self):
         """Oracle: the same state gives the same loss; the next one is another."""
         softmax = random_softmax(n_samples=5)
         rows = random_rows()

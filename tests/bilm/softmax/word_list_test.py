@@ -11,7 +11,7 @@ SPECIAL = ["<S>", "</S>", "<UNK>"]
 
 
 def lines() -> st.SearchStrategy[str]:
-    """What can be a line of UTF-8, the line ends of Unicode among it."""
+    """Strings that can be a line of UTF-8, including the line separators of Unicode."""
     return st.text(
         st.characters(codec="utf-8", exclude_characters="\n\r") | st.sampled_from("aé\x85\u2028 "), min_size=1
     )
@@ -58,7 +58,7 @@ class TestWordList:
         ],
     )
     def test_what_is_no_word_list_is_refused(self, words, message):
-        """Oracle: the message, which must hold the line and the word."""
+        """Oracle: the message, which must state the line and the word."""
         with pytest.raises(ValueError, match=message):
             WordList(words)
 
@@ -98,7 +98,7 @@ class TestFiles:
         ],
     )
     def test_another_file_is_refused(self, vocabulary, content, message):
-        """Oracle: the message, which must hold the file, the line and the rule."""
+        """Oracle: the message, which must state the file, the line and the rule."""
         path = vocabulary(content)
         with pytest.raises(ValueError, match=f"^{re.escape(str(path))}: {message}"):
             WordList.from_file(path)
