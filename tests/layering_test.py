@@ -44,7 +44,7 @@ INSIDE = {
     "modules": {"bilm", *GROUND},
     "predictors": {"models", "data", "modules", "vectors", "bilm", *GROUND},
     "replication": {"analysis", "data", "environment", *GROUND},
-    "training": GROUND,
+    "training": {"bilm", *GROUND},
     "vectors": {"bilm", *GROUND},
 }
 PARTS = {part_of(module_of(file)) for file in FILES} | {*INSIDE, "plugin"}

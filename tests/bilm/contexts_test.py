@@ -1,4 +1,4 @@
-"""Tests of `Bilm.contexts`: what words are predicted from."""
+"""Tests of `Bilm.contexts`: the vectors from which words are predicted."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Tests of what a biLM says of a batch."""
+"""Tests of the outputs of a biLM."""
 
 import torch
 

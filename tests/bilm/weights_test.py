@@ -102,7 +102,7 @@ class TestRoundTrip:
             assert 0 < (ours - expected).abs().max() < 3e-3
 
     def test_the_file_is_compressed_and_need_not_be(self, bilm, files):
-        """Oracle: h5py's word for it; the weights read before the compression was taken away."""
+        """Oracle: h5py's error; the weights read before the compression was taken away."""
         before = read_weights(files[1], bilm.options)
         for name in weight_names(bilm.options):
             with h5py.File(files[1]) as file:
@@ -317,7 +317,7 @@ def files_with_softmax(bilm, softmax, tmp_path):
 class TestSoftmax:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
     def test_it_comes_back(self, bilm, softmax, tmp_path, dtype):
-        """Oracle: the state that was written, rounded by torch; h5py's word for what is in the file."""
+        """Oracle: the state that was written, rounded by torch; h5py's list of what is in the file."""
         weight_file = f"{tmp_path}/weights.hdf5"
         bilm.save(f"{tmp_path}/options.json", weight_file, softmax=softmax.state_dict(), dtype=dtype)
         with h5py.File(weight_file) as file:

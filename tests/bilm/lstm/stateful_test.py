@@ -48,7 +48,7 @@ class TestCarriedStates:
         assert rows_of(states, 0, 1, 2) == [4.0, 5.0, 6.0]
 
     def test_no_gradient_goes_from_one_batch_to_the_one_before(self):
-        """Oracle: torch's own word for it."""
+        """Oracle: torch, which says whether a tensor has gradients."""
         states = CarriedStates()
         states.keep(torch.tensor([0]), [state(1.0, requires_grad=True)])
         assert not any(tensor.requires_grad for tensor in states.of(torch.tensor([0]), [zero(1)])[0])
