@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.text_lines import byte_lines, decoded
 
 __all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList"]
 
@@ -57,17 +58,17 @@ class WordList:
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> "WordList":
         """
-        Reads a `vocab.txt`.
+        Reads a `vocab.txt`, plain or compressed (`.gz`, `.xz`).
 
         # Raises
 
         `ValueError`
             If the file is not a word list, with its name and the line; `OSError` if it cannot be opened.
         """
-        # Not as text: `\r` and the line ends of Unicode may be part of a word, and errors would be without lines.
-        lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
+        # A word may contain `\r` and the line separators of Unicode.
+        words = [decoded(line, path, number) for number, line in byte_lines(path)]
         try:
-            return cls([_decoded(line, number) for number, line in enumerate(lines, 1)])
+            return cls(words)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
@@ -116,15 +117,6 @@ class WordList:
         """The number of each word."""
         get, unknown = self._numbers.get, self._unknown
         return [get(word, unknown) for word in words]
-
-
-def _decoded(line: bytes, number: int) -> str:
-    try:
-        return line.removesuffix(b"\r").decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"line {number}: a word list must be UTF-8, but this line is {line!r:.80} ({error.reason}): convert it"
-        ) from None
 
 
 def _check_word(word: str, line: int) -> None:
