@@ -71,8 +71,8 @@ class Bilm(nn.Module):
         self.precision = precision
         self.max_tokens_per_batch = max_tokens_per_batch
         self.character_encoder = CharacterEncoder(options)
-        self.forward_layers = nn.ModuleList(self._lstms())
-        self.backward_layers = nn.ModuleList(self._lstms())
+        self.forward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
+        self.backward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
         self._layers = [BidirectionalLayer(pair) for pair in self._pairs()]
         begin, end = sentence_boundary_ids()
         self.register_buffer("_begin_ids", begin, persistent=False)
@@ -80,18 +80,6 @@ class Bilm(nn.Module):
         self._begin_ids: torch.Tensor
         self._end_ids: torch.Tensor
         self._states = CarriedStates()
-
-    def _lstms(self) -> list[ProjectedLstm]:
-        return [
-            ProjectedLstm(
-                input_dim=self.options.projection_dim,
-                cell_dim=self.options.cell_dim,
-                projection_dim=self.options.projection_dim,
-                cell_clip=self.options.cell_clip,
-                projection_clip=self.options.projection_clip,
-            )
-            for _ in range(self.options.n_layers)
-        ]
 
     def _pairs(self) -> list[tuple[ProjectedLstm, ProjectedLstm]]:
         """The LSTMs of each layer, the forward one first."""
@@ -122,12 +110,8 @@ class Bilm(nn.Module):
         `ValueError`
             If a file has another format, or the two do not match; the message names file, key, expected and found.
         """
-        bilm = cls(
-            BilmOptions.from_file(options_file),
-            stateful=stateful,
-            precision=precision,
-            max_tokens_per_batch=max_tokens_per_batch,
-        )
+        options = BilmOptions.from_file(options_file)
+        bilm = cls(options, stateful=stateful, precision=precision, max_tokens_per_batch=max_tokens_per_batch)
         bilm.load_weights(weight_file)
         return bilm
 

@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from elmo_tasks.bilm.options import BilmOptions
+
 __all__ = ["LstmState", "ProjectedLstm"]
 
 LstmState = tuple[torch.Tensor, torch.Tensor]
@@ -50,6 +52,17 @@ class ProjectedLstm(nn.Module):
         self.register_buffer("forget_bias", forget_bias.flatten(), persistent=False)
         self.forget_bias: torch.Tensor
         self.reset_parameters()
+
+    @classmethod
+    def from_options(cls, options: BilmOptions) -> "ProjectedLstm":
+        """An LSTM of a biLM with these options."""
+        return cls(
+            input_dim=options.projection_dim,
+            cell_dim=options.cell_dim,
+            projection_dim=options.projection_dim,
+            cell_clip=options.cell_clip,
+            projection_clip=options.projection_clip,
+        )
 
     def reset_parameters(self) -> None:
         """Draws new weights (Glorot and Bengio 2010, as TensorFlow does by default); the bias starts at 0."""

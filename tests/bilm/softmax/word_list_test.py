@@ -87,7 +87,7 @@ class TestFiles:
         ],
     )
     def test_what_bilm_tf_reads_is_read(self, vocabulary, content):
-        """Oracle: by hand: no last end of line, byte order mark and line ends of Windows, and the line bilm-tf ignores."""
+        """Oracle: by hand: no last end of line, byte order mark and line ends of Windows, the line bilm-tf ignores."""
         assert WordList.from_file(vocabulary(content)).words == (*SPECIAL, "a")
 
     @pytest.mark.parametrize(
