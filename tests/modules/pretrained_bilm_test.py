@@ -82,8 +82,10 @@ class TestPretrainedBilm:
         [
             lambda bilm: bilm.bilm.forward_layers[0].kernel.mul_(0.5),
             lambda bilm: bilm.load_state_dict({k: v * 0.5 for k, v in bilm.state_dict().items()}),
+            lambda bilm: bilm.load_state_dict({k: v * 0.5 for k, v in bilm.state_dict().items()}, assign=True),
+            lambda bilm: setattr(bilm.bilm.forward_layers[0].kernel, "data", bilm.bilm.forward_layers[0].kernel * 0.5),
         ],
-        ids=["in place", "load_state_dict"],
+        ids=["in place", "load_state_dict", "exchanged", "data"],
     )
     def test_new_weights_are_seen(self, pretrained, batch, count_passes, change):
         """Oracle: the number of runs, and the layers of a biLM that had the new weights from the start."""

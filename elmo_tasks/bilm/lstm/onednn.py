@@ -50,8 +50,8 @@ _WARNED: dict[str, object] = {}
 
 def is_usable(dtype: torch.dtype) -> bool:
     """
-    Whether products of this type may be computed by the functions above. The first call for a type takes
-    about 20 milliseconds; the first failure of a process is logged as a warning.
+    Whether products of this type may be computed by the functions above. The first call for a type takes about 20
+    milliseconds; the first failure of a process is logged as a warning.
     """
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
