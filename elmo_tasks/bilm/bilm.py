@@ -32,16 +32,16 @@ class Bilm(nn.Module):
 
     # Parameters
 
-    options : `BilmOptions`
+    options
         The biLM's shape. The weights are random: see `from_files`.
-    stateful : `bool`
+    stateful
         Whether each row of a batch starts from the final state of that row in the previous batch, as in bilm-tf and in
         AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
-    precision : `Literal["float32", "tf32", "bf16"]`
+    precision
         The precision of matrix products. `"tf32"` differs on CUDA only. `"bf16"` needs a device with instructions for
         it; parameters, memory cells and layers stay float32. Autocast's type takes precedence while the biLM is
         trained; a frozen biLM ignores autocast.
-    max_tokens_per_batch : `int`, optional
+    max_tokens_per_batch
         A batch with more words than this (boundaries counted) is computed in parts, to save memory; the result is the
         same. `None`: never. A stateful biLM never divides a batch.
 
@@ -100,7 +100,7 @@ class Bilm(nn.Module):
 
         # Parameters
 
-        options_file, weight_file : `str`
+        options_file, weight_file
             Local paths of the `options.json` and of the HDF5 file; resolve a URL with `cached_path` first.
         stateful, precision, max_tokens_per_batch
             See the class.
@@ -139,11 +139,11 @@ class Bilm(nn.Module):
 
         # Parameters
 
-        options_file, weight_file : `str`
+        options_file, weight_file
             Paths of the files to write.
-        softmax : `Mapping[str, torch.Tensor]`, optional
+        softmax
             The state of an `LmSoftmax`, to be written into the same file; `read_softmax` reads it.
-        dtype : `torch.dtype`
+        dtype
             `torch.float32`, or `torch.float16` for half the size.
         """
         write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, dtype=dtype)
@@ -166,7 +166,7 @@ class Bilm(nn.Module):
         """
         # Parameters
 
-        inputs : `Union[torch.Tensor, Sequence[Sequence[str]]]`
+        inputs
             Sentences as lists of words; or their character ids, of shape `(batch_size, timesteps, 50)`, zero where
             there is no word. Neither has sentence boundaries: they are added here.
 
@@ -198,9 +198,9 @@ class Bilm(nn.Module):
 
         # Parameters
 
-        inputs : `Union[torch.Tensor, Sequence[Sequence[str]]]`
+        inputs
             As for `forward`; at least one sentence.
-        dropout : `float`
+        dropout
             As in bilm-tf: of the input of each LSTM, its residual connection included, and of the contexts.
 
         # Returns
@@ -224,10 +224,10 @@ class Bilm(nn.Module):
 
         # Parameters
 
-        character_ids : `torch.Tensor`
+        character_ids
             Shape `(2, batch_size, timesteps, 50)`: the words of each direction in the order in which it reads them,
             boundaries among them, and no padding.
-        dropout : `float`
+        dropout
             See `contexts`.
 
         # Returns

@@ -41,7 +41,7 @@ class Highway(nn.Module):
 
     # Parameters
 
-    dim : `int`
+    dim
         Units of the input and of the output.
     """
 
@@ -66,7 +66,7 @@ class CharacterEncoder(nn.Module):
 
     # Parameters
 
-    options : `BilmOptions`
+    options
         The biLM's shape.
     """
 
@@ -108,10 +108,10 @@ class CharacterEncoder(nn.Module):
         """
         # Parameters
 
-        character_ids : `torch.Tensor`
+        character_ids
             Shape `(..., 50)`, int64.
-        dtype : `torch.dtype`, optional (default = that of the parameters)
-            The type of the products and of the vectors.
+        dtype
+            The type of the products and of the vectors. `None`: that of the parameters.
 
         # Returns
 

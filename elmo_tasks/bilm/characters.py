@@ -63,7 +63,7 @@ def word_to_character_ids(word: str) -> np.ndarray:
 
     # Parameters
 
-    word : `str`
+    word
         Any string. It is cut after 48 bytes of UTF-8, also in the middle of a character; code points that UTF-8 cannot
         encode (lone surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
 
@@ -86,7 +86,7 @@ def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
 
     # Parameters
 
-    words : `Sequence[str]`
+    words
         Any strings.
 
     # Returns
@@ -123,7 +123,7 @@ def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tens
 
     # Parameters
 
-    sentences : `Sequence[Sequence[str]]`
+    sentences
         Lists of words, without boundary words. A sentence may be empty.
 
     # Returns

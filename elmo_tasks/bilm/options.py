@@ -26,23 +26,23 @@ class BilmOptions:
 
     # Parameters
 
-    cell_dim : `int`, optional (default = `4096`)
+    cell_dim
         Units of the memory cell of each LSTM.
-    projection_dim : `int`, optional (default = `512`)
+    projection_dim
         Units of the input and of the output of each LSTM. A word vector has twice as many: both directions.
-    n_layers : `int`, optional (default = `2`)
+    n_layers
         LSTMs on top of each other, in each direction.
-    cell_clip, projection_clip : `float`, optional (default = `3.0`)
+    cell_clip, projection_clip
         The memory cell and the projected output are kept between plus and minus this. `None`: no clipping.
-    residual : `bool`, optional (default = `True`)
+    residual
         Whether the input of each layer but the first is added to its output.
-    character_dim : `int`, optional (default = `16`)
+    character_dim
         Units of a character's embedding.
-    filters : `Tuple[Tuple[int, int], ...]`, optional
+    filters
         Width in characters and number of the convolution's filters.
-    n_highway : `int`, optional (default = `2`)
+    n_highway
         Highway layers between the filters and the projection.
-    activation : `str`, optional (default = `"relu"`)
+    activation
         Of the convolution: `relu` or `tanh`.
 
     # Raises
@@ -101,9 +101,9 @@ class BilmOptions:
 
         # Parameters
 
-        options : `Mapping[str, Any]`
+        options
             The parsed file.
-        source : `str`
+        source
             The origin of the options, for messages.
 
         # Raises

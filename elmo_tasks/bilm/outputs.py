@@ -14,11 +14,11 @@ class BilmOutput:
 
     # Parameters
 
-    layers : `Tuple[torch.Tensor, ...]`
+    layers
         `n_layers + 1` tensors of shape `(batch_size, timesteps, 2 * projection_dim)`, forward units before backward
         ones: first the context-insensitive layer (the character encoder's vector, twice), then the LSTMs from the
         lowest to the highest. Zero where there is no word.
-    mask : `torch.BoolTensor`
+    mask
         Shape `(batch_size, timesteps)`: where there is a word.
     """
 
@@ -35,12 +35,12 @@ class BilmContexts:
 
     # Parameters
 
-    hidden : `torch.Tensor`
+    hidden
         Shape `(2, n_predictions, projection_dim)`: the highest LSTM's output, forward and backward.
-    targets : `torch.Tensor`
+    targets
         Shape `(2, n_predictions)`: the word to be predicted. Words are numbered row by row through the batch, without
         padding; the begin and the end of a sentence have the two numbers after the last word's.
-    rows : `torch.Tensor`
+    rows
         Shape `(n_predictions,)`: the sentence of the batch, for both directions.
     """
 

@@ -20,21 +20,21 @@ class PackedSentences:
 
     # Parameters
 
-    rows : `torch.Tensor`
+    rows
         The indices of the sentences in the batch, the longest sentence first.
-    batch_sizes : `List[int]`
+    batch_sizes
         The number of sentences that have a word at each step.
-    words : `torch.Tensor`
+    words
         Shape `(2, n_packed_words)`: for each direction the number of each packed word. Words are numbered through the
         batch, without padding; the begin and the end of a sentence have the two numbers after the last word's.
-    before : `torch.Tensor`
+    before
         For each packed word from the second step on the packed row of the word before it.
-    rows_of_words : `torch.Tensor`
+    rows_of_words
         The index of the sentence of each packed word.
-    positions : `torch.Tensor`
+    positions
         Positions of the words of these sentences, without boundaries, in the flattened batch:
         `row * timesteps + column`.
-    sources : `torch.Tensor`
+    sources
         Shape `(2, n_words)`: for each direction the packed row of the same words.
     """
 
@@ -71,11 +71,11 @@ def pack_sentences(lengths: np.ndarray, timesteps: int, max_tokens: int | None =
 
     # Parameters
 
-    lengths : `np.ndarray`
+    lengths
         Shape `(batch_size,)`: words in each sentence.
-    timesteps : `int`
+    timesteps
         The length to which the batch is padded.
-    max_tokens : `int`, optional
+    max_tokens
         The largest number of words, boundaries counted, that are packed together, unless one sentence alone is longer.
         `None`: all are packed together.
 
@@ -151,7 +151,7 @@ def sentence_lengths(character_ids: torch.Tensor) -> np.ndarray:
     """
     # Parameters
 
-    character_ids : `torch.Tensor`
+    character_ids
         Shape `(batch_size, timesteps, 50)`, zero where there is no word.
 
     # Returns

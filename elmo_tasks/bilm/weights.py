@@ -53,13 +53,14 @@ class WeightName:
 
     # Parameters
 
-    key : `str`
+    key
         The dataset's path in the HDF5 file.
-    shape : `Tuple[int, ...]`
+    shape
         Its shape there.
-    parameter : `str`
+    parameter
         The parameter's name in `Bilm.state_dict()`, or in that of the softmax.
-    layout : `Layout`, optional (default = the same on both sides)
+    layout
+        The difference between the layouts of the two sides.
     """
 
     key: str
@@ -106,9 +107,9 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
     # Parameters
 
-    weight_file : `str`
+    weight_file
         A local HDF5 file in the public format: float16 or float32, compressed or not.
-    options : `BilmOptions`
+    options
         The shape of the biLM that the file should hold.
 
     # Returns
@@ -135,9 +136,9 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
     # Parameters
 
-    weight_file : `str`
+    weight_file
         As for `read_weights`.
-    options : `BilmOptions`
+    options
         The shape of the biLM.
 
     # Returns
@@ -247,15 +248,15 @@ def write_weights(
 
     # Parameters
 
-    weight_file : `str`
+    weight_file
         The file to write; an existing one is replaced.
-    state : `Mapping[str, torch.Tensor]`
+    state
         As `Bilm.state_dict()` gives it.
-    options : `BilmOptions`
+    options
         The shape of the biLM.
-    softmax : `Mapping[str, torch.Tensor]`, optional (default = `None`)
+    softmax
         As `LmSoftmax.state_dict()` gives it: to be written into the same file. Other readers of the biLM ignore it.
-    dtype : `torch.dtype`, optional (default = `torch.float32`)
+    dtype
         `torch.float32` or `torch.float16`.
 
     # Raises

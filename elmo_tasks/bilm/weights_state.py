@@ -27,7 +27,7 @@ class WeightsState:
 
     # Parameters
 
-    weights : `Iterable[torch.Tensor]`
+    weights
         The weights, in an order that stays.
     """
 

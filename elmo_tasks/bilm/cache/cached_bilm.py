@@ -40,9 +40,9 @@ class CachedBilm:
 
     # Parameters
 
-    bilm : `Bilm`
+    bilm
         The biLM, which is not copied.
-    cache : `LayerCache`
+    cache
         The cache, which other biLMs may use too.
     """
 

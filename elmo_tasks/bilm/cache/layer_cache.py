@@ -24,11 +24,11 @@ class LayerCache:
 
     # Parameters
 
-    folder : `str`
+    folder
         The folder, for the cache alone. It is created at the first use if its parent exists.
-    dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
+    dtype
         The type in which layers are stored. One folder can hold both.
-    max_bytes : `int`, optional (default = `None`)
+    max_bytes
         The size limit: see `LayerStore`.
 
     # Raises
@@ -55,11 +55,11 @@ class LayerCache:
 
         # Parameters
 
-        model : `bytes`
+        model
             The digest of weights and precision, at most 64 bytes.
-        sentences : `Sequence[np.ndarray]`
+        sentences
             The character ids of each, of shape `(n_words, 50)`.
-        targets : `Sequence[np.ndarray]`
+        targets
             Arrays that receive the layers of each, float32, of shape `(n_layers, n_words, dim)`.
 
         # Returns

@@ -26,10 +26,10 @@ class LayerStore:
 
     # Parameters
 
-    folder : `str`
+    folder
         On a local disk: LMDB's locks do not work across machines. It is created at the first use if its parent exists,
         so that a path from another machine creates no folders.
-    max_bytes : `int`, optional (default = `None`)
+    max_bytes
         The size limit of the file in bytes, at least 16 MiB. By default 20 GB, or half of what the disk has free. The
         first store of a process for a folder decides.
 
@@ -54,9 +54,9 @@ class LayerStore:
 
         # Parameters
 
-        targets : `Sequence[Tuple[bytes, np.ndarray]]`
+        targets
             Keys, and the arrays that receive what is found. The content of the others is undefined.
-        dtype : `np.dtype`
+        dtype
             The type in which they were written.
 
         # Returns

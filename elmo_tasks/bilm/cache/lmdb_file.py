@@ -34,9 +34,9 @@ class LmdbFile:
 
     # Parameters
 
-    folder : `str`
+    folder
         Its folder, created if it does not exist.
-    max_bytes : `int`, optional (default = `None`)
+    max_bytes
         The limit, at least `MIN_BYTES`: see `LayerStore`.
 
     # Raises

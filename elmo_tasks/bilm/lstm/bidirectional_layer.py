@@ -20,7 +20,7 @@ class BidirectionalLayer:
 
     # Parameters
 
-    lstms : `Sequence[ProjectedLstm]`
+    lstms
         The LSTMs. Their parameters are registered elsewhere: this is not a module.
     """
 
@@ -40,16 +40,16 @@ class BidirectionalLayer:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
+        inputs
             Shape `(n_lstms, n_words, input_dim)`: for each LSTM the words of all sentences as
             `torch.nn.utils.rnn.PackedSequence` lays them out, that is step by step, and within a step from the longest
             sentence to the shortest.
-        batch_sizes : `Sequence[int]`
+        batch_sizes
             The number of sentences that have a word at each step; never increasing.
-        states : `Sequence[LstmState]`, optional (default = `None`)
+        states
             For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
-        dtype : `torch.dtype`, optional (default = that of the parameters)
-            The type of the products.
+        dtype
+            The type of the products. `None`: that of the parameters.
 
         # Returns
 

@@ -36,15 +36,15 @@ def cell_forward(
 
     # Parameters
 
-    products : `Union[torch.Tensor, Sequence[torch.Tensor]]`
+    products
         For each LSTM the products for i, g, f, o, those for g doubled, of shape `(n_rows, 4 * cell_dim)`.
-    memory : `torch.Tensor`
+    memory
         Shape `(n_lstms, n_rows, cell_dim)`. Updated in place.
-    clip : `float`, optional
+    clip
         The memory is kept between plus and minus this. `None`: no clipping.
-    dtype : `torch.dtype`
+    dtype
         The type of the result.
-    gates : `torch.Tensor`, optional (default = `None`)
+    gates
         Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: receives the gates, for `cell_backward`.
 
     # Returns
@@ -84,17 +84,17 @@ def cell_backward(
 
     # Parameters
 
-    gates : `torch.Tensor`
+    gates
         Shape `(n_lstms, n_rows, 4 * cell_dim)`: as `cell_forward` wrote them.
-    memory, previous_memory : `torch.Tensor`
+    memory, previous_memory
         Shape `(n_lstms, n_rows, cell_dim)`: after and before the step.
-    d_hidden : `torch.Tensor`
+    d_hidden
         Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the halved hidden units.
-    d_memory : `torch.Tensor`
+    d_memory
         Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory after the step, from the step after it.
-    clip : `float`, optional
+    clip
         As in `cell_forward`. Clipped values get no gradient.
-    d_products : `torch.Tensor`
+    d_products
         Shape `(n_lstms, n_rows, 4 * cell_dim)`: receives the gradient of the products for i, g, f, o; for g of the
         product before it is doubled.
 

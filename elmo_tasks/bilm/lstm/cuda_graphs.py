@@ -28,7 +28,7 @@ class GraphedRecurrence:
 
     # Parameters
 
-    weights : `LstmWeights`
+    weights
         Of both directions, stacked.
     """
 
@@ -40,9 +40,9 @@ class GraphedRecurrence:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
+        inputs
             Shape `(2, n_words, input_dim)`, packed.
-        batch_sizes : `Sequence[int]`
+        batch_sizes
             The number of sentences that have a word at each step; never increasing.
 
         # Returns

@@ -19,12 +19,12 @@ class PackedLinear:
 
     # Parameters
 
-    weight : `torch.Tensor`
+    weight
         Shape `(output_dim, input_dim)`.
-    bias : `torch.Tensor`, optional (default = `None`)
+    bias
         Shape `(output_dim,)`.
-    dtype : `torch.dtype`, optional (default = that of `weight`)
-        The type of the products, the inputs and the results.
+    dtype
+        The type of the products, the inputs and the results. `None`: that of `weight`.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class PackedLinear:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
+        inputs
             Shape `(n_rows, input_dim)`.
-        addend : `torch.Tensor`, optional (default = `None`)
+        addend
             Shape `(n_rows, output_dim)`: added to the result; only without a bias.
 
         # Returns
@@ -63,11 +63,11 @@ class StackedLinear:
 
     # Parameters
 
-    weights : `torch.Tensor`
+    weights
         Shape `(n, output_dim, input_dim)`.
-    biases : `torch.Tensor`, optional (default = `None`)
+    biases
         Shape `(n, output_dim)`.
-    dtype : `torch.dtype`
+    dtype
         See `PackedLinear`.
     """
 
@@ -88,9 +88,9 @@ class StackedLinear:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
+        inputs
             Shape `(n, n_rows, input_dim)`.
-        addends : `Union[torch.Tensor, Sequence[torch.Tensor]]`, optional (default = `None`)
+        addends
             Added to the result, in the same form; only without biases.
 
         # Returns

@@ -26,9 +26,9 @@ class ProjectedLstm(nn.Module):
 
     # Parameters
 
-    input_dim, cell_dim, projection_dim : `int`
+    input_dim, cell_dim, projection_dim
         Units of the input, of the memory and of the output.
-    cell_clip, projection_clip : `float`, optional (default = `None`)
+    cell_clip, projection_clip
         Memory and output are kept between plus and minus this. `None`: no clipping. Clipped values get no gradient.
     """
 

@@ -30,12 +30,12 @@ class LstmWeights:
 
     # Parameters
 
-    dims : `Tuple[int, int]`
+    dims
         Units of the memory and of the output.
-    input_side, recurrent_side, projection : `StackedLinear`
+    input_side, recurrent_side, projection
         The products with `W_x` (and the bias), with `W_h`, and with `P`; those for candidates and the projection are
         doubled, see `cell.py`.
-    cell_clip, projection_clip : `float`, optional
+    cell_clip, projection_clip
         See `ProjectedLstm`.
     """
 
@@ -90,16 +90,16 @@ def run_lstms(
 
     # Parameters
 
-    weights : `LstmWeights`
+    weights
         The LSTMs.
-    inputs : `torch.Tensor`
+    inputs
         Shape `(n_lstms, n_words, input_dim)`, packed.
-    batch_sizes : `Sequence[int]`
+    batch_sizes
         The number of sentences that have a word at each step; never increasing.
-    output, memory : `torch.Tensor`
+    output, memory
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
         `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
-    gates, memories, hidden : `torch.Tensor`, optional (default = `None`)
+    gates, memories, hidden
         Receive what the backward pass needs, packed as `inputs`: all three or none.
 
     # Returns

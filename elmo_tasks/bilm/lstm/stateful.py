@@ -20,9 +20,9 @@ class CarriedStates:
         """
         # Parameters
 
-        rows : `torch.Tensor`
+        rows
             All rows of a batch, in any order.
-        zero : `Sequence[LstmState]`
+        zero
             The zero state of each LSTM, from which rows start that occur for the first time.
 
         # Returns

@@ -23,11 +23,11 @@ class LmSoftmax(nn.Module):
 
     # Parameters
 
-    n_words : `int`
+    n_words
         The size of the vocabulary; words are numbered by frequency, the most frequent first.
-    dim : `int`
+    dim
         Units of the input: the `projection_dim` of the biLM.
-    n_samples : `int`, optional (default = `None`)
+    n_samples
         Train on this many words in place of the whole vocabulary (Jean et al. 2015, as bilm-tf, with 8192): the target,
         and negatives that are drawn once for each batch and shared by its rows. This loss is not a likelihood and
         serves training only; in evaluation mode the loss is that over the whole vocabulary. `None`: train on all words.
@@ -65,9 +65,9 @@ class LmSoftmax(nn.Module):
 
         # Parameters
 
-        hidden : `torch.Tensor`
+        hidden
             Shape `(n, dim)`: the top layer of one direction, or of both one after the other, which is faster.
-        targets : `torch.Tensor`
+        targets
             Shape `(n,)`, int64: the numbers of the words to be predicted.
 
         # Returns
@@ -92,9 +92,9 @@ class LmSoftmax(nn.Module):
 
         # Parameters
 
-        hidden : `torch.Tensor`
+        hidden
             Shape `(n, dim)`.
-        targets : `torch.Tensor`
+        targets
             Shape `(n,)`, int64.
 
         # Returns

@@ -18,9 +18,9 @@ class Negatives:
 
     # Parameters
 
-    words : `torch.Tensor`
+    words
         Shape `(n_samples,)`, int64, without duplicates.
-    horizon : `torch.Tensor`
+    horizon
         Shape `()`: when the drawing stopped, see `draw_negatives`.
     """
 
@@ -39,7 +39,7 @@ class Negatives:
 
         # Parameters
 
-        words : `torch.Tensor`
+        words
             Any shape, int64.
 
         # Returns
@@ -60,11 +60,11 @@ def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negati
 
     # Parameters
 
-    n_words : `int`
+    n_words
         The size of the vocabulary.
-    n_samples : `int`
+    n_samples
         The number of negatives, less than `n_words`.
-    device : `torch.device`
+    device
     """
     # Shape: (n_words,)
     times = torch.empty(n_words, device=device).exponential_() / _rates(torch.arange(n_words, device=device))

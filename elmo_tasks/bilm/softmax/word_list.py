@@ -24,7 +24,7 @@ class WordList:
 
     # Parameters
 
-    words : `Iterable[str]`
+    words
         The words in this order. The three special ones may stand elsewhere.
 
     # Raises
@@ -79,11 +79,11 @@ class WordList:
 
         # Parameters
 
-        counts : `Mapping[str, int]`
+        counts
             The number of occurrences of each word. Those of the special words are ignored: these come first.
-        max_words : `int`, optional (default = `None`)
+        max_words
             The largest size of the list, including the three special words. `None`: no limit.
-        min_count : `int`, optional (default = `1`)
+        min_count
             Words that occur less often are omitted.
 
         # Raises
