@@ -46,7 +46,7 @@ class TestAroundImport:
         assert imported.__loader__ is imported.__spec__.loader is not None
 
     def test_an_error_comes_back_at_every_attempt(self, module):
-        """Oracle: an import that fails twice; a hook of wrapt is forgotten after the first failure."""
+        """Oracle: an import that fails twice."""
 
         @contextmanager
         def refuse():
@@ -72,6 +72,26 @@ class TestAroundImport:
         around_import(module, marked)
         with pytest.raises(ValueError, match=module):
             around_import(module, temporary_modules)
+
+
+class TestAfterImport:
+    def test_fixes_are_applied_in_their_order_after_the_module(self, module):
+        """Oracle: a list that each fix extends; the module's own attribute is there."""
+        after_import(module, lambda imported: imported.seen.append("first"))
+        after_import(module, lambda imported: imported.seen.append("second"))
+        assert importlib.import_module(module).seen == ["first", "second"]
+
+    def test_a_fix_that_fails_fails_every_import(self, module):
+        """Oracle: the message, with the fix, the module and the cause; the module is not left in `sys.modules`."""
+
+        def broken(imported):
+            imported.not_there()
+
+        after_import(module, broken)
+        for _ in range(2):
+            with pytest.raises(ImportError, match=rf"broken' to '{module}' \(AttributeError.*not_there.*Remedy"):
+                importlib.import_module(module)
+            assert module not in sys.modules
 
 
 class TestTemporaryModules:
