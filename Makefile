@@ -61,6 +61,7 @@ docs: install  ## build the documentation into site/; a broken link is an error
 	$(BIN)/mkdocs build --strict --quiet
 
 wheel: install  ## build the wheel into dist/
+	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cache, an epoch with ELMo, the loader, a start

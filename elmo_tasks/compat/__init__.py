@@ -46,7 +46,7 @@ def install() -> None:
         from elmo_tasks.compat import fixes
 
         fixes.register()
-    # What is wrong here must not matter to those who want torch alone.
+    # No error here may reach those who want torch alone.
     except Exception as error:
         message = (
             f"elmo_tasks could not prepare AllenNLP for this environment ({type(error).__name__}: {error}). torch "

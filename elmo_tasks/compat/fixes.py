@@ -65,16 +65,17 @@ AROUND_IMPORT: dict[str, Surroundings] = {
     "allennlp_models.rc.tools.narrativeqa": third_party.do_not_download_nltk_data,
     "rouge.rouge": third_party.stand_in_for_pkg_resources,
     "rouge.rouge_augmented": third_party.stand_in_for_pkg_resources,
-    **{module: defer(*deferred) for module, deferred in DEFERRED_IMPORTS.items()},
 }
 
 
 def register() -> None:
     """
-    Registers the fixes of both tables. They are applied when their modules are imported.
+    Registers the fixes of both tables and the deferred imports. They are applied when their modules are imported.
     """
     for module, surroundings in AROUND_IMPORT.items():
         around_import(module, surroundings)
+    for module, deferred in DEFERRED_IMPORTS.items():
+        around_import(module, defer(*deferred))
     for module, fixes in AFTER_IMPORT.items():
         for fix in fixes:
             after_import(module, fix)

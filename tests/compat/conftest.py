@@ -12,7 +12,7 @@ import pytest
 
 RunPython = Callable[..., str]
 
-# What a new interpreter has done when `allennlp` is about to look at its arguments.
+# What `allennlp` has done in a new interpreter before it parses its arguments.
 START = """
 import gc, json, logging, socket, sys
 logging.basicConfig(level=logging.INFO)
@@ -61,5 +61,5 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 
 @pytest.fixture(scope="session")
 def start(run_python: RunPython) -> dict[str, Any]:
-    """What is there after `import allennlp.commands` and `import_plugins()` in a new interpreter."""
+    """The models, modules, connections and collections after the imports of `allennlp` in a new interpreter."""
     return json.loads(run_python(START).splitlines()[-1])

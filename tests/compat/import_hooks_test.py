@@ -13,7 +13,7 @@ from elmo_tasks.compat.import_hooks import after_import, around_import, temporar
 
 @pytest.fixture
 def module(tmp_path, monkeypatch, request):
-    """The name of a module that nobody has imported; the module keeps what `sys.marks` held while it was executed."""
+    """The name of a module that has not been imported; the module stores what `sys.marks` held when it was executed."""
     name = f"module_of_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text("import sys\nseen = list(sys.marks)\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -38,14 +38,14 @@ class TestAroundImport:
         assert importlib.import_module(module).seen == ["around"]
         assert sys.marks == []
 
-    def test_the_module_does_not_notice(self, module):
+    def test_the_module_sees_its_own_loader(self, module):
         """Oracle: `inspect`, which asks the loader for the source."""
         around_import(module, marked)
         imported = importlib.import_module(module)
         assert "sys.marks" in inspect.getsource(imported)
         assert imported.__loader__ is imported.__spec__.loader is not None
 
-    def test_an_error_comes_back_at_every_attempt(self, module):
+    def test_an_error_is_raised_at_every_attempt(self, module):
         """Oracle: an import that fails twice."""
 
         @contextmanager
@@ -95,7 +95,7 @@ class TestAfterImport:
 
 
 class TestTemporaryModules:
-    def test_what_was_there_before_comes_back_and_what_came_meanwhile_stays(self, monkeypatch):
+    def test_former_modules_are_restored_and_new_ones_stay(self, monkeypatch):
         """Oracle: `sys.modules`."""
         before, inside = ModuleType("a"), ModuleType("a")
         monkeypatch.setitem(sys.modules, "a_module", before)
