@@ -52,8 +52,8 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
 
 # Module -> the context manager around its import.
 AROUND_IMPORT: dict[str, Surroundings] = {
-    "allennlp": startup.pause_garbage_collection,
-    "allennlp.commands": startup.pause_garbage_collection,
+    "allennlp": startup.import_quickly,
+    "allennlp.commands": startup.import_quickly,
     "allennlp.data.image_loader": placeholders.import_or_replace_torchvision,
     "allennlp.modules.vision.grid_embedder": placeholders.import_or_replace_torchvision,
     "allennlp.modules.vision.region_detector": placeholders.import_or_replace_torchvision,

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["add_our_plugin", "import_submodules_quickly", "pause_garbage_collection"]
+__all__ = ["add_our_plugin", "import_quickly", "import_submodules_quickly", "pause_garbage_collection"]
 
 _OUR_PLUGIN = "elmo_tasks.plugin"
 
@@ -100,3 +100,23 @@ def pause_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def import_quickly() -> Iterator[None]:
+    """
+    Symptom: where AllenNLP was installed without its requirements, `No module named 'cached_path'` and the like; and
+    that of `pause_garbage_collection`.
+
+    Cause: AllenNLP is installed with `--no-deps`, because its own pins cannot be met; the packages that it imports are
+    those of the extra `allennlp` of elmo_tasks. The error says so.
+    """
+    try:
+        with pause_garbage_collection():
+            yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("allennlp", "allennlp_models", "elmo_tasks"):
+            error.add_note(
+                "AllenNLP needs packages that are not installed. Remedy: `pip install 'elmo_tasks[allennlp]'`."
+            )
+        raise

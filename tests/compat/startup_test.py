@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from allennlp.common import plugins, util
 
-from elmo_tasks.compat.startup import pause_garbage_collection
+from elmo_tasks.compat.startup import import_quickly, pause_garbage_collection
+from tests.compat.packages import write_package
 
 
 class TestAddOurPlugin:
@@ -110,3 +111,23 @@ class TestPauseGarbageCollection:
             assert gc.isenabled() is enabled
         finally:
             gc.enable()
+
+
+class TestImportQuickly:
+    def test_a_package_that_is_missing_is_an_error_with_a_remedy(self, run_python, tmp_path):
+        """Oracle: an AllenNLP of two lines in a new interpreter, whose commands import what is not installed."""
+        write_package(tmp_path, "allennlp", "2.10.1")
+        (tmp_path / "allennlp" / "commands.py").write_text("import not_installed_at_all\n")
+        code = (
+            "import torch\ntry:\n    import allennlp.commands\n"
+            "except ModuleNotFoundError as error:\n    print(error.name, *error.__notes__)"
+        )
+        printed = run_python(code, path=tmp_path)
+        assert printed.startswith("not_installed_at_all ")
+        assert printed.count("Remedy: `pip install 'elmo_tasks[allennlp]'`") == 1
+
+    def test_a_missing_module_of_ours_has_another_cause(self):
+        """Oracle: no note."""
+        with pytest.raises(ModuleNotFoundError) as caught, import_quickly():
+            importlib.import_module("elmo_tasks.not_there")
+        assert not hasattr(caught.value, "__notes__")
