@@ -49,7 +49,7 @@ test: install  ## run all tests
 check: install docs  ## formatter, linter, contracts of imports, type checker, documentation, and whether results are shown as they are
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
 	$(BIN)/python -m elmo_tasks.replication README.md results/*.json --check
 
