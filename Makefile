@@ -1,7 +1,7 @@
 # `make help` lists what can be made. PYTHON, VENV and TORCH may be set: `make install PYTHON=python3.12`.
 PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3))
 VENV ?= .venv
-# Installed where the environment has no torch yet.
+# Installed if the environment has no torch yet.
 TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
@@ -9,26 +9,26 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
 INSTALLED := $(VENV)/.installed
 
-# On the data that ships, whatever the environment says.
+# On the small data that ships, whatever is set in the environment.
 DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TASKS_CACHE ALLENNLP_LOG_LEVEL=WARNING $(BIN)/allennlp
 # Small batches and few epochs, for the small data.
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench results fixtures clean
+.PHONY: help install demo test check format docs wheel bench results fixtures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## make a virtual environment with everything in it
 
-$(INSTALLED): setup.cfg pyproject.toml allennlp.txt
+$(INSTALLED): setup.cfg setup.py pyproject.toml allennlp.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "elmo_tasks needs Python 3.11 or later, but '$(PYTHON)' is not: say make PYTHON=python3.12, for example"; exit 1; }
+	  echo "elmo_tasks needs Python 3.11 or later, but '$(PYTHON)' is older: run make PYTHON=python3.12, for example"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' \
 	  || $(PIP) $(TORCH)
-	$(PIP) --editable '.[allennlp,dev]'
+	$(PIP) --editable '.[allennlp,dev,docs]'
 	$(PIP) --no-deps -r allennlp.txt
 	@touch $@
 
@@ -43,19 +43,26 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 	@echo "== Scores"
 	@$(DEMO) elmo-compare demo/ner demo/ner_elmo
 
-
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
 
-check: install  ## formatter, linter, type checker, and whether README.md shows what is in results/
+check: install docs  ## formatter, linter, contracts of imports, type checker, documentation, and whether results are shown as they are
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
 	$(BIN)/python -m elmo_tasks.replication README.md results/*.json --check
 
-format: install  ## put the code into the formatter's form
+format: install  ## format the code, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: install  ## build the documentation into site/; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+wheel: install  ## build the wheel into dist/
+	rm -rf build
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cache, an epoch with ELMo, the loader, a start
 	$(BIN)/python benchmarks/bilm.py --repeats 2 --batch-sizes 1 64
@@ -65,10 +72,10 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
 
-results: install  ## write the tables of README.md from the files in results/
+results: install  ## write README.md's table and docs/replication from the files in results/
 	$(BIN)/python -m elmo_tasks.replication README.md results/*.json
 
-fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word vectors from another file
+fixtures: install  ## make the data in fixtures/ from its sources; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py
 	$(BIN)/python fixtures/make_srl.py
 	$(BIN)/python fixtures/make_squad.py
@@ -77,5 +84,5 @@ fixtures: install  ## make the data in fixtures/ again; GLOVE=FILE cuts the word
 	$(BIN)/python fixtures/make_tiny_bilm.py
 	$(if $(GLOVE),$(BIN)/python fixtures/make_glove.py $(GLOVE))
 
-clean:  ## remove what was made, the virtual environment too
-	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove everything that was made, including the virtual environment
+	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

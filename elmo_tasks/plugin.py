@@ -1,4 +1,4 @@
-"""The module that AllenNLP imports: it registers all our classes, and tells configs where the data is."""
+"""The module that AllenNLP imports. It registers all classes of elmo_tasks, and gives configs their variables."""
 
 import allennlp.common.params
 

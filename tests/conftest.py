@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,22 @@ if TYPE_CHECKING:
     from tests.task_models import TaskModel
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Ends a run with the tests that were skipped, grouped by their reason."""
+    files_of: dict[str, list[str]] = defaultdict(list)
+    for report in terminalreporter.stats.get("skipped", []):
+        # File, line and message.
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        files_of[reason].append(report.nodeid.partition("::")[0])
+    terminalreporter.section("skipped tests")
+    for reason, files in sorted(files_of.items(), key=lambda item: -len(item[1])):
+        terminalreporter.write_line(f"{len(files):4}  {reason}: {', '.join(sorted(set(files)))}")
+    terminalreporter.write_line("No other test was skipped." if files_of else "No test was skipped.")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder `shared` beside the checkout, with corpora and reference outputs; a test without it is skipped."""
+    """The folder `shared` next to the checkout, with corpora and reference outputs; a test without it is skipped."""
     if not SHARED.is_dir():
         pytest.skip(f"needs the reference data next to the checkout, in {SHARED.name}/")
     return SHARED

@@ -1,80 +1,24 @@
 """
 AllenNLP 2.10.1 and allennlp-models 2.10.1 on the Python, torch, spaCy, NumPy and transformers of today.
 
-torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP
-imports torch before anything that needs a fix; so `allennlp`, `python -m allennlp`, spawned data loader workers
-and distributed workers are all covered, and nobody has to import this package. It is imported while torch still
-is, so at the top of its modules it imports nothing but the standard library and wrapt.
+torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP imports
+torch before anything that needs a fix; so `allennlp`, `python -m allennlp`, spawned data loader workers and distributed
+workers are all covered, and users need not import this package.
 
-Each fix is one function, whose docstring says which symptom it cures, what causes it and where it was seen. The
-two tables below say when each is applied. Nothing is replaced before the module concerned is imported: with torch
-alone, nothing happens at all.
+`install` runs for everyone who imports torch in this environment, most of whom do not use AllenNLP. So it imports the
+standard library only, replaces nothing before a module of AllenNLP is imported, and never raises: an error becomes one
+warning, and then an `ImportError` of AllenNLP, if AllenNLP is imported. The fixes are listed in
+`elmo_tasks.compat.fixes`.
 """
 
 import sys
-from collections.abc import Callable
-
-from elmo_tasks.compat import (
-    placeholders,
-    processes,
-    spacy_models,
-    startup,
-    third_party,
-    torch_fixes,
-    versions,
-)
-from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
-from elmo_tasks.compat.import_hooks import Module, Surroundings, after_import, around_import
+import warnings
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
 
 __all__ = ["install"]
-
-# Module -> what replaces some of its functions once it has been imported.
-AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
-    "allennlp.commands.train": (
-        processes.end_distributed_workers_cleanly,
-        processes.refuse_evaluation_after_distributed_training,
-    ),
-    "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
-    "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
-    "allennlp.common.plugins": (startup.add_our_plugin,),
-    "allennlp.common.util": (
-        torch_fixes.name_cuda_devices,
-        spacy_models.use_blank_spacy_models,
-        startup.import_submodules_quickly,
-    ),
-    "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
-    "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
-    "allennlp.nn.parallel.ddp_accelerator": (
-        torch_fixes.clip_norm_of_sparse_gradients,
-        torch_fixes.use_current_amp,
-    ),
-    "allennlp.training.checkpointer": (torch_fixes.load_pickled_training_state,),
-    "allennlp.training.gradient_descent_trainer": (
-        torch_fixes.clip_norm_of_sparse_gradients,
-        torch_fixes.use_current_amp,
-    ),
-    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),
-    "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients,),
-    "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
-}
-
-# Module -> what must be so while it is being imported.
-AROUND_IMPORT: dict[str, Surroundings] = {
-    "allennlp": startup.pause_garbage_collection,
-    "allennlp.commands": startup.pause_garbage_collection,
-    "allennlp.data.image_loader": placeholders.import_or_replace_torchvision,
-    "allennlp.modules.vision.grid_embedder": placeholders.import_or_replace_torchvision,
-    "allennlp.modules.vision.region_detector": placeholders.import_or_replace_torchvision,
-    "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper": placeholders.import_or_replace_fairscale,
-    "allennlp.nn.parallel.fairscale_fsdp_accelerator": placeholders.import_or_replace_fairscale,
-    "allennlp.training.optimizers": third_party.restore_transformers_adamw,
-    "allennlp.version": versions.check_allennlp_version,
-    "allennlp_models": versions.check_allennlp_models_version,
-    "allennlp_models.rc.tools.narrativeqa": third_party.do_not_download_nltk_data,
-    "rouge.rouge": third_party.stand_in_for_pkg_resources,
-    "rouge.rouge_augmented": third_party.stand_in_for_pkg_resources,
-    **{module: defer(*deferred) for module, deferred in DEFERRED_IMPORTS.items()},
-}
 
 _installed = False
 
@@ -84,23 +28,57 @@ def install() -> None:
     Registers all fixes, once. Called by torch; call it yourself, before AllenNLP is imported, only if you have
     switched that off with `TORCH_DEVICE_BACKEND_AUTOLOAD=0`.
 
-    # Raises
-
-    RuntimeError
-        If AllenNLP has been imported already: its modules have taken functions from each other that are too late
-        to fix.
+    It never raises. If the fixes cannot be registered, it warns, and AllenNLP refuses to be imported.
     """
     global _installed
     if _installed:
         return
-    if "allennlp.version" in sys.modules:
-        raise RuntimeError(
-            "elmo_tasks.compat.install() has to be called before AllenNLP is imported, and 'allennlp' is imported "
-            "already. Remedy: import torch, or call it, first; and do not set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
-        )
-    for module, surroundings in AROUND_IMPORT.items():
-        around_import(module, surroundings)
-    for module, fixes in AFTER_IMPORT.items():
-        for fix in fixes:
-            after_import(module, fix)
     _installed = True
+    if "allennlp.version" in sys.modules:
+        # Its modules have taken functions from each other, which can no longer be replaced.
+        _warn(
+            "elmo_tasks.compat.install() must be called before AllenNLP is imported, but 'allennlp' is imported "
+            "already and will not work with this torch. Remedy: import torch first, or call install() first, and do "
+            "not set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
+        )
+        return
+    try:
+        from elmo_tasks.compat import fixes
+
+        fixes.register()
+    # No error here may reach those who want torch alone.
+    except Exception as error:
+        message = (
+            f"elmo_tasks could not prepare AllenNLP for this environment ({type(error).__name__}: {error}). torch "
+            "and the vectors of elmo_tasks work; AllenNLP cannot be imported. Remedy: reinstall elmo_tasks, or "
+            "uninstall it."
+        )
+        sys.meta_path.insert(0, _Refusal(message))
+        _warn(message)
+
+
+def _warn(message: str) -> None:
+    try:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:  # Warnings are errors in this interpreter, but torch must be imported all the same.
+        print(f"warning: {message}", file=sys.stderr)
+
+
+class _Refusal(MetaPathFinder, Loader):
+    """
+    Finds AllenNLP where it is installed, and raises an error when it is executed.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != "allennlp" or PathFinder.find_spec(fullname) is None:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        raise ImportError(self._message, name="allennlp")

@@ -1,5 +1,5 @@
 """
-Heavy modules that AllenNLP imports on every start for functions that most runs never call.
+Deferred imports of heavy modules, which AllenNLP imports on every start for functions that most runs never call.
 """
 
 import importlib
@@ -15,8 +15,8 @@ __all__ = ["DEFERRED_IMPORTS", "defer"]
 
 _BERT = "transformers.models.bert.modeling_bert"
 
-# The module that asks -> what it gets later. What is taken from the right-hand side is only called, indexed, asked
-# for an attribute or used in an annotation by the module on the left.
+# Importing module -> the modules whose import is deferred. The module on the left only calls, indexes, or reads an
+# attribute of what it takes from those on the right, or uses it in an annotation.
 DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
     # The model classes of transformers bring torch._dynamo and torch.distributed.tensor, and those sympy.
     "allennlp.modules.transformer.activation_layer": (_BERT,),
@@ -51,10 +51,10 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 def defer(*names: str) -> Callable[[], AbstractContextManager[None]]:
     """
     Surroundings for the import of a module (see `around_import`) in which the modules `names` are not imported:
-    what is taken from them imports its module when it is first used.
+    a name taken from them imports its module at its first use.
 
-    Symptom: `allennlp --help` takes several seconds, a third of them for SciPy, scikit-learn, nltk and torch's
-    compiler.
+    Symptom: `allennlp --help` takes nearly twice as much CPU time, for SciPy,
+    scikit-learn, nltk and torch's compiler.
 
     Cause: AllenNLP imports all of itself on every start. Measured with AllenNLP 2.10.1, transformers 4.57 and
     torch 2.13.
@@ -74,14 +74,14 @@ class _DeferredModule(ModuleType):
     """
 
     def __getattr__(self, name: str) -> "_Deferred":
-        if name.startswith("__"):  # The import system asks for these, and means us.
+        if name.startswith("__"):  # Read by the import system about this module itself.
             raise AttributeError(name)
         return _Deferred(self.__name__, name)
 
 
 class _Deferred:
     """
-    One attribute of a module that has not been imported; the first use imports it.
+    An attribute of a module that has not been imported; the first use imports it.
     """
 
     def __init__(self, module: str, name: str) -> None:
@@ -109,5 +109,5 @@ class _Deferred:
         return isinstance(instance, self._resolve())
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # A class derived from a deferred one needs it now.
+        # A class that derives from a deferred one needs it at once.
         return (self._resolve(),)

@@ -1,54 +1,59 @@
 """
 Code that runs around and after the import of a named module.
 
-`wrapt` has hooks that run *after* an import; most fixes need no more. A few modules fail (or reach for the
-network) while their own top-level code runs, so something has to be different *during* that import:
-`around_import` does that with a context manager.
+Most fixes replace functions of a module *after* its import: `after_import`. A few modules fail (or reach for the
+network) while their own top-level code runs, so something has to be different *during* that import: `around_import`
+does that with a context manager.
 """
 
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from wrapt import register_post_import_hook
-
 __all__ = ["Module", "after_import", "around_import", "temporary_modules"]
 
 Module = Any
-"""A module whose functions are replaced; for `ModuleType` a checker of types forbids that."""
+"""A module whose functions are replaced; a type checker forbids that for `ModuleType`."""
 
+Fix = Callable[[Module], None]
 Surroundings = Callable[[], AbstractContextManager[None]]
 
 
-def after_import(name: str, fix: Callable[[Module], None]) -> None:
+def after_import(name: str, fix: Fix) -> None:
     """
-    Calls `fix(module)` once module `name` has been executed: at once if that has happened already.
+    Calls `fix(module)` whenever module `name` has been executed, after the fixes registered for it before. A module
+    that has been imported already stays as it is.
+
+    If the fix raises, so does the import, with an `ImportError` that names the fix; and every later attempt as well,
+    so that a first `try: import ...` cannot swallow it.
     """
-    register_post_import_hook(fix, name)
+    _finder().fixes.setdefault(name, []).append(fix)
 
 
 def around_import(name: str, surroundings: Surroundings) -> None:
     """
     Executes module `name`, whenever it is imported, inside the context manager that `surroundings()` returns.
 
-    Unlike a hook of `wrapt`, it stays registered when the import fails, so that an error raised here is raised
-    again by the next attempt and cannot be swallowed by a first `try: import ...`.
+    An error of the context manager is an error of the import, at every attempt.
+
+    # Raises
+
+    ValueError
+        If the module has surroundings already.
     """
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
-    if _FINDER.surroundings.setdefault(name, surroundings) is not surroundings:
-        raise ValueError(f"The import of '{name}' has surroundings already, and a module has one only: join the two.")
+    if _finder().surroundings.setdefault(name, surroundings) is not surroundings:
+        raise ValueError(f"A module can have only one context manager around its import, but '{name}' already has one")
 
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
     """
-    Puts `modules` into `sys.modules`, and takes out these and no others at the end.
+    Puts `modules` into `sys.modules`, and removes these and no others at the end.
     """
     # Not `mock.patch.dict(sys.modules)`: that would also forget whatever else was imported in the meantime.
     before = {name: sys.modules.get(name) for name in modules}
@@ -63,38 +68,55 @@ def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
                 sys.modules[name] = module
 
 
-class _SurroundingLoader(Loader):
+class _HookLoader(Loader):
     """
-    The loader of a module, inside a context manager.
+    The loader of a module, inside a context manager and followed by fixes.
     """
 
-    def __init__(self, loader: Any, surroundings: Surroundings) -> None:
+    def __init__(self, loader: Any, surroundings: Surroundings, fixes: list[Fix]) -> None:
         self._loader = loader
         self._surroundings = surroundings
+        self._fixes = fixes
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The module must not see us: `pkgutil`, `inspect` and `runpy` ask its loader for things we do not have.
+        # The module must not see this loader: `pkgutil`, `inspect` and `runpy` ask for methods that it does not have.
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         with self._surroundings():
             self._loader.exec_module(module)
+        for fix in self._fixes:
+            _apply(fix, module)
 
 
-class _SurroundingFinder(MetaPathFinder):
+def _apply(fix: Fix, module: ModuleType) -> None:
+    try:
+        fix(module)
+    except Exception as error:
+        raise ImportError(
+            f"elmo_tasks could not apply its fix '{getattr(fix, '__qualname__', fix)}' to '{module.__name__}' "
+            f"({type(error).__name__}: {error}). Remedy: reinstall AllenNLP 2.10.1 and elmo_tasks, or uninstall "
+            "elmo_tasks.",
+            name=module.__name__,
+        ) from error
+
+
+class _HookFinder(MetaPathFinder):
     """
-    Finds the modules that `around_import` was told about, by asking everybody else.
+    Finds the modules that have hooks, by asking all other finders.
     """
 
     def __init__(self) -> None:
         self.surroundings: dict[str, Surroundings] = {}
+        self.fixes: dict[str, list[Fix]] = {}
         self._asking: set[str] = set()
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if fullname not in self.surroundings or fullname in self._asking:
+        has_hooks = fullname in self.surroundings or fullname in self.fixes
+        if not has_hooks or fullname in self._asking:
             return None
         self._asking.add(fullname)
         try:
@@ -102,8 +124,15 @@ class _SurroundingFinder(MetaPathFinder):
         finally:
             self._asking.discard(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _SurroundingLoader(spec.loader, self.surroundings[fullname])
+            surroundings = self.surroundings.get(fullname, nullcontext)
+            spec.loader = _HookLoader(spec.loader, surroundings, self.fixes.get(fullname, []))
         return spec
 
 
-_FINDER = _SurroundingFinder()
+_FINDER = _HookFinder()
+
+
+def _finder() -> _HookFinder:
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    return _FINDER

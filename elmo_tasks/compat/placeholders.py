@@ -1,5 +1,5 @@
 """
-Stand-ins for packages that AllenNLP imports on every start and that no text model uses.
+Placeholders for packages that AllenNLP imports on every start but no text model uses.
 """
 
 import importlib
@@ -77,7 +77,7 @@ def _import_or_replace(package: str, modules: dict[str, tuple[str, ...]], *, rem
 
 class _PlaceholderModule(ModuleType):
     """
-    An empty package. Asking it for anything it does not have says what is missing and what to do.
+    An empty package. Reading an attribute that it lacks raises an error with the missing package and the remedy.
     """
 
     def __init__(self, name: str, exports: tuple[str, ...], reason: str) -> None:
@@ -90,13 +90,13 @@ class _PlaceholderModule(ModuleType):
             setattr(self, export, _placeholder_class(f"{name}.{export}", reason))
 
     def __getattr__(self, name: str) -> NoReturn:
-        # AttributeError rather than ImportError: `inspect` and `pickle` go through all of `sys.modules` with
-        # getattr and expect nothing else.
+        # AttributeError rather than ImportError: `inspect` and `pickle` call getattr on every module in
+        # `sys.modules` and handle no other error.
         raise AttributeError(f"{self.__name__}.{name} {self._reason}")
 
 
 def _placeholder_class(name: str, reason: str) -> type:
-    # A class, because AllenNLP derives from one of these; calling it stands for "really used".
+    # A class, because AllenNLP derives from one of these. It is used for real once it is called.
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         raise ImportError(f"{name} {reason}")
 

@@ -1,5 +1,5 @@
 """
-Worker processes: of data loaders and of distributed training.
+Worker processes of data loaders and of distributed training.
 """
 
 import atexit
@@ -23,7 +23,7 @@ def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock
     created in a fork context is being shared with a process in a spawn context`.
 
-    Cause: the lock of the progress bar is made in the default context and handed to workers of another one. Python
+    Cause: the lock of the progress bar is made in the default context and passed to workers of another one. Python
     checks that since 3.11.
     """
     loader = multiprocess_data_loader.MultiProcessDataLoader
@@ -55,9 +55,9 @@ def end_distributed_workers_cleanly(train: Module) -> None:
     Symptom: distributed training on CPUs ends, after everything has been written, with `process 1 terminated with
     signal SIGABRT` in about 3 of 100 runs; with NCCL torch warns that the process group was not destroyed.
 
-    Cause: AllenNLP does not destroy the group, and a thread of gloo may still run when the C++ library is taken
-    down at the end of the process (seen with torch 2.13 alone, and with the group destroyed, too). So a spawned
-    worker that has done its work runs Python's exit functions and then leaves without the rest.
+    Cause: AllenNLP does not destroy the group, and a thread of gloo may still run when the C++ library is torn
+    down at the end of the process (seen with torch 2.13 alone, and also with the group destroyed). So a spawned
+    worker that has finished runs Python's exit functions and then exits without that tear-down.
     """
     original = train._train_worker
 
@@ -82,8 +82,8 @@ def refuse_evaluation_after_distributed_training(train: Module) -> None:
     Symptom: distributed training with `evaluate_on_test` ends with `Connection closed by peer` after the last epoch,
     without metrics and archive.
 
-    Cause: only the first worker evaluates, but metrics are added up over all of them; AllenNLP 2.10.1. The error comes
-    before the training instead of after it.
+    Cause: only the first worker evaluates, but metrics are summed over all of them; AllenNLP 2.10.1. The error is now
+    raised before the training instead of after it.
     """
     original = train.train_model
 
@@ -93,8 +93,8 @@ def refuse_evaluation_after_distributed_training(train: Module) -> None:
 
         if params.get("distributed") is not None and params.get("evaluate_on_test", False):
             raise ConfigurationError(
-                "evaluate_on_test must be false in distributed training, in which AllenNLP 2.10.1 cannot do it: run "
-                "`allennlp evaluate` with the archive and the test file afterwards"
+                "evaluate_on_test must be false in distributed training, where AllenNLP 2.10.1 cannot evaluate, but is "
+                "true. Remedy: run `allennlp evaluate` with the archive and the test file afterwards"
             )
         return original(params, *args, **kwargs)
 

@@ -1,5 +1,5 @@
 """
-spaCy's models, when they are not installed.
+Blank spaCy models in place of models that are not installed.
 """
 
 import logging
@@ -18,8 +18,8 @@ def use_blank_spacy_models(util: Module) -> None:
     Symptom: the tokenizer that most readers have by default, `spacy`, downloads a model when it is first built,
     and fails after a long time where there is no network.
 
-    Cause: `allennlp.common.util.get_spacy_model`. Splitting text into words needs no model: spaCy's rules are in
-    the package, and give the same tokens as `en_core_web_sm`. So a model that is not installed is replaced by the
+    Cause: `allennlp.common.util.get_spacy_model`. Splitting text into words needs no model: spaCy's rules are part of
+    the package and give the same tokens as `en_core_web_sm`. So a model that is not installed is replaced by the
     blank one of its language, with one warning; a parser or an entity recogniser cannot be replaced and is an
     error. Nothing is ever downloaded. Seen with AllenNLP 2.10.1 and spaCy 3.8.
     """
@@ -31,7 +31,7 @@ def use_blank_spacy_models(util: Module) -> None:
             try:
                 model = _load(spacy_model_name, pos_tags, parse, ner)
             except OSError as error:
-                # A path is meant to be that model and no other, whatever is wrong with it.
+                # A path names one model, which a blank model cannot replace.
                 if _is_path(spacy_model_name):
                     raise
                 if parse or ner:
@@ -40,8 +40,8 @@ def use_blank_spacy_models(util: Module) -> None:
                 if spacy_model_name not in warned:
                     warned.add(spacy_model_name)
                     logger.warning(
-                        "The spaCy model '%s' is not installed; the blank model of its language takes its place. "
-                        "It gives the same tokens, but no part-of-speech tags and no lemmas. Remedy, if you need them: "
+                        "The spaCy model '%s' is not installed and is replaced by the blank model of its language. "
+                        "It gives the same tokens, but no part-of-speech tags and no lemmas. If you need them: "
                         "`python -m spacy download %s`.",
                         spacy_model_name,
                         spacy_model_name,
@@ -66,7 +66,7 @@ def _is_path(name: str) -> bool:
 def _blank(name: str, error: OSError) -> Any:
     import spacy
 
-    # "en_core_web_sm", "xx_ent_wiki_sm": every model is named for its language.
+    # "en_core_web_sm", "xx_ent_wiki_sm": the name of a model begins with its language.
     try:
         return spacy.blank(name.split("_")[0])
     except ImportError:
@@ -76,6 +76,6 @@ def _blank(name: str, error: OSError) -> Any:
 def _not_installed(name: str, parse: bool, ner: bool) -> str:
     needs = " and ".join(need for need, asked in (("a parser", parse), ("an entity recogniser", ner)) if asked)
     return (
-        f"The spaCy model '{name}' is not installed, and {needs} was asked for, which a blank model lacks. "
-        f"Remedy: `python -m spacy download {name}` (it is not downloaded behind your back)."
+        f"The spaCy model '{name}' is not installed, and {needs} was requested, which a blank model lacks. "
+        f"Remedy: `python -m spacy download {name}` (models are never downloaded automatically)."
     )

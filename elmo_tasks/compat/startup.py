@@ -1,5 +1,5 @@
 """
-What happens between `allennlp` and the first line of a command: plugins, and the time it takes to find them.
+Start of `allennlp`: plugins, and the time that it takes to import them.
 """
 
 import functools
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["add_our_plugin", "import_submodules_quickly", "pause_garbage_collection"]
+__all__ = ["add_our_plugin", "import_quickly", "import_submodules_quickly", "pause_garbage_collection"]
 
 _OUR_PLUGIN = "elmo_tasks.plugin"
 
@@ -35,7 +35,7 @@ def add_our_plugin(plugins: Module) -> None:
     with log lines about plugins.
 
     Cause: `allennlp.common.plugins`, AllenNLP 2.10.1. `elmo_tasks.plugin` becomes a default plugin, and an error
-    while it or allennlp_models is imported is raised.
+    in the import of it or of allennlp_models is raised.
     """
     plugins.DEFAULT_PLUGINS = (*plugins.DEFAULT_PLUGINS, _OUR_PLUGIN)
     if not {"ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL"} & os.environ.keys():
@@ -46,7 +46,7 @@ def add_our_plugin(plugins: Module) -> None:
     def import_plugins() -> None:
         with pause_garbage_collection():
             original()
-            # AllenNLP has logged what went wrong, if anything did. What is imported by now is not imported again.
+            # AllenNLP only logs an error. Modules that have been imported are not imported again.
             if importlib.util.find_spec("allennlp_models") is not None:
                 plugins.import_module_and_submodules("allennlp_models")
             importlib.import_module(_OUR_PLUGIN)
@@ -56,11 +56,11 @@ def add_our_plugin(plugins: Module) -> None:
 
 def import_submodules_quickly(util: Module) -> None:
     """
-    Symptom: half a second of every start goes into looking for plugins, and with a folder `data` or `models` in
-    the current directory that folder may be imported.
+    Symptom: half a second of every start goes into looking for plugins, and a folder `data` or `models` in
+    the current directory may be imported by mistake.
 
-    Cause: `allennlp.common.util.import_module_and_submodules` forgets all that Python knows about its path, and
-    looks for the package checklist, before each of 500 modules; and it walks through packages by their last name.
+    Cause: `allennlp.common.util.import_module_and_submodules` clears Python's caches of its path and looks for
+    the package checklist before each of 500 modules, and finds packages by the last part of their name.
     AllenNLP 2.10.1.
     """
 
@@ -80,7 +80,7 @@ def _import_module_and_submodules(name: str, excluded: frozenset[str]) -> None:
         return
     module = importlib.import_module(name)
     for _, child, _ in pkgutil.iter_modules(list(getattr(module, "__path__", []))[:1]):
-        # AllenNLP's rule: private modules and tests are nobody's plugin.
+        # AllenNLP's rule: private modules and tests hold no plugins.
         if not child.startswith(("_", "test")):
             _import_module_and_submodules(f"{name}.{child}", excluded)
 
@@ -88,10 +88,10 @@ def _import_module_and_submodules(name: str, excluded: frozenset[str]) -> None:
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
     """
-    Symptom: about a tenth of the time of a start is the garbage collector.
+    Symptom: about a tenth of the time of a start is spent in the garbage collector.
 
-    Cause: importing makes some million objects, nearly all of which stay; the collector looks through all of them
-    again and again. Measured with Python 3.11.
+    Cause: importing makes some million objects, nearly all of which stay, and the collector traverses them again and
+    again. Measured with Python 3.11.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -100,3 +100,23 @@ def pause_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def import_quickly() -> Iterator[None]:
+    """
+    Symptom: where AllenNLP was installed without its requirements, `No module named 'cached_path'` and the like; and
+    that of `pause_garbage_collection`.
+
+    Cause: AllenNLP is installed with `--no-deps`, because its own pins cannot be met; the packages that it imports are
+    those of the extra `allennlp` of elmo_tasks. The error says so.
+    """
+    try:
+        with pause_garbage_collection():
+            yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("allennlp", "allennlp_models", "elmo_tasks"):
+            error.add_note(
+                "AllenNLP needs packages that are not installed. Remedy: `pip install 'elmo_tasks[allennlp]'`."
+            )
+        raise

@@ -1,5 +1,5 @@
 """
-Other packages' functions that AllenNLP 2.10.1 and allennlp-models 2.10.1 use and that have changed or gone since.
+Functions of other packages that AllenNLP 2.10.1 and allennlp-models 2.10.1 use, and that have changed or gone since.
 """
 
 import functools
@@ -29,7 +29,7 @@ def accept_add_special_tokens(cached_transformers: Module) -> None:
 
     Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48
     and 4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again with
-    every call of `encode`, so leaving it out here changes no output.
+    every call of `encode`, so dropping it here changes no output.
     """
     original = cached_transformers.get_tokenizer
 
@@ -45,8 +45,8 @@ def allow_penn_treebank_files(penn_tree_bank: Module) -> None:
     """
     Symptom: the reader `ptb_trees` raises `PermissionError: Security Violation [CorpusReader]`.
 
-    Cause: nltk (seen with 3.10.4) opens only files below its own data folders; the reader hands it the folder of
-    the file that the user asked for. That folder becomes one of nltk's when the file is read.
+    Cause: nltk (seen with 3.10.4) opens only files below its own data folders; the reader passes it the folder of
+    the file that the user named. That folder is added to nltk's folders when the file is read.
     """
     reader = penn_tree_bank.PennTreeBankConstituencySpanDatasetReader
     original = reader._read
@@ -67,7 +67,7 @@ def allow_penn_treebank_files(penn_tree_bank: Module) -> None:
 @contextmanager
 def do_not_download_nltk_data() -> Iterator[None]:
     """
-    Symptom: every start tries to reach the network, and writes about it to the terminal.
+    Symptom: every start tries to reach the network, and prints messages about it.
 
     Cause: `allennlp_models.rc.tools.narrativeqa` calls `nltk.download` while it is imported. Seen with
     allennlp-models 2.10.1. Its functions raise nltk's own error, which names the missing data, when the data is
@@ -107,7 +107,7 @@ def restore_transformers_adamw() -> Iterator[None]:
 
     Cause: AllenNLP registers `huggingface_adamw` on top of it; transformers has removed it (seen with 4.57). The
     stand-in is torch's AdamW, which differs from the removed class where it adds epsilon and in that it cannot
-    leave out the correction of the bias.
+    skip the correction of the bias.
     """
     import transformers
 
@@ -138,7 +138,7 @@ def _adamw_class() -> type:
             if not correct_bias:
                 raise ValueError(
                     "'huggingface_adamw' with correct_bias=False needs transformers.AdamW, which the installed "
-                    "transformers has no more. Use correct_bias=True, or install a transformers that has it."
+                    "transformers no longer has. Use correct_bias=True, or install a transformers that has it."
                 )
             super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 

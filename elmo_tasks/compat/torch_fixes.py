@@ -1,5 +1,5 @@
 """
-AllenNLP 2.10.1 was written for torch < 1.13: the places where a torch of today does something else.
+Fixes for functions of torch that have changed since AllenNLP 2.10.1, which was written for torch < 1.13.
 """
 
 import io
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 def name_cuda_devices(util: Module) -> None:
     """
-    Symptom: `cuda_device: 0` on a machine without a GPU raises `RuntimeError: Cannot access accelerator device` in
-    place of AllenNLP's `ConfigurationError` that says what to do.
+    Symptom: `cuda_device: 0` on a machine without a GPU raises `RuntimeError: Cannot access accelerator device` instead
+    of AllenNLP's `ConfigurationError` with its remedy.
 
     Cause: `torch.device(0)` has come to mean "device 0 of the accelerator of this machine". Seen with torch 2.13.
     """
@@ -45,9 +45,9 @@ def load_pickled_training_state(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
 
-    Cause: the state of the training holds NumPy numbers and whatever callbacks put there; `torch.load` loads
-    nothing but tensors by default since torch 2.6. The file is one that this user's own run has written, so it is
-    unpickled; the weights, which people exchange, are still loaded as tensors only.
+    Cause: the state of the training holds NumPy numbers and objects of callbacks; `torch.load` loads
+    only tensors by default since torch 2.6. The file was written by this user's own run, so it is unpickled; the
+    weights, which people exchange, are still loaded as tensors only.
     """
     import torch
 
@@ -56,7 +56,7 @@ def load_pickled_training_state(checkpointer: Module) -> None:
         if latest is None:
             return None
         model_path, training_state_path = latest
-        # On the CPU: `load_state_dict` copies to the GPU, and two copies may not fit there.
+        # On the CPU: `load_state_dict` copies to the GPU, where two copies may not fit.
         return checkpointer.TrainerCheckpoint(
             torch.load(model_path, map_location="cpu", weights_only=True),
             torch.load(training_state_path, map_location="cpu", weights_only=False),
@@ -72,13 +72,13 @@ def load_tensor_cache(file_utils: Module) -> None:
     warns that `TypedStorage is deprecated`.
 
     Cause: the tensors are written with pickle's highest protocol, which `torch.load` refuses unless it is told
-    that the file can be trusted (torch >= 2.6). Tensors are now written with torch's own protocol; caches from
-    before are read.
+    that the file can be trusted (torch >= 2.6). Tensors are now written with torch's own protocol; older caches
+    can still be read.
     """
     import torch
 
     def __getitem__(self: Any, key: str) -> "torch.Tensor":
-        # The cache in memory holds weak references: the tensor has to be ours before we look again.
+        # The cache in memory holds weak references: hold the tensor before looking it up again.
         tensor = self.cache_cache.get(key)
         if tensor is None:
             with self.lmdb_env.begin(write=False) as transaction:
@@ -109,8 +109,8 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
     """
     Symptom: the scheduler `reduce_on_plateau` raises `__init__() got an unexpected keyword argument 'verbose'`.
 
-    Cause: torch has removed the argument (seen with torch 2.13). Configs may still give it; it then does nothing
-    but say so.
+    Cause: torch has removed the argument (seen with torch 2.13). Configs may still set it; it then only causes
+    a warning.
     """
     import torch
 
@@ -133,7 +133,7 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
     ) -> None:
         if verbose:
             logger.warning(
-                "'verbose' of 'reduce_on_plateau' does nothing: torch %s has no such option.", torch.__version__
+                "'verbose' of 'reduce_on_plateau' has no effect: torch %s has no such option.", torch.__version__
             )
         base.__init__(
             self,
@@ -158,7 +158,7 @@ def clip_norm_of_sparse_gradients(module: Module) -> None:
     Symptom: `grad_norm` together with an embedding with `sparse: true` raises `NotImplementedError: Could not run
     'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend`.
 
-    Cause: `torch.nn.utils.clip_grad_norm_` computes its norms in a way that sparse tensors do not have. Seen with
+    Cause: `torch.nn.utils.clip_grad_norm_` computes its norms with an operator that sparse tensors lack. Seen with
     torch 2.13. `module` is each module of AllenNLP that has imported the function by name.
     """
     import torch
@@ -167,7 +167,7 @@ def clip_norm_of_sparse_gradients(module: Module) -> None:
         values = []
         for parameter in parameters:
             if parameter.grad is not None and parameter.grad.is_sparse:
-                # The same row may stand in a sparse gradient several times; the norm is that of the sum.
+                # A row may occur in a sparse gradient several times; the norm is that of the sum.
                 parameter.grad = parameter.grad.coalesce()
                 values.append(parameter.grad._values())
             elif parameter.grad is not None:
@@ -187,7 +187,7 @@ def use_current_amp(module: Module) -> None:
     Symptom: `FutureWarning: torch.cuda.amp.autocast(args...) is deprecated` on every epoch, with or without
     `use_amp`.
 
-    Cause: `torch.cuda.amp` has become `torch.amp`, which wants the type of the device. Seen with torch 2.13.
+    Cause: `torch.cuda.amp` has become `torch.amp`, which takes the type of the device. Seen with torch 2.13.
     `module` is each module of AllenNLP that has imported `amp` by name.
     """
     import torch
@@ -206,8 +206,8 @@ def encode_characters_in_single_precision(cnn_encoder: Module) -> None:
     Symptom: with `use_amp`, words that are shorter than a filter of a `cnn` encoder get vectors of -65,504 (float16) or
     -3e38 (bfloat16), and the loss is soon NaN.
 
-    Cause: the encoder marks what is padding with the smallest number of one type and looks for that of another,
-    because under autocast a convolution and a sum have different types. Seen with torch 2.13.
+    Cause: the encoder marks padding with the smallest number of one type and searches for that of another, because
+    under autocast a convolution and a sum have different types. Seen with torch 2.13.
     """
     import torch
 

@@ -1,5 +1,5 @@
 """
-The versions that the fixes of this package were written for.
+Versions of AllenNLP that the fixes of this package were written for.
 """
 
 import importlib
@@ -14,7 +14,7 @@ SUPPORTED = "2.10.1"
 @contextmanager
 def check_allennlp_version() -> Iterator[None]:
     """
-    Symptom: with another AllenNLP, the fixes would replace functions that do something else there.
+    Symptom: with another AllenNLP, the fixes would replace functions that do something else.
 
     Cause: they replace functions of 2.10.1 (the last release) by name. Raised when AllenNLP is imported, and never
     when only torch is.

@@ -10,7 +10,7 @@ from allennlp.fairness.fairness_metrics import Independence
 from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp.training.metrics import Auc, SpearmanCorrelation
 
-from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
+from elmo_tasks.compat.deferred_imports import defer
 
 
 @pytest.fixture
@@ -39,10 +39,6 @@ class TestDefer:
         }
         assert heavy & set(start["modules"]) == set()
 
-    def test_every_row_is_about_a_module_that_a_start_imports(self, start):
-        """Oracle: `sys.modules` after all plugins have been imported; a row that is not needed goes out."""
-        assert set(DEFERRED_IMPORTS) - set(start["modules"]) == set()
-
     def test_the_module_is_imported_at_the_first_use(self, deferred, monkeypatch):
         """Oracle: `sys.modules`."""
         monkeypatch.delitem(sys.modules, "colorsys", raising=False)
@@ -51,7 +47,7 @@ class TestDefer:
         assert convert(1.0, 0.0, 0.0) == (0.0, 1.0, 1.0)
         assert "colorsys" in sys.modules
 
-    def test_what_is_deferred_can_be_called_indexed_asked_checked_against_and_derived_from(self, deferred):
+    def test_a_deferred_name_can_be_called_indexed_read_checked_against_and_derived_from(self, deferred):
         """Oracle: the names themselves."""
         Decimal, getcontext = deferred("decimal", "Decimal", "getcontext")
         assert Decimal("1.5") == decimal.Decimal("1.5")
@@ -66,7 +62,7 @@ class TestDefer:
         (table,) = deferred("html.entities", "name2codepoint")
         assert table["amp"] == 38
 
-    def test_a_submodule_that_nobody_has_imported_is_found(self, deferred, monkeypatch):
+    def test_a_submodule_that_has_not_been_imported_is_found(self, deferred, monkeypatch):
         """Oracle: the module; `import sklearn` alone need not make `sklearn.svm` known."""
         monkeypatch.delitem(sys.modules, "xml.dom.minidom", raising=False)
         import xml.dom

@@ -13,7 +13,7 @@ from elmo_tasks.compat.import_hooks import after_import, around_import, temporar
 
 @pytest.fixture
 def module(tmp_path, monkeypatch, request):
-    """The name of a module that nobody has imported; the module keeps what `sys.marks` held while it was executed."""
+    """The name of a module that has not been imported; the module stores what `sys.marks` held when it was executed."""
     name = f"module_of_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text("import sys\nseen = list(sys.marks)\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -38,15 +38,15 @@ class TestAroundImport:
         assert importlib.import_module(module).seen == ["around"]
         assert sys.marks == []
 
-    def test_the_module_does_not_notice(self, module):
+    def test_the_module_sees_its_own_loader(self, module):
         """Oracle: `inspect`, which asks the loader for the source."""
         around_import(module, marked)
         imported = importlib.import_module(module)
         assert "sys.marks" in inspect.getsource(imported)
         assert imported.__loader__ is imported.__spec__.loader is not None
 
-    def test_an_error_comes_back_at_every_attempt(self, module):
-        """Oracle: an import that fails twice; a hook of wrapt is forgotten after the first failure."""
+    def test_an_error_is_raised_at_every_attempt(self, module):
+        """Oracle: an import that fails twice."""
 
         @contextmanager
         def refuse():
@@ -74,8 +74,28 @@ class TestAroundImport:
             around_import(module, temporary_modules)
 
 
+class TestAfterImport:
+    def test_fixes_are_applied_in_their_order_after_the_module(self, module):
+        """Oracle: a list that each fix extends; the module's own attribute is there."""
+        after_import(module, lambda imported: imported.seen.append("first"))
+        after_import(module, lambda imported: imported.seen.append("second"))
+        assert importlib.import_module(module).seen == ["first", "second"]
+
+    def test_a_fix_that_fails_fails_every_import(self, module):
+        """Oracle: the message, with the fix, the module and the cause; the module is not left in `sys.modules`."""
+
+        def broken(imported):
+            imported.not_there()
+
+        after_import(module, broken)
+        for _ in range(2):
+            with pytest.raises(ImportError, match=rf"broken' to '{module}' \(AttributeError.*not_there.*Remedy"):
+                importlib.import_module(module)
+            assert module not in sys.modules
+
+
 class TestTemporaryModules:
-    def test_what_was_there_before_comes_back_and_what_came_meanwhile_stays(self, monkeypatch):
+    def test_former_modules_are_restored_and_new_ones_stay(self, monkeypatch):
         """Oracle: `sys.modules`."""
         before, inside = ModuleType("a"), ModuleType("a")
         monkeypatch.setitem(sys.modules, "a_module", before)

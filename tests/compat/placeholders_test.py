@@ -56,11 +56,11 @@ def broken_torchvision(tmp_path, monkeypatch):
 
 class TestTorchvision:
     def test_allennlp_is_imported_without_it(self, without_both):
-        """Oracle: an interpreter without torchvision; using it is an error that says what to do."""
+        """Oracle: an interpreter without torchvision; its use is an error with the remedy."""
         for words in ("needs the package 'torchvision'", "install the torchvision that belongs to your torch"):
             assert words in without_both["torchvision"]
 
-    def test_one_that_is_broken_is_replaced_and_the_reason_kept(self, broken_torchvision):
+    def test_a_broken_one_is_replaced_and_its_error_kept(self, broken_torchvision):
         """Oracle: the words of its own error, and a remedy."""
         with placeholders.import_or_replace_torchvision():
             import torchvision
@@ -71,7 +71,7 @@ class TestTorchvision:
         with pytest.raises(AttributeError, match="install the torchvision that belongs to your torch"):
             torchvision.set_image_backend("PIL")
 
-    def test_tools_that_look_at_all_modules_are_not_disturbed(self, broken_torchvision):
+    def test_tools_that_walk_through_all_modules_work(self, broken_torchvision):
         """Oracle: the standard library."""
         with placeholders.import_or_replace_torchvision():
             import torchvision
@@ -79,7 +79,7 @@ class TestTorchvision:
         assert inspect.getmodule(type(self)) is sys.modules[__name__]
         assert not hasattr(torchvision, "__file__")
 
-    def test_one_that_works_is_left_alone(self, tmp_path, monkeypatch):
+    def test_a_working_one_is_kept(self, tmp_path, monkeypatch):
         """Oracle: the module itself."""
         package = tmp_path / "torchvision" / "ops"
         package.mkdir(parents=True)
@@ -99,7 +99,7 @@ class TestTorchvision:
 
 class TestFairscale:
     def test_allennlp_is_imported_without_it(self, without_both):
-        """Oracle: an interpreter without fairscale; using it is an error that says what to do, at any of its doors."""
+        """Oracle: an interpreter without fairscale; each use of it is an error with the remedy."""
         for use in ("fairscale checkpoints", "fairscale modules", "fairscale models"):
             for words in ("needs the package 'fairscale'", "pip install fairscale"):
                 assert words in without_both[use]

@@ -15,7 +15,7 @@ from elmo_tasks.compat import processes
 
 
 class Context:
-    """A context of multiprocessing that starts nothing and remembers what it was asked to start."""
+    """A context of multiprocessing that starts nothing and records what it is asked to start."""
 
     def __init__(self):
         self.lock = multiprocessing.get_context("spawn").RLock()
@@ -75,7 +75,7 @@ class TestEndDistributedWorkersCleanly:
         assert train_worker("result") == "result"
         assert not torch.distributed.is_initialized()
 
-    def test_a_worker_leaves_before_gloo_is_taken_down(self, process_group, train_worker, monkeypatch):
+    def test_a_worker_exits_before_gloo_is_torn_down(self, process_group, train_worker, monkeypatch):
         """Oracle: the order of the calls; exit functions first, since `os._exit` runs none."""
         calls = []
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a parent")
@@ -84,7 +84,7 @@ class TestEndDistributedWorkersCleanly:
         train_worker("result")
         assert calls == ["exit functions", 0]
 
-    def test_training_in_one_process_returns_as_ever(self, train_worker, monkeypatch):
+    def test_training_in_one_process_returns(self, train_worker, monkeypatch):
         """Oracle: `os._exit` is not called, even in a child of another process."""
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a parent")
         monkeypatch.setattr(os, "_exit", lambda status: pytest.fail("left"))

@@ -13,7 +13,7 @@ TEXT = "Mr. O'Neill doesn't live in the U.K. (he's in N.Y.); it cost $3.50."
 
 @pytest.fixture(autouse=True)
 def no_download(monkeypatch):
-    """Every attempt to download a model fails the test; no model is remembered from another test."""
+    """Every attempt to download a model fails the test; no model is kept from another test."""
     monkeypatch.setattr(util, "spacy_download", lambda *args: pytest.fail("tried to download a model"))
     monkeypatch.setattr(util, "LOADED_SPACY_MODELS", {})
 
@@ -40,12 +40,12 @@ class TestUseBlankSpacyModels:
         assert splitter.split_sentences("One is here. Two is there.") == ["One is here.", "Two is there."]
 
     @pytest.mark.parametrize(("option", "need"), [("parse", "a parser"), ("ner", "an entity recogniser")])
-    def test_a_blank_model_does_not_stand_in_for_what_it_cannot_do(self, option, need):
-        """Oracle: the message, with what was asked for and the remedy."""
-        with pytest.raises(OSError, match=f"{need} was asked for.*python -m spacy download en_core_web_none"):
+    def test_a_blank_model_does_not_replace_a_model_with_more_components(self, option, need):
+        """Oracle: the message, with what was requested and the remedy."""
+        with pytest.raises(OSError, match=f"{need} was requested.*python -m spacy download en_core_web_none"):
             util.get_spacy_model("en_core_web_none", **{option: True})
 
-    def test_a_path_that_is_not_there_is_an_error(self, tmp_path):
+    def test_a_path_that_does_not_exist_is_an_error(self, tmp_path):
         """Oracle: the error names the path; its first letters may well be those of a language."""
         for path in (str(tmp_path / "en_model"), "en/model"):
             with pytest.raises(OSError, match=path):

@@ -1,29 +1,33 @@
 """Tests of elmo_tasks.compat.startup."""
 
 import gc
-import importlib
+import importlib.util
 import logging
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from allennlp.common import plugins, util
 
-from elmo_tasks.compat.startup import pause_garbage_collection
+from elmo_tasks.compat.startup import import_quickly, pause_garbage_collection
+from tests.compat.packages import write_package
 
 
 class TestAddOurPlugin:
     def test_all_models_are_registered(self, start):
-        """Oracle: AllenNLP and allennlp-models together register 47 names; with part of them missing, it is less."""
-        theirs = [name for name, module in start["models"].items() if not module.startswith("elmo_tasks")]
-        assert len(theirs) == 47
-        assert {"crf_tagger", "srl"} <= set(theirs)
+        """Oracle: the decorators in the source of allennlp-models."""
+        (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
+        sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
+        expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
+        assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
 
     def test_our_plugin_is_imported_in_any_folder(self, start):
         """Oracle: `sys.modules` of an interpreter in an empty folder."""
         assert "elmo_tasks.plugin" in start["modules"]
 
-    def test_no_start_reaches_for_the_network(self, start):
-        """Oracle: a socket that remembers who wanted to connect."""
+    def test_a_start_makes_no_connection(self, start):
+        """Oracle: a socket that records connections."""
         assert start["connections"] == []
 
     def test_a_spawned_process_knows_our_plugin(self, run_python):
@@ -39,12 +43,12 @@ class TestAddOurPlugin:
 
     @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
     def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
-        """Oracle: the error of its import; AllenNLP writes a line into the log and goes on."""
+        """Oracle: the error of its import; AllenNLP logs it and continues."""
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
 
-    def test_plugins_that_are_there_are_not_news(self, caplog):
+    def test_plugins_that_are_found_are_not_logged(self, caplog):
         """Oracle: an empty log."""
         with caplog.at_level(logging.INFO):
             plugins.import_plugins()
@@ -54,12 +58,12 @@ class TestAddOurPlugin:
 class TestImportSubmodulesQuickly:
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
-        """A package with a package `data` in it, private modules and tests; and a `data` in the current folder."""
+        """A package that contains a package `data`, private modules and tests; and a `data` in the current folder."""
         for folder in ("walked/data", "data"):
             (tmp_path / folder).mkdir(parents=True)
         for file in ("walked/__init__", "walked/data/__init__", "walked/data/reader", "data/__init__"):
             (tmp_path / f"{file}.py").write_text("")
-        for file in ("walked/_private", "walked/test_it", "walked/data/left_out"):
+        for file in ("walked/_private", "walked/test_it", "walked/data/omitted"):
             (tmp_path / f"{file}.py").write_text("raise RuntimeError\n")
         monkeypatch.chdir(tmp_path)
         yield "walked"
@@ -67,37 +71,37 @@ class TestImportSubmodulesQuickly:
             del sys.modules[name]
 
     def test_every_public_module_is_imported_and_nothing_else(self, package):
-        """Oracle: `sys.modules`; what is not to be imported raises an error, and `data` is no part of the package."""
-        util.import_module_and_submodules(package, exclude={"walked.data.left_out"})
+        """Oracle: `sys.modules`; a module that must not be imported raises an error; `data` is in another folder."""
+        util.import_module_and_submodules(package, exclude={"walked.data.omitted"})
         assert {"walked", "walked.data", "walked.data.reader"} <= sys.modules.keys()
         assert "data" not in sys.modules
 
-    def test_the_path_is_as_it_was(self, package):
+    def test_the_path_is_restored(self, package):
         """Oracle: `sys.path` before."""
         before = list(sys.path)
-        util.import_module_and_submodules(package, exclude={"walked.data.left_out"})
+        util.import_module_and_submodules(package, exclude={"walked.data.omitted"})
         assert sys.path == before
 
-    def test_what_python_knows_about_its_path_is_forgotten_once(self, package, monkeypatch):
+    def test_the_caches_of_the_path_are_cleared_once(self, package, monkeypatch):
         """Oracle: the number of calls; AllenNLP makes one for each module."""
         calls = []
         monkeypatch.setattr(importlib, "invalidate_caches", lambda: calls.append(1))
-        util.import_module_and_submodules(package, exclude={"walked.data.left_out"})
+        util.import_module_and_submodules(package, exclude={"walked.data.omitted"})
         assert len(calls) == 1
 
-    def test_a_package_that_is_not_there_is_an_error(self):
+    def test_a_package_that_is_not_installed_is_an_error(self):
         """Oracle: Python's."""
         with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
             util.import_module_and_submodules("not_there_at_all")
 
 
 class TestPauseGarbageCollection:
-    def test_a_start_collects_next_to_nothing(self, start):
-        """Oracle: the collector's own count of full collections after torch; there are five without the pause."""
+    def test_a_start_makes_no_full_collection(self, start):
+        """Oracle: the collector's own count of full collections after torch; without the pause there are several."""
         assert start["full_collections"] == 0
 
     @pytest.mark.parametrize("enabled", [True, False])
-    def test_afterwards_it_is_as_it_was(self, enabled):
+    def test_the_collector_is_restored(self, enabled):
         """Oracle: `gc.isenabled`, also after an error."""
         (gc.enable if enabled else gc.disable)()
         try:
@@ -107,3 +111,23 @@ class TestPauseGarbageCollection:
             assert gc.isenabled() is enabled
         finally:
             gc.enable()
+
+
+class TestImportQuickly:
+    def test_a_package_that_is_missing_is_an_error_with_a_remedy(self, run_python, tmp_path):
+        """Oracle: an AllenNLP of two lines in a new interpreter, whose commands import what is not installed."""
+        write_package(tmp_path, "allennlp", "2.10.1")
+        (tmp_path / "allennlp" / "commands.py").write_text("import not_installed_at_all\n")
+        code = (
+            "import torch\ntry:\n    import allennlp.commands\n"
+            "except ModuleNotFoundError as error:\n    print(error.name, *error.__notes__)"
+        )
+        printed = run_python(code, path=tmp_path)
+        assert printed.startswith("not_installed_at_all ")
+        assert printed.count("Remedy: `pip install 'elmo_tasks[allennlp]'`") == 1
+
+    def test_a_missing_module_of_ours_has_another_cause(self):
+        """Oracle: no note."""
+        with pytest.raises(ModuleNotFoundError) as caught, import_quickly():
+            importlib.import_module("elmo_tasks.not_there")
+        assert not hasattr(caught.value, "__notes__")

@@ -47,7 +47,7 @@ class TestAcceptAddSpecialTokens:
 
 
 class TestAllowPennTreebankFiles:
-    def test_a_file_outside_of_the_data_of_nltk_is_read(self, tmp_path):
+    def test_a_file_outside_of_the_folders_of_nltk_is_read(self, tmp_path):
         """Oracle: the words of the file."""
         from allennlp_models.structured_prediction import PennTreeBankConstituencySpanDatasetReader
 
@@ -71,7 +71,7 @@ class TestDoNotDownloadNltkData:
 
 
 class TestStandInForPkgResources:
-    def test_rouge_finds_its_files_and_nobody_else_sees_the_stand_in(self, fresh):
+    def test_rouge_finds_its_files_and_no_other_module_sees_the_stand_in(self, fresh):
         """Oracle: the first line of one of the files; `sys.modules`."""
         was_there = "pkg_resources" in sys.modules
         rouge = fresh("rouge", "rouge.rouge")
@@ -101,7 +101,7 @@ class TestRestoreTransformersAdamw:
                 optimizer.step()
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=0)
 
-    def test_leaving_out_the_correction_is_an_error(self):
+    def test_omitting_the_correction_is_an_error(self):
         """Oracle: the message, unless transformers has a class of its own."""
         import transformers
 

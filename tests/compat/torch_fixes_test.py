@@ -41,7 +41,7 @@ class TestNameCudaDevices:
         assert move_to_device({"x": torch.ones(1)}, -1)["x"].device.type == "cpu"
         assert importlib.import_module("allennlp.nn.util").int_to_device is int_to_device
 
-    def test_asking_for_a_gpu_that_is_not_there_is_a_configuration_error(self, monkeypatch):
+    def test_a_gpu_that_does_not_exist_is_a_configuration_error(self, monkeypatch):
         """Oracle: AllenNLP's own message."""
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
         with pytest.raises(ConfigurationError, match="none is available"):
@@ -54,7 +54,7 @@ def save(checkpointer, model_state, trainer_state):
 
 
 class TestLoadPickledTrainingState:
-    def test_a_state_with_numpy_numbers_comes_back(self, tmp_path):
+    def test_a_state_with_numpy_numbers_is_restored(self, tmp_path):
         """Oracle: what was saved."""
         checkpointer = Checkpointer(tmp_path)
         state = {"metric": numpy.float64(0.5), "best": numpy.array([1, 2]), "step": 3}
@@ -78,7 +78,7 @@ class TestLoadPickledTrainingState:
 
 class TestLoadTensorCache:
     @pytest.mark.parametrize("tensor", [torch.arange(6.0).view(2, 3), torch.arange(12).view(3, 4)[1:, ::2]])
-    def test_a_tensor_comes_back_without_a_warning(self, tmp_path, tensor):
+    def test_a_tensor_is_restored_without_a_warning(self, tmp_path, tensor):
         """Oracle: the tensor."""
         cache = TensorCache(tmp_path / "cache", map_size=2**20)
         with warnings.catch_warnings():
@@ -87,14 +87,14 @@ class TestLoadTensorCache:
             cache.cache_cache.clear()
             assert torch.equal(cache["key"], tensor)
 
-    def test_a_slice_is_written_without_the_rest(self, tmp_path):
+    def test_a_slice_is_written_without_the_rest_of_its_storage(self, tmp_path):
         """Oracle: the size of what is in the database; the whole tensor has 4 MB."""
         cache = TensorCache(tmp_path / "cache", map_size=2**24)
         cache["key"] = torch.zeros(1_000_000)[:2]
         with cache.lmdb_env.begin() as transaction:
             assert len(transaction.get(b"key")) < 10_000
 
-    def test_a_cache_from_before_is_read(self, tmp_path):
+    def test_an_older_cache_is_read(self, tmp_path):
         """Oracle: a tensor written as AllenNLP 2.10.1 writes it."""
         cache = TensorCache(tmp_path / "cache", map_size=2**20)
         buffer = io.BytesIO()
@@ -121,7 +121,7 @@ class TestAcceptVerboseReduceOnPlateau:
             rates.append(optimizer.param_groups[0]["lr"])
         assert rates == pytest.approx([1.0, 0.1, 0.05])
 
-    def test_verbose_is_accepted_and_said_to_do_nothing(self, caplog):
+    def test_verbose_is_accepted_with_a_warning(self, caplog):
         """Oracle: the warning, which names the option."""
         with caplog.at_level(logging.WARNING):
             self.scheduler()
@@ -158,14 +158,14 @@ class TestClipNormOfSparseGradients:
 
 class TestUseCurrentAmp:
     @pytest.mark.parametrize("name", AMP_MODULES)
-    def test_it_does_not_warn_of_its_own_end(self, name):
+    def test_it_does_not_warn_of_deprecation(self, name):
         """Oracle: warnings are errors; `False` is what a trainer without `use_amp` asks for on every batch."""
         amp = importlib.import_module(name).amp
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)
             with amp.autocast(False):
                 assert not torch.is_autocast_enabled("cuda")
-            warnings.simplefilter("ignore", UserWarning)  # "CUDA is not available": true, and not about us.
+            warnings.simplefilter("ignore", UserWarning)  # "CUDA is not available" is true, and not tested here.
             assert isinstance(amp.GradScaler(), torch.amp.GradScaler)
 
 

@@ -2,6 +2,8 @@
 
 import json
 
+from tests.compat.packages import write_package
+
 IMPORT_TWICE = """
 import importlib, json, torch
 def attempt(package):
@@ -11,12 +13,6 @@ def attempt(package):
         return str(error)
 print(json.dumps([attempt(package) for package in ("allennlp", "allennlp", "allennlp_models")]))
 """
-
-
-def write_package(folder, name, version):
-    (folder / name).mkdir()
-    (folder / name / "__init__.py").write_text("from .version import VERSION\n")
-    (folder / name / "version.py").write_text(f"VERSION = {version!r}\n")
 
 
 class TestVersions:

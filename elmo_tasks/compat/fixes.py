@@ -1,0 +1,81 @@
+"""
+Tables of the fixes: which function is applied to which module of AllenNLP, and when.
+
+Each fix is one function, whose docstring says which symptom it cures, what causes it and where it was seen.
+"""
+
+from collections.abc import Callable
+
+from elmo_tasks.compat import (
+    placeholders,
+    processes,
+    spacy_models,
+    startup,
+    third_party,
+    torch_fixes,
+    versions,
+)
+from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
+from elmo_tasks.compat.import_hooks import Module, Surroundings, after_import, around_import
+
+__all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
+
+# Module -> the functions that replace some of its own after its import.
+AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
+    "allennlp.commands.train": (
+        processes.end_distributed_workers_cleanly,
+        processes.refuse_evaluation_after_distributed_training,
+    ),
+    "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
+    "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
+    "allennlp.common.plugins": (startup.add_our_plugin,),
+    "allennlp.common.util": (
+        torch_fixes.name_cuda_devices,
+        spacy_models.use_blank_spacy_models,
+        startup.import_submodules_quickly,
+    ),
+    "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
+    "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
+    "allennlp.nn.parallel.ddp_accelerator": (
+        torch_fixes.clip_norm_of_sparse_gradients,
+        torch_fixes.use_current_amp,
+    ),
+    "allennlp.training.checkpointer": (torch_fixes.load_pickled_training_state,),
+    "allennlp.training.gradient_descent_trainer": (
+        torch_fixes.clip_norm_of_sparse_gradients,
+        torch_fixes.use_current_amp,
+    ),
+    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),
+    "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients,),
+    "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
+}
+
+# Module -> the context manager around its import.
+AROUND_IMPORT: dict[str, Surroundings] = {
+    "allennlp": startup.import_quickly,
+    "allennlp.commands": startup.import_quickly,
+    "allennlp.data.image_loader": placeholders.import_or_replace_torchvision,
+    "allennlp.modules.vision.grid_embedder": placeholders.import_or_replace_torchvision,
+    "allennlp.modules.vision.region_detector": placeholders.import_or_replace_torchvision,
+    "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper": placeholders.import_or_replace_fairscale,
+    "allennlp.nn.parallel.fairscale_fsdp_accelerator": placeholders.import_or_replace_fairscale,
+    "allennlp.training.optimizers": third_party.restore_transformers_adamw,
+    "allennlp.version": versions.check_allennlp_version,
+    "allennlp_models": versions.check_allennlp_models_version,
+    "allennlp_models.rc.tools.narrativeqa": third_party.do_not_download_nltk_data,
+    "rouge.rouge": third_party.stand_in_for_pkg_resources,
+    "rouge.rouge_augmented": third_party.stand_in_for_pkg_resources,
+}
+
+
+def register() -> None:
+    """
+    Registers the fixes of both tables and the deferred imports. They are applied when their modules are imported.
+    """
+    for module, surroundings in AROUND_IMPORT.items():
+        around_import(module, surroundings)
+    for module, deferred in DEFERRED_IMPORTS.items():
+        around_import(module, defer(*deferred))
+    for module, fixes in AFTER_IMPORT.items():
+        for fix in fixes:
+            after_import(module, fix)

@@ -1,0 +1,31 @@
+"""
+The one step of the build that setup.cfg cannot express: training_configs/ and fixtures/ stand at the top of the
+checkout and are part of the package in a wheel, where `elmo_tasks.shipped` finds them.
+"""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+CHECKOUT = Path(__file__).parent
+# Scripts that make the data, their sources, and a biLM that only tests read.
+OMITTED = shutil.ignore_patterns("make_*.py", "source", "bilm_words", "__pycache__")
+
+
+class BuildWithData(build_py):
+    """Copies the folders into the package, except in an editable installation, which reads them from the checkout."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        for name in ("training_configs", "fixtures"):
+            target = Path(self.build_lib, "elmo_tasks", name)
+            # A file of an earlier build must not stay.
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(CHECKOUT / name, target, ignore=OMITTED)
+
+
+setup(cmdclass={"build_py": BuildWithData})

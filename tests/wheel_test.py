@@ -1,0 +1,128 @@
+"""Tests of the wheel: what is in it, and that it is enough."""
+
+import email
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import h5py
+import pytest
+
+from elmo_tasks.version import __version__
+from tests.paths import CHECKOUT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("setuptools") is None,
+        reason="setuptools is not installed, which the wheel is built with: `pip install setuptools`",
+    ),
+]
+# Folders of the checkout that are in the package of a wheel, and what a wheel omits from them.
+FOLDERS = ("fixtures", "training_configs")
+OMITTED_FOLDERS = {"source", "bilm_words"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel, built without a network; what the build writes stays out of the checkout."""
+    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        (source / name).symlink_to(CHECKOUT / name)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, source],
+        check=True,
+    )
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that has the content of the wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    wheel.extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def run_outside(installed: Path, tmp_path: Path):
+    """Runs Python with the content of the wheel, in an empty folder."""
+
+    def run(*arguments: object) -> str:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("ELMO_TASKS_")}
+        process = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=tmp_path,
+            env={**environment, "PYTHONPATH": str(installed)},
+            capture_output=True,
+            text=True,
+        )
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    return run
+
+
+class TestWheel:
+    def test_it_has_every_module(self, wheel):
+        """Oracle: the modules of the checkout."""
+        modules = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "elmo_tasks").rglob("*.py")}
+        assert "elmo_tasks/bilm/bilm.py" in modules
+        assert {name for name in wheel.namelist() if name.endswith(".py")} == modules
+
+    def test_it_has_the_configs_and_the_data_and_not_what_makes_them(self, wheel):
+        """Oracle: the files of the checkout, without scripts, their sources and a biLM for tests."""
+        expected = {
+            f"elmo_tasks/{path.relative_to(CHECKOUT)}"
+            for folder in FOLDERS
+            for path in (CHECKOUT / folder).rglob("*")
+            if path.is_file() and not OMITTED_FOLDERS & set(path.parts) and path.suffix not in (".py", ".pyc")
+        }
+        assert "elmo_tasks/training_configs/lib/ner.libsonnet" in expected
+        assert "elmo_tasks/fixtures/glove/glove.open.100d.txt.gz" in expected
+        prefixes = tuple(f"elmo_tasks/{folder}/" for folder in FOLDERS)
+        assert {name for name in wheel.namelist() if name.startswith(prefixes)} == expected
+
+    def test_it_has_the_models_their_cards_and_the_mark_of_types(self, wheel):
+        """Oracle: the files of the checkout."""
+        pretrained = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "elmo_tasks/pretrained").rglob("*.*")}
+        assert "elmo_tasks/pretrained/small-open/README.md" in pretrained
+        assert pretrained | {"elmo_tasks/py.typed"} <= set(wheel.namelist())
+
+    def test_its_metadata(self, wheel):
+        """Oracle: the version, the licence and what `import elmo_tasks.vectors.elmo` needs; not what AllenNLP needs."""
+        (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/METADATA")]
+        metadata = email.message_from_bytes(wheel.read(name))
+        assert metadata["Version"] == __version__
+        assert metadata["License"] == "Apache-2.0" and metadata["Author"] == "The elmo_tasks developers"
+        requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
+        packages = {line.partition(">=")[0] for line in requirements}
+        assert packages == {"torch", "numpy", "h5py", "lmdb", "tqdm", "filelock"}
+        extras = {"allennlp", "spacy", "sklearn", "parquet", "ray", "docs", "dev"}
+        assert set(metadata.get_all("Provides-Extra")) == extras
+        (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/licenses/LICENSE")]
+        assert b"SPDX-License-Identifier: Apache-2.0" in wheel.read(name)
+
+
+class TestOutsideTheCheckout:
+    def test_it_lists_its_commands(self, run_outside):
+        """Oracle: the name of one."""
+        assert "embed" in run_outside("-m", "elmo_tasks", "--help")
+
+    def test_it_embeds_a_sentence(self, run_outside, tmp_path):
+        """Oracle: the shape of small-open's vectors."""
+        (tmp_path / "text.txt").write_text("A dog barks .\n")
+        run_outside("-m", "elmo_tasks", "embed", "text.txt", "out.h5")
+        with h5py.File(tmp_path / "out.h5") as file:
+            assert file["0"].shape[-2:] == (4, 256)
+
+    def test_it_finds_its_configs_and_data(self, run_outside, installed):
+        """Oracle: the folders of the installed package."""
+        code = "import elmo_tasks.shipped as s, json; print(json.dumps([str(s.FIXTURES), str(s.TRAINING_CONFIGS)]))"
+        expected = [str(installed / "elmo_tasks" / folder) for folder in FOLDERS]
+        assert json.loads(run_outside("-c", code)) == expected
