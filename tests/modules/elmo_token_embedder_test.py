@@ -150,7 +150,7 @@ class TestElmoTokenEmbedder:
         with pytest.raises(ConfigurationError, match=f"at least 0 and below 1, but is {dropout}"):
             ElmoTokenEmbedder(pretrained(), dropout=dropout)
 
-    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layer_norm": "words"}])
+    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layers": "all"}, {"layer_norm": "words"}])
     def test_what_the_mix_refuses_is_an_error_of_the_config(self, pretrained, arguments):
         """Oracle: the type of the error, and the value in its message."""
         with pytest.raises(ConfigurationError, match=f"ELMo: .*but is {next(iter(arguments.values()))!r}"):
@@ -163,7 +163,7 @@ class TestFromParams:
         return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
 
     def test_the_biLM_may_have_a_place_of_its_own(self, config, batch):
-        """Oracle: the embedder with the same options beside its other arguments."""
+        """Oracle: the embedder with the same options among its other arguments."""
         nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
         embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
         assert torch.equal(embedders[0](batch), embedders[1](batch))
@@ -181,7 +181,7 @@ class TestFromParams:
         with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
             TokenEmbedder.from_params(Params(dict(config)), bilm=pretrained())
         for name, value in {"requires_grad": True, "cache_folder": "cache", "cache_max_bytes": 10**9}.items():
-            with pytest.raises(ConfigurationError, match="must stand beside its options, in the model's 'bilm'"):
+            with pytest.raises(ConfigurationError, match="must stand with its options, in the model's 'bilm'"):
                 TokenEmbedder.from_params(Params({"type": "elmo", name: value}), bilm=pretrained())
 
     def test_a_cache_may_be_configured(self, config, batch, tmp_path, count_passes):
@@ -193,7 +193,7 @@ class TestFromParams:
         assert torch.equal(embedder(batch), TokenEmbedder.from_params(Params(dict(config)))(batch))
         assert not passes
 
-    @pytest.mark.parametrize("layers", ["all", "top", 1])
+    @pytest.mark.parametrize("layers", ["mix", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_all_arguments_are_read(self, config, pretrained, batch, layers, layer_norm):
         """Oracle: the embedder made in Python."""

@@ -11,7 +11,7 @@ SENTENCE = ["We", "will", "play", "cards", "after", "dinner", "."]
 
 
 class TestLayer:
-    @pytest.mark.parametrize(("value", "layer"), [(None, 1), ("0", 0), ("2", 2), ("top", "top"), ("all", "all")])
+    @pytest.mark.parametrize(("value", "layer"), [(None, 1), ("0", 0), ("2", 2), ("top", "top"), ("mix", "mix")])
     def test_the_environment_chooses_it(self, environment, value, layer):
         """Oracle: by hand; the first LSTM by default."""
         if value is None:
@@ -21,13 +21,13 @@ class TestLayer:
         model = evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")["model"]
         assert model["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == layer
 
-    def test_what_is_no_layer_is_an_error(self, environment):
+    def test_an_unknown_layer_is_an_error(self, environment):
         """Oracle: the message says rule and value."""
         environment.setenv("ELMO_TASKS_LAYER", "first")
-        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
+        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'mix', 'top' or .*, but is first"):
             evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")
 
-    def test_arguments_go_before_the_environment(self, environment, tmp_path):
+    def test_arguments_take_precedence_over_the_environment(self, environment, tmp_path):
         """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/pos.libsonnet')(layer=2, tags='upos')")

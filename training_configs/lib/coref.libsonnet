@@ -8,7 +8,7 @@ local hidden = 200;
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
   // The input has the dropout of all embedded words, which is the paper's for ELMo.
   elmo_dropout={ input: 0, output: 0.5 },

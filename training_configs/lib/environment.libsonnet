@@ -9,11 +9,11 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
     pretrained_file: std.extVar('ELMO_TASKS_BILM') + '/weights.hdf5',
   },
 
-  // For configs with a single layer: 'all', 'top', or its number.
+  // For configs with a single layer: 'mix', 'top', or its number.
   local layer = std.extVar('ELMO_TASKS_LAYER'),
-  layer: if std.member(['all', 'top'], layer) then layer
+  layer: if std.member(['mix', 'top'], layer) then layer
   else if std.member(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'], layer) then std.parseInt(layer)
-  else error "ELMO_TASKS_LAYER must be 'all', 'top' or the number of a layer, but is " + layer,
+  else error "ELMO_TASKS_LAYER must be 'mix', 'top' or the number of a layer, but is " + layer,
 
   // The names of GloVe's files say the width of their vectors: glove.6B.100d.txt.
   local widths = [

@@ -2,7 +2,7 @@
 local environment = import 'environment.libsonnet';
 
 function(
-  // The number of a layer (0 is the context-insensitive one), 'top', or 'all' for the mix of all layers.
+  // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.

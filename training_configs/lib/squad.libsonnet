@@ -11,7 +11,7 @@ local gru(input_size) = { type: 'gru', input_size: input_size, hidden_size: hidd
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
   // The paper's code drops out ELMo at both places, before the dropout of the biGRU's input.
   elmo_dropout={ input: 0.5, output: 0.5 },

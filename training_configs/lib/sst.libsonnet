@@ -5,7 +5,7 @@ local text_with = import 'text.libsonnet';
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
   // What comes in is dropped out by the model.
   elmo_dropout={ input: 0, output: 0.5 },

@@ -9,8 +9,8 @@ function(
   elmo_at,
   // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
   bilm=environment.bilm,
-  // 'all', 'top', or the number of a layer.
-  elmo_layers='all',
+  // 'mix', 'top', or the number of a layer.
+  elmo_layers='mix',
   // 'token', 'batch', or null for none.
   elmo_layer_norm=null,
   // Of the mixed vectors, at each place: the input is already dropped out by the encoders of our models.
