@@ -199,7 +199,7 @@ class NerTagger(Model):
         metrics = self._span_f1.get_metric(reset)
         return {name: value for name, value in metrics.items() if self._verbose_metrics or name.endswith("-overall")}
 
-    default_predictor = "elmo_ner"
+    default_predictor = "elmo_sentence"
 
 
 def _span(words: list[str], span: Span, score: float) -> dict[str, Any]:

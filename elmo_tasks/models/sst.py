@@ -172,4 +172,4 @@ class BiattentiveClassifier(Model):
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}
 
-    default_predictor = "elmo_sst"
+    default_predictor = "elmo_sentence"

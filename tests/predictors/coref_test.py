@@ -59,14 +59,19 @@ class TestCorefPredictor:
 
     @pytest.mark.parametrize(
         "inputs",
-        [{}, {"text": DOCUMENT}, {"document": SENTENCES}, {"sentences": DOCUMENT}, {"sentences": [[1]]}, [], 7],
+        [{}, {"document": SENTENCES}, {"sentences": DOCUMENT}, {"sentences": [[1]]}],
         ids=json.dumps,
     )
     def test_other_inputs_are_errors(self, predictor, inputs):
-        """Oracle: the message says what is wanted and what came."""
+        """Oracle: the message says the rule and the input."""
         with pytest.raises(ValueError, match=r'"document" with a text, or "sentences" with lists .* but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
+
+    def test_speakers_without_sentences_are_an_error(self, predictor):
+        """Oracle: the key and the remedy in the message."""
+        with pytest.raises(ValueError, match=r'but has "speakers", .* give "sentences" in place of "document"'):
+            predictor.predict_json({"document": DOCUMENT, "speakers": ["A", "B", "A"]})
 
     @pytest.mark.parametrize("speakers", ["AB", ["A", "B"], [1, 2, 3], [["A"], ["B"], ["C"]]], ids=json.dumps)
     def test_other_speakers_are_errors(self, predictor, speakers):

@@ -53,8 +53,8 @@ class TestTraining:
         sentences = [instance["metadata"].metadata["words"] for instance in PosReader().read(str(conllu))]
         lines = tmp_path / "test.jsonl"
         lines.write_text("".join(json.dumps({"words": words}) + "\n" for words in [*sentences, SENTENCE]))
-        from_conllu = trained.predictions(conllu, "--predictor", "elmo_pos", "--use-dataset-reader")
-        from_lines = trained.predictions(lines, "--predictor", "elmo_pos", "--batch-size", "4")
+        from_conllu = trained.predictions(conllu, "--use-dataset-reader")
+        from_lines = trained.predictions(lines, "--batch-size", "4")
         assert [prediction["words"] for prediction in from_conllu] == sentences
         assert from_conllu == from_lines[:-1]
         tags = from_lines[-1]["tags"]

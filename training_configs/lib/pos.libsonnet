@@ -15,9 +15,9 @@ function(
     train_data_path: environment.data('pos/train.conllu'),
     validation_data_path: environment.data('pos/dev.conllu'),
     test_data_path: environment.data('pos/test.conllu'),
-    // Nothing stands between the layer and the linear classifier.
+    // There is nothing between the layer and the linear classifier.
     model: {
-      type: 'simple_tagger',
+      type: 'elmo_pos',
       text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + bilm } },
       encoder: { type: 'pass_through', input_dim: width },
     },
