@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.tag_field import TagField
+from elmo_tasks.data.fields import SpanTagsField
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text_lines import numbered_lines
 
@@ -65,7 +65,7 @@ class NerReader(DatasetReader):
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
         if tags is not None:
             bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
-            fields["tags"] = TagField(bioul, text, prefixes="BILU", labels="types of entities")
+            fields["tags"] = SpanTagsField(bioul, text, prefixes="BILU", labels="types of entities")
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.known_tags_field import KnownTagsField
+from elmo_tasks.data.fields import KnownTagsField
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["PosReader"]

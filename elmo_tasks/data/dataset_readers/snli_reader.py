@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.known_label_field import KnownLabelField
+from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.text_lines import numbered_lines
 

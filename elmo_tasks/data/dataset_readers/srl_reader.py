@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.tag_field import TagField
+from elmo_tasks.data.fields import SpanTagsField
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
@@ -112,7 +112,7 @@ class SrlReader(DatasetReader):
         indicator = SequenceLabelField(list(verb_indicator), text)
         fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
         if tags is not None:
-            fields["tags"] = TagField(tags, text, prefixes="BI", labels="labels of arguments")
+            fields["tags"] = SpanTagsField(tags, text, prefixes="BI", labels="labels of arguments")
             metadata["gold_tags"] = list(tags)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)

@@ -10,8 +10,8 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
-from elmo_tasks.data.known_label_field import KnownLabelField
 from elmo_tasks.text_lines import numbered_lines
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@ import re
 from pathlib import Path
 
 import pytest
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import Instance, Token
 
 from elmo_tasks.data import PosReader
 
@@ -117,13 +116,3 @@ class TestPosReader:
             assert content_of(PosReader().text_to_instance(words, ["a", "b"])) == (["It", "works"], ["a", "b"])
         with pytest.raises(ValueError, match="the input: a sentence must have at least one word"):
             PosReader().text_to_instance([])
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; the indexers are those of the config."""
-        path.write_text(SENTENCE)
-        params = {"type": "elmo_pos", "tags": "xpos", "token_indexers": {"x": {"type": "elmo"}}}
-        reader = DatasetReader.from_params(Params(params))
-        (instance,) = reader.read(str(path))
-        assert isinstance(reader, PosReader)
-        assert content_of(instance)[1] == ["NNS", "VBP"]
-        assert list(instance["tokens"].token_indexers) == ["x"]

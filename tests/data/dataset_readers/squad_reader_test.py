@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, Token, Vocabulary
+from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
@@ -198,7 +198,3 @@ class TestSquadReader:
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="max_passage_tokens must be at least 1, but is 0"):
             SquadReader(max_passage_tokens=0)
-
-    def test_it_is_registered(self):
-        """Oracle: AllenNLP's registry."""
-        assert DatasetReader.by_name("elmo_squad") is SquadReader

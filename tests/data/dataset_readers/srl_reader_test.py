@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data import ElmoTokenIndexer, SrlReader
+from elmo_tasks.data import SrlReader
 from elmo_tasks.data.dataset_readers.srl_reader import read_propositions
 
 
@@ -171,32 +170,6 @@ class TestSrlReader:
         reader.apply_token_indexers(instance)
         with pytest.raises(ValueError, match=r"training \(ARG0, V\), but the sentence 'c d' has ARG9"):
             instance.index_fields(vocabulary)
-
-    def test_it_is_made_from_a_config_and_applies_indexers_late(self, environment, path):
-        """Oracle: the name in AllenNLP's registry, and its contract for readers that workers run."""
-        path.write_text(rows("a", "(V*)") + "\n" + rows("b", "(V*)"))
-        params = Params({"type": "elmo_srl", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 1})
-        reader = DatasetReader.from_params(params)
-        assert isinstance(reader, SrlReader)
-        (instance,) = reader.read(str(path))
-        assert isinstance(instance["tokens"].token_indexers["x"], ElmoTokenIndexer)
-        instance = next(iter(SrlReader()._read(str(path))))
-        assert instance["tokens"]._token_indexers is None
-        assert isinstance(SrlReader()._token_indexers["tokens"], SingleIdTokenIndexer)
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every proposition once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        path.write_text("\n".join(rows(f"word{number}", "(V*)") for number in range(7)))
-        parts = []
-        for worker in range(n_workers):
-            reader = SrlReader()
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            parts.append([content_of(instance)[0][0] for instance in reader.read(str(path))])
-        assert sorted(word for part in parts for word in part) == [f"word{number}" for number in range(7)]
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
     @pytest.mark.slow
     def test_open_data_is_read_as_allennlp_reads_it(self, shared_data):
