@@ -1,6 +1,7 @@
-"""Metrics, callbacks, checkpointer, moving average and learning rate schedule of the trainer."""
+"""Metrics, callbacks, checkpointer, moving average and learning rate schedule, and the check of a config's files."""
 
 from elmo_tasks.training.callbacks import PerplexityBeforeCallback, RandomStateCallback
+from elmo_tasks.training.data_files import check_data_files, with_checked_files
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
@@ -17,4 +18,6 @@ __all__ = [
     "SquadEmF1",
     "SrlF1",
     "StaircaseDecay",
+    "check_data_files",
+    "with_checked_files",
 ]
