@@ -22,8 +22,8 @@ def through_a_file(state: dict) -> dict:
 
 
 class TestRandomStateCallback:
-    def test_random_numbers_go_on_where_they_were(self, tmp_path):
-        """Oracle: the numbers that come after; another seed in between."""
+    def test_random_numbers_resume_where_they_were(self, tmp_path):
+        """Oracle: the next numbers; another seed in between."""
         callback = RandomStateCallback(str(tmp_path))
         torch.rand(3)
         state = through_a_file(callback.state_dict())
@@ -34,8 +34,8 @@ class TestRandomStateCallback:
         assert torch.equal(torch.rand(5), expected)
 
     @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
-    def test_a_run_on_a_gpu_may_go_on_without(self, tmp_path):
-        """Oracle: the generator of the CPU; the states of GPUs that are not there are let be."""
+    def test_a_run_on_a_gpu_may_resume_without_one(self, tmp_path):
+        """Oracle: the generator of the CPU; the states of missing GPUs are ignored."""
         callback = RandomStateCallback(str(tmp_path))
         state = {**callback.state_dict(), "cuda": [torch.zeros(16, dtype=torch.uint8)]}
         expected = torch.rand(5)
@@ -43,8 +43,8 @@ class TestRandomStateCallback:
         assert torch.equal(torch.rand(5), expected)
 
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-    def test_random_numbers_of_the_gpu_go_on_too(self, tmp_path):
-        """Oracle: the numbers that come after."""
+    def test_random_numbers_of_the_gpu_resume_too(self, tmp_path):
+        """Oracle: the next numbers."""
         callback = RandomStateCallback(str(tmp_path))
         state = through_a_file(callback.state_dict())
         expected = torch.rand(5, device="cuda")
