@@ -40,8 +40,8 @@ class TestCorefReader:
                 "clusters": document.clusters,
             }
 
-    def test_words_alone_will_do(self):
-        """Oracle: by hand: nobody speaks, no genre, no clusters."""
+    def test_words_alone_are_enough(self):
+        """Oracle: by hand: no speakers, no genre, no clusters."""
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]
         assert (metadata["document"], metadata["genre"]) == ("", "")
@@ -76,7 +76,7 @@ class TestCorefReader:
         assert tokens["elmo"]["character_ids"].shape == (2, 2, 3, 50)
 
     @pytest.mark.parametrize(("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])])
-    def test_clusters_of_one_mention_can_be_left_out(self, remove, kept):
+    def test_clusters_of_one_mention_can_be_dropped(self, remove, kept):
         """Oracle: by hand."""
         reader = CorefReader(remove_singleton_clusters=remove)
         instance = reader.text_to_instance(SENTENCES, clusters=[[(1, 1)], [(0, 0), (3, 3)]])

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 class TestNerReader:
     @pytest.mark.parametrize("scheme", SCHEMES)
     @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])
-    def test_every_scheme_and_number_of_columns_comes_out_as_bioul(self, path, scheme, middle):
+    def test_every_scheme_and_number_of_columns_is_read_as_bioul(self, path, scheme, middle):
         """Oracle: the tags written by hand."""
         lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
@@ -87,7 +87,7 @@ class TestNerReader:
         with pytest.raises(ValueError, match=f"{re.escape(str(path))} must hold at least one sentence"):
             read(path, content)
 
-    def test_a_carriage_return_alone_ends_no_line(self, path):
+    def test_a_carriage_return_alone_is_an_error(self, path):
         """Oracle: the message, which must name file and line."""
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2: .* carriage return"):
             read(path, "a O\nb O\rc O\r")
@@ -134,7 +134,7 @@ class TestNerReader:
         with pytest.raises(ValueError, match=rf"{path}, line {line}: .*{rest}"):
             read(path, content)
 
-    def test_a_file_that_is_not_there_is_an_error(self, path):
+    def test_a_missing_file_is_an_error(self, path):
         """Oracle: the system's own error, which names the file."""
         with pytest.raises(FileNotFoundError, match=str(path)):
             list(NerReader().read(str(path)))

@@ -49,7 +49,7 @@ class TestSrlReader:
         ]
 
     def test_parts_and_long_predicates_stay_what_they_are(self, path):
-        """Oracle: by hand; what goes on with the predicate is not marked."""
+        """Oracle: by hand; the later part of the predicate is not marked."""
         content = rows("It , he went on , did up", "(ARG1*) * (ARG0*) (V* *) * (C-ARG1*) (C-V*)")
         tags = ["B-ARG1", "O", "B-ARG0", "B-V", "I-V", "O", "B-C-ARG1", "B-C-V"]
         words = ["It", ",", "he", "went", "on", ",", "did", "up"]
@@ -62,7 +62,7 @@ class TestSrlReader:
         assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
 
     def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V` too, and reads what has no predicate."""
+        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V`, and reads columns without a predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 
         folder = fixtures_root / "srl" / "train"
@@ -84,7 +84,7 @@ class TestSrlReader:
         assert instance["metadata"].metadata == expected
 
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
-        """Oracle: by hand; files with other endings are left alone."""
+        """Oracle: by hand; files with other endings are ignored."""
         for name in ("b/z.gold_conll", "b/a.v4_gold_conll", "a/c/x.gold_conll", "a/x.gold_skel", "x.txt"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(rows(name, "(V*)"))
@@ -98,13 +98,13 @@ class TestSrlReader:
         ):
             list(SrlReader().read(str(tmp_path)))
 
-    def test_a_proposition_without_predicate_is_left_out_and_counted(self, path, caplog):
+    def test_a_proposition_without_predicate_is_skipped_and_counted(self, path, caplog):
         """Oracle: the log."""
         path.write_text(rows("Ann slept", "(ARG0*) *", "(ARG0*) (V*)", "* *"))
         with caplog.at_level(logging.INFO, "elmo_tasks"):
             assert len(list(read_propositions(str(path)))) == 1
         assert f"{path}: 1 propositions" in caplog.text
-        assert f"{path}: 2 propositions without a predicate (V) were left out" in caplog.text
+        assert f"{path}: 2 propositions without a predicate (V) were skipped" in caplog.text
 
     @pytest.mark.parametrize(
         ("column", "line", "rest"),

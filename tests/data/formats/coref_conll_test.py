@@ -72,7 +72,7 @@ class TestReadDocuments:
         ],
     )
     def test_mentions_may_be_inside_of_each_other_and_cross(self, path, cells, clusters):
-        """Oracle: by hand: of one cluster, what began last ends first."""
+        """Oracle: by hand: in one cluster, the last to begin ends first."""
         assert read(path, document(*cells))[0].clusters == clusters
 
     def test_clusters_with_a_mention_in_common_are_one(self, path):
@@ -135,7 +135,7 @@ class TestReadDocuments:
             read(path, content)
 
     def test_litbank_is_read(self, shared_data):
-        """Oracle: the numbers of its documents, words and mentions, counted by other means."""
+        """Oracle: the numbers of its documents, words and mentions, counted independently."""
         file = shared_data / "corpora" / "coref" / "dev.conll"
         documents = list(read_documents(str(file)))
         lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
@@ -165,7 +165,7 @@ class TestDocumentLines:
         spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
         numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),
     )
-    def test_what_is_written_is_read_again(self, tmp_path_factory, spans, numbers):
+    def test_written_lines_are_read_again(self, tmp_path_factory, spans, numbers):
         """Oracle: the clusters; mentions of one cluster that cross cannot be written in CoNLL's columns."""
         clusters: dict[int, list[tuple[int, int]]] = {}
         for (start, end), number in zip(sorted(spans), numbers, strict=False):

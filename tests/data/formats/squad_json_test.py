@@ -127,7 +127,7 @@ class TestReadQuestions:
             (QAS, [], r"must hold at least one question, as in .*, but holds none"),
         ],
     )
-    def test_what_is_broken_is_named(self, path, place, value, message):
+    def test_a_broken_value_is_named(self, path, place, value, message):
         """Oracle: the message, with file, place, question, value and remedy."""
         path.write_text(json.dumps(changed(place, value)))
         with pytest.raises(ValueError, match=f"{re.escape(str(path.parent))}.*{message}"):
@@ -144,7 +144,7 @@ class TestReadQuestions:
             (b'{"data": "\xff"}', r"file.json must be UTF-8, but is not: .* iconv"),
         ],
     )
-    def test_what_is_no_json_object_is_named(self, path, content, message):
+    def test_a_file_that_is_not_a_json_object_is_named(self, path, content, message):
         """Oracle: the message, with the file."""
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
