@@ -113,7 +113,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
             misplaced = [name for name, value in of_bilm.items() if value != defaults[name].default]
             if misplaced:
                 raise ConfigurationError(
-                    f"arguments of a biLM must stand with its options, in the model's 'bilm', but {misplaced} "
+                    f"arguments of a biLM must be next to its options, in the model's 'bilm', but {misplaced} "
                     "is given to an embedder that shares it: move it there"
                 )
         return cls(bilm, layers=layers, layer_norm=layer_norm, dropout=dropout)

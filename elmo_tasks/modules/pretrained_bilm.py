@@ -97,7 +97,7 @@ class PretrainedBilm(torch.nn.Module, FromParams):
 
     @property
     def num_layers(self) -> int:
-        """Layers that come out, the context-insensitive one among them."""
+        """The number of layers, including the context-insensitive one."""
         return self.bilm.num_layers
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:

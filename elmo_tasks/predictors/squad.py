@@ -15,7 +15,7 @@ __all__ = ["SquadPredictor"]
 class SquadPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`; SQuAD's name of the
-    passage, `context`, is allowed too, and an `id` comes out as it came in. With `--use-dataset-reader`,
+    passage, `context`, is allowed too, and an `id` is kept. With `--use-dataset-reader`,
     `allennlp predict` reads SQuAD's files instead, and `allennlp elmo-squad-predictions` turns the output into the file
     that the official script evaluates.
 

@@ -181,7 +181,7 @@ class TestFromParams:
         with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
             TokenEmbedder.from_params(Params(dict(config)), bilm=pretrained())
         for name, value in {"requires_grad": True, "cache_folder": "cache", "cache_max_bytes": 10**9}.items():
-            with pytest.raises(ConfigurationError, match="must stand with its options, in the model's 'bilm'"):
+            with pytest.raises(ConfigurationError, match="must be next to its options, in the model's 'bilm'"):
                 TokenEmbedder.from_params(Params({"type": "elmo", name: value}), bilm=pretrained())
 
     def test_a_cache_may_be_configured(self, config, batch, tmp_path, count_passes):

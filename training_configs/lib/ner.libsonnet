@@ -11,7 +11,7 @@ function(
   elmo_layers='mix',
   elmo_layer_norm=null,
   elmo_dropout={ input: 0, output: 0.5 },
-  // So large that the weights stay nearly equal.
+  // Large enough to keep the weights nearly equal.
   elmo_l2=0.1,
 ) (
   local text = text_with(

@@ -137,7 +137,7 @@ class WsdCorpus:
         if missing:
             raise ValueError(
                 f"{self.key_path} must hold the senses of the instances in {self.path.name}, but has {len(missing)} "
-                f"that are not there, {min(missing)} among them: take both files from one release"
+                f"that it lacks, {min(missing)} among them: take both files from one release"
             )
 
     def _sentence(self, element: ElementTree.Element) -> WsdSentence:

@@ -34,7 +34,7 @@ class PerplexityBeforeCallback(TrainerCallback):
     def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
         if trainer._validation_data_loader is None:
             raise ConfigurationError(
-                "'elmo_perplexity_before' must have validation data, but there is none: set validation_data_path, or "
+                "'elmo_perplexity_before' must have validation data, but has none: set validation_data_path, or "
                 "drop the callback"
             )
         path = os.path.join(self.serialization_dir, _FILE)
