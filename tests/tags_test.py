@@ -52,7 +52,7 @@ class TestTagsToSpans:
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
-        """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and what is neither."""
+        """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and ill-formed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
     @settings(deadline=None, max_examples=200)
@@ -67,11 +67,11 @@ class TestTagsToSpans:
         [
             ([], []),
             (["O", "O"], []),
-            # What ends a span ends it, whatever follows.
+            # An end tag ends a span, whatever follows.
             (["B-PER", "E-PER", "I-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["B-PER", "L-PER", "L-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["U-PER", "I-PER", "S-PER", "L-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
-            # What begins a span begins it, whatever goes before.
+            # A begin tag begins a span, whatever precedes it.
             (["B-PER", "U-PER", "B-PER", "S-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
             # Another type is another span.
             (["B-PER", "L-ORG"], [("PER", 0, 0), ("ORG", 1, 1)]),

@@ -156,7 +156,7 @@ class TaskModel(NamedTuple):
         return batch.as_tensor_dict()
 
     def batch(self, *rows: tuple[Any, ...]) -> dict[str, Any]:
-        """The tensors of instances, each from what the reader's `text_to_instance` takes."""
+        """The tensors of instances, each from arguments of the reader's `text_to_instance`."""
         return self.tensors([self.reader.text_to_instance(*row) for row in rows])
 
     def elmo_embedders(self) -> list[ElmoTokenEmbedder]:

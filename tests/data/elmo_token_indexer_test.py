@@ -18,7 +18,7 @@ WORDS = st.one_of(
 
 
 def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
-    """What a model gets of a batch: through fields, padding and all."""
+    """The tensors of a batch, as a model gets them."""
     instances = [Instance({"text": TextField([Token(w) for w in words], {"x": indexer})}) for words in sentences]
     batch = Batch(instances)
     batch.index_instances(Vocabulary())

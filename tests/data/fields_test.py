@@ -79,8 +79,8 @@ class TestSpanTagsField:
         known = vocab.get_token_to_index_vocabulary("labels")
         assert set(known) == {tag if "-" in tag or tag == "O" else f"{tag}-X" for tag in expected}
 
-    def test_tags_that_are_there_come_first(self):
-        """Oracle: AllenNLP numbers by frequency; what is added counts as one."""
+    def test_tags_that_occur_come_first(self):
+        """Oracle: AllenNLP numbers by frequency; added tags count as one."""
         vocab = Vocabulary.from_instances([span_tags(["I-X", "I-X", "O", "O", "O"])])
         assert vocab.get_index_to_token_vocabulary("labels") == {0: "O", 1: "I-X", 2: "B-X"}
 

@@ -42,7 +42,7 @@ class TestSpacyBlankTokenizer:
     @given(TEXT)
     @example("a  b")
     def test_the_places_are_those_of_the_tokens(self, tokenizer, text):
-        """Oracle: the text itself: a token is what stands at its place, and all but white space is in a token."""
+        """Oracle: the text itself: a token is the text at its place, and all text but white space is in a token."""
         tokens = tokenizer.tokenize(text)
         for token in tokens:
             assert text[token.idx : token.idx_end] == token.text

@@ -1,4 +1,4 @@
-"""Tests of the training of a language model by `allennlp train`: broken off, in two processes, on a broken text."""
+"""Tests of the training of a language model by `allennlp train`: interrupted, in two processes, on a broken text."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class TestRecovery:
 class TestTwoProcesses:
     def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path):
         """
-        Oracle: one process with the mean of two batches for each step, which is what two processes share; weights,
+        Oracle: one process with the mean of two batches for each step, the share of two processes; weights,
         losses and perplexities of both kinds of text. Of an odd number of batches two processes leave the last out, so
         there is an even number of both.
         """
@@ -127,7 +127,7 @@ class TestText:
         assert message in process.stderr.strip().splitlines()[-1]
 
     def test_so_is_one_without_sentences(self, tmp_path):
-        """Oracle: the message names the file and what it holds."""
+        """Oracle: the message names the file and its content."""
         (tmp_path / "train.txt").write_bytes(b"\n \n")
         with pytest.raises(ValueError, match=r"train\.txt must hold at least one sentence.*lines: 2 empty"):
             train_tiny(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})

@@ -27,7 +27,7 @@ def say(labeler: TaskModel, tag: str) -> None:
 
 class TestSemanticRoleLabeler:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
+    def test_elmo_widens_the_next_layer(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, the predicate 100, ELMo 2 * 8, the encoder 12."""
         made = make_model("srl", PLACES[place])
         assert made.model.encoder.get_input_dim() == 200 + 16 * ("input" in PLACES[place])

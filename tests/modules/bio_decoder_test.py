@@ -36,7 +36,7 @@ class TestBioDecoder:
         """Oracle: `viterbi_decode`, a sentence at a time, with the same rules as scores between pairs of tags."""
         torch.manual_seed(0)
         n_tags = len(TAGS)
-        # In float64: it adds 100,000 to what it compares.
+        # In float64: it adds 100,000 to the scores.
         transitions = torch.zeros(n_tags, n_tags, dtype=torch.float64)
         start = torch.zeros(n_tags, dtype=torch.float64)
         for index, tag in TAGS.items():
@@ -78,5 +78,5 @@ class TestBioDecoder:
         assert decoder(logits, mask) == decoder(logits.float(), mask)
 
     def test_it_has_nothing_to_save(self):
-        """Oracle: archives hold what was trained."""
+        """Oracle: archives hold trained parameters only."""
         assert not BioDecoder(TAGS).state_dict()

@@ -53,7 +53,7 @@ class TestElmoTokenEmbedder:
             assert torch.equal(embedded, mix(output.layers, output.mask))
 
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
-        """Oracle: the definition of dropout: a unit is 0 or 1 / (1 - p) times what it is without, with rate p."""
+        """Oracle: the definition of dropout: a unit is 0 with rate p, else 1 / (1 - p) times its value without it."""
         torch.manual_seed(0)
         ids = sentences_to_character_ids([["word"] * 50])
         embedder = ElmoTokenEmbedder(pretrained(), dropout=0.25)
@@ -66,7 +66,7 @@ class TestElmoTokenEmbedder:
         assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
 
     def test_two_places_that_share_a_bilm_drop_different_units(self, pretrained, batch):
-        """Oracle: by hand: the pass is shared, what comes after it is not."""
+        """Oracle: by hand: the pass is shared, the dropout after it is not."""
         torch.manual_seed(0)
         bilm = pretrained()
         first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
@@ -175,7 +175,7 @@ class TestFromParams:
         assert embedder.bilm is shared
 
     def test_no_biLM_and_two_are_errors(self, config, pretrained):
-        """Oracle: the messages, which must show what to write."""
+        """Oracle: the messages, with an example."""
         with pytest.raises(ConfigurationError, match=r'has none: give it .*import "options.json"'):
             TokenEmbedder.from_params(Params({"type": "elmo"}))
         with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
@@ -255,7 +255,7 @@ class TestRegularization:
         library = training_configs / "lib" / "ner.libsonnet"
         snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo_l2=0.25)")
         params = Params.from_file(snippet)["model"]["regularizer"]
-        # One biLM that is trained: that a frozen one is left out would not show a regex that hits it.
+        # A trained biLM: a regex that matches a frozen one would not show.
         bilm = pretrained(requires_grad=True)
         model = torch.nn.ModuleDict({"input": ElmoTokenEmbedder(bilm), "output": ElmoTokenEmbedder(bilm)})
         model["input"].mix.layer_weights.data.copy_(torch.tensor([1.0, 2.0, -3.0]))

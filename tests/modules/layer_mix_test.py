@@ -62,7 +62,7 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
     def test_where_there_is_no_word_it_is_zero(self, layer_norm, layers):
-        """Oracle: zero; a mean is not taken off what is not there."""
+        """Oracle: zero; the mean is not subtracted from padding."""
         mixed = LayerMix(N_LAYERS, layers=layers, layer_norm=layer_norm)(random_layers(), MASK)
         assert mixed[~MASK].abs().max() == 0
         assert mixed[MASK].abs().min(-1).values.max() > 0
@@ -134,13 +134,13 @@ class TestLayerMix:
 
     @pytest.mark.parametrize("layers", [-1, 3, "all", True, 1.0, None])
     def test_an_unknown_layer_is_an_error(self, layers):
-        """Oracle: the message says what there is and what was given."""
+        """Oracle: the message says the rule and the value."""
         with pytest.raises(ValueError, match=rf"must be 'mix', 'top' or a number from 0 .* to 2, but is {layers!r}"):
             LayerMix(N_LAYERS, layers=layers)
 
     @pytest.mark.parametrize("layer_norm", ["layer", True, False])
     def test_an_unknown_norm_is_an_error(self, layer_norm):
-        """Oracle: the message says what there is and what was given."""
+        """Oracle: the message says the rule and the value."""
         with pytest.raises(ValueError, match=f"'token', 'batch' or null, but is {layer_norm!r}"):
             LayerMix(N_LAYERS, layer_norm=layer_norm)
 

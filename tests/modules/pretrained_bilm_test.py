@@ -107,7 +107,7 @@ class TestPretrainedBilm:
         assert torch.equal(bilm(batch).layers[-1], pretrained()(batch).layers[-1])
 
     def test_a_bilm_moved_to_another_type_is_run_again(self, pretrained, batch):
-        """Oracle: the type of what comes out."""
+        """Oracle: the type of the layers."""
         bilm = pretrained()
         bilm(batch)
         assert bilm.double()(batch).layers[-1].dtype == torch.float64
@@ -275,7 +275,7 @@ class TestPretrainedBilm:
 
     def test_a_cache_folder_of_another_machine_does_no_harm(self, tiny_options, pretrained, batch, tmp_path, caplog):
         """Oracle: the layers without a cache; one warning, which names the folder; nothing is made."""
-        folder = str(tmp_path / "home" / "somebody" / "cache")
+        folder = str(tmp_path / "home" / "user" / "cache")
         bilm = PretrainedBilm.from_params(Params({"options": tiny_options, "cache_folder": folder}))
         bilm.load_state_dict(pretrained().state_dict())
         for ids in (batch, batch.clone()):

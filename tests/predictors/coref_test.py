@@ -38,7 +38,7 @@ class TestCorefPredictor:
             assert texts == [" ".join(words[start : end + 1]) for start, end in mentions]
 
     def test_speakers_and_genre_reach_the_model(self, predictor):
-        """Oracle: what the reader makes of them."""
+        """Oracle: the metadata of the reader."""
         inputs = {"sentences": SENTENCES, "speakers": ["A", "B", "A"], "genre": "tc"}
         metadata = predictor._json_to_instance(inputs)["metadata"].metadata
         assert metadata["speakers"] == [["A"] * 7, ["B"] * 4, ["A"] * 4]
@@ -53,7 +53,7 @@ class TestCorefPredictor:
         assert [output["clusters"] for output in together[1:]] == [[], [], []]
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict_json({"document": "Encyclopædia 😀. It is."})
         assert json.loads(predictor.dump_line(output)) == output
 

@@ -48,7 +48,7 @@ class TestSquadPredictor:
             assert alone == output
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict("Encyclopædia 😀?", "😀 is one.")
         assert json.loads(predictor.dump_line(output)) == output
 

@@ -114,7 +114,7 @@ class TestSrlPredictor:
             predictor.predict_json({"sentence": "Anna eats.", "predicates": [1]})
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict_json({"words": ["Encyclopædia", "😀"], "predicates": [0]})
         assert json.loads(predictor.dump_line(output)) == output
 

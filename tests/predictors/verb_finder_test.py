@@ -76,7 +76,7 @@ class TestVerbFinder:
         ids=["universal", "Penn", "Penn's forms"],
     )
     def test_an_archive_of_a_tagger_finds_them_in_its_place(self, environment, tmp_path, model_type, tags):
-        """Oracle: the tags by hand; the model of spaCy, which is not there, is not asked for."""
+        """Oracle: the tags by hand; the missing model of spaCy is not needed."""
         finder = VerbFinder("no_such_model", write_pos_archive(tmp_path / "run", tags, model_type))
         assert finder(SENTENCE) == [1, 2]
         assert finder([]) == []

@@ -211,7 +211,7 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(train(tmp_path, SmallModel(seed=7, is_frozen=False), 1), model)
 
     def test_a_half_written_file_does_no_harm(self, tmp_path):
-        """Oracle: the file of a run that was not killed; the half file is gone."""
+        """Oracle: the file of a run that was not killed; the half file is deleted."""
         (tmp_path / "_tmp-frozen_weights.th").write_bytes(b"half of a fi")
         model = train(tmp_path, SmallModel(), 1)
         assert names_in(tmp_path / "frozen_weights.th") == FROZEN

@@ -21,7 +21,7 @@ def train(layer: torch.nn.Linear, average: MovingAverage, steps: range) -> None:
 
 
 def averages(layer: torch.nn.Linear, average: MovingAverage) -> list[torch.Tensor]:
-    """What the model has while it is validated."""
+    """The weights of the model during validation."""
     average.assign_average_value()
     found = [parameter.detach().clone() for parameter in layer.parameters()]
     average.restore()

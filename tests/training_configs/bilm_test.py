@@ -91,7 +91,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config but for a smaller biLM and one epoch: the archive has the perplexity
-        of the run though text and biLM are gone; fine-tuning says what was before.
+        of the run though text and biLM are deleted; fine-tuning says what was before.
         """
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)

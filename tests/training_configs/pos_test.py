@@ -43,8 +43,8 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data and biLM
-        are gone; CoNLL-U and its words in JSON lines have the same tags; SRL's finder of verbs takes it too, and finds
-        those that it predicts.
+        are deleted; CoNLL-U and its words in JSON lines have the same tags; `VerbFinder` takes it too, and finds
+        the verbs that it predicts.
         """
         data = data_of("pos", tmp_path / "fixtures", fixtures_root)
         trained = train_and_clear(command, environment, tmp_path, data, "pos_layer.jsonnet")

@@ -51,7 +51,7 @@ class TestLmWindowDataLoader:
         forward, backward = (
             [word for part in parts for word in part] for parts in (bounded, [b[::-1] for b in bounded])
         )
-        # What does not fill a window at the end of the text is left out.
+        # Words at the end of the text that do not fill a window are dropped.
         assert len(forward) - 4 < len(rows[0]) <= len(forward)
         assert rows == [forward[: len(rows[0])], backward[: len(rows[1])]]
 

@@ -25,7 +25,7 @@ def broken_at(number: int, worker: int, n_workers: int) -> Iterator[int]:
 def killed_at(number: int, worker: int, n_workers: int) -> Iterator[int]:
     for item in islice(count(), worker, None, n_workers):
         if item == number:
-            # Only when what comes before has been sent, or it would be lost too.
+            # Only after the earlier items have been sent, or they would be lost too.
             time.sleep(0.2)
             os.kill(os.getpid(), signal.SIGKILL)
         yield item

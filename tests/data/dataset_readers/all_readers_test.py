@@ -1,4 +1,4 @@
-"""Tests of what AllenNLP asks of every dataset reader."""
+"""Tests of the contract that AllenNLP has with every dataset reader."""
 
 from collections.abc import Iterable
 from pathlib import Path

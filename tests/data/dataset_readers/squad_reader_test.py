@@ -33,7 +33,7 @@ def squad(path: Path, *passages: tuple[str, list[list[str]]]) -> str:
 
 
 def answer_of(instance: Instance) -> str:
-    """The tokens of the span to be learnt, as they stand in the passage."""
+    """The tokens of the gold span, as the passage has them."""
     metadata = instance["metadata"].metadata
     first, last = instance["span_start"].sequence_index, instance["span_end"].sequence_index
     return metadata["passage"][metadata["offsets"][first][0] : metadata["offsets"][last][1]]

@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def changed(place: str, value: object = None) -> dict:
-    """The content with another value, or without the key if there is none."""
+    """The content with another value, or without the key."""
     content = copy.deepcopy(CONTENT)
     *path, last = [int(part) if part.isdigit() else part for part in place.split(".")]
     entry = content
@@ -140,7 +140,7 @@ class TestReadQuestions:
             (b'{\n"data": [,]}', r"file.json, line 2: the file must be one JSON object"),
             (b"", r"file.json, line 1: "),
             (b"[]", r"must be one JSON object like .*, but is a list"),
-            (b"null", r"must be one JSON object like .*, but is none"),
+            (b"null", r"must be one JSON object like .*, but is something else"),
             (b'{"data": "\xff"}', r"file.json must be UTF-8, but is not: .* iconv"),
         ],
     )

@@ -85,7 +85,7 @@ class TestWsdCorpus:
             (KEYS + KEYS, "line 4: an instance must have one line, but d000.s000.t000 has another"),
             (b"d000.s000.t000 caf\xe9%1:1:1::\n", "line 1: the file must be UTF-8"),
             ("\n", "must hold the senses of at least one instance"),
-            (KEYS + "d000.s000.t009 a%1:1:1::\n", "has 1 that are not there, d000.s000.t009 among them"),
+            (KEYS + "d000.s000.t009 a%1:1:1::\n", "has 1 that it lacks, d000.s000.t009 among them"),
         ],
     )
     def test_broken_keys_are_named(self, tmp_path, keys, message):

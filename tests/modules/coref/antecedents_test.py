@@ -29,7 +29,7 @@ def inputs(n_mentions: int, span_dim: int = 6) -> tuple[torch.Tensor, torch.Tens
 
 
 def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int) -> torch.Tensor:
-    """Lee et al.'s formula for one pair, its parts beside each other."""
+    """Lee et al.'s formula for one pair, with its parts concatenated."""
     bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
     parts = [
         vectors[i],
@@ -46,7 +46,7 @@ class TestAntecedentScorer:
     @pytest.mark.parametrize("n_mentions", [1, 2, 5, 90])
     @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
     def test_scores_are_those_of_the_pairs(self, n_mentions, max_antecedents):
-        """Oracle: a loop over the pairs with all parts beside each other; minus infinity where there is no pair."""
+        """Oracle: a loop over the pairs with all parts concatenated; minus infinity where there is no pair."""
         module = scorer(max_antecedents=max_antecedents, max_pairs=64)
         data = inputs(n_mentions)
         found = module(*data)
@@ -83,7 +83,7 @@ class TestAntecedentScorer:
 
     @pytest.mark.parametrize("n_mentions", [0, 1])
     def test_without_pairs_there_are_no_scores_but_a_loss(self, n_mentions):
-        """Oracle: by hand: the only choice is none, of probability 1; the loss can be gone back from."""
+        """Oracle: by hand: the only choice is no antecedent, with probability 1; the loss has a gradient."""
         vectors, scores, speakers, genre = inputs(n_mentions)
         found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
         assert found.shape == (n_mentions, 0)

@@ -84,6 +84,6 @@ class TestSpansWithoutCrossings:
         assert kept.dtype == torch.long
 
     def test_spans_inside_of_others_are_kept(self):
-        """Oracle: by hand: the second crosses the first, the others are inside, outside or beside it."""
+        """Oracle: by hand: the second crosses the first, the others are inside, around or next to it."""
         spans = torch.tensor([[2, 5], [4, 7], [2, 3], [3, 5], [1, 8], [6, 6]])
         assert spans_without_crossings(spans, torch.arange(6, 0, -1), 9).tolist() == [0, 2, 4, 5]

@@ -93,7 +93,7 @@ class TestAlternatingHighwayLstm:
         assert torch.autograd.gradcheck(run, arguments)
 
     def test_padding_changes_nothing_and_comes_out_as_zero(self):
-        """Oracle: each sentence alone; what lies in the padding has no influence and no gradient."""
+        """Oracle: each sentence alone; values in the padding have no influence and no gradient."""
         encoder, _ = both(4)
         mask = masked(LENGTHS)
         inputs = torch.randn(*mask.shape, 6, dtype=torch.float64, requires_grad=True)
