@@ -44,7 +44,7 @@ class TestFromCounts:
     @pytest.mark.parametrize("options", [{"min_count": 2}, {"max_words": 3}])
     def test_a_vocabulary_without_words_is_refused(self, options):
         """Oracle: the message says the values."""
-        with pytest.raises(ConfigurationError, match="of the 2 words of the text none is left with min_count"):
+        with pytest.raises(ConfigurationError, match="none of the 2 words of the text is left with min_count"):
             LmVocabulary.from_counts(instances("a b"), **options)
 
     def test_a_size_without_room_is_refused(self):

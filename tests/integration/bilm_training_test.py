@@ -51,7 +51,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 class TestRecovery:
-    def test_a_run_killed_in_an_epoch_ends_as_if_it_had_not_been(self, tmp_path, monkeypatch):
+    def test_a_run_killed_in_an_epoch_ends_as_without_the_kill(self, tmp_path, monkeypatch):
         """
         Oracle: the weights of the undisturbed run, bit by bit, and its validation perplexities; with dropout and few
         samples a step depends on random numbers in two ways. And the other way round: without their state the weights
@@ -118,12 +118,12 @@ class TestTwoProcesses:
 
 
 class TestText:
-    def test_a_text_that_is_none_is_refused_with_its_line(self, tmp_path):
+    def test_a_broken_text_is_refused_with_its_line(self, tmp_path):
         """Oracle: the last line that the user sees; the exit status."""
         (tmp_path / "train.txt").write_bytes(b"a b c\na \xff b\n")
         process = run_train(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})
         assert process.returncode == 1
-        message = "train.txt, line 2: the text must be UTF-8, but byte 3 of this line is 0xff"
+        message = "train.txt, line 2: the file must be UTF-8, but byte 3 of this line is 0xff"
         assert message in process.stderr.strip().splitlines()[-1]
 
     def test_so_is_one_without_sentences(self, tmp_path):

@@ -61,7 +61,7 @@ class TestBilmConfigs:
         published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
 
-    def test_fine_tuning_goes_on_from_the_bilm_that_the_environment_names(self, environment, fixtures_root):
+    def test_fine_tuning_starts_from_the_bilm_of_the_environment(self, environment, fixtures_root):
         """Oracle: the file and the options; one epoch (section A.1), with the perplexity before it."""
         config = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")
         folder = TINY_BILM

@@ -159,7 +159,7 @@ class TestLmDataLoader:
         """Oracle: the messages."""
         with pytest.raises(ConfigurationError, match="type 'elmo_lm', but has a NerReader"):
             LmDataLoader(NerReader(), path, max_tokens_per_batch=100)
-        with pytest.raises(ConfigurationError, match="give the config a vocabulary of type 'elmo_lm'"):
+        with pytest.raises(ConfigurationError, match="set the vocabulary of the config to type 'elmo_lm'"):
             make().index_with(Vocabulary())
         with pytest.raises(ValueError, match="call index_with"):
             list(LmDataLoader(LmReader(), path, max_tokens_per_batch=300))

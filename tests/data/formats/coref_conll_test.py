@@ -107,7 +107,7 @@ class TestReadDocuments:
     @pytest.mark.parametrize(
         ("content", "line", "rest"),
         [
-            (document("-", "(0"), 5, "cluster 0 begins in line 3 and does not end"),
+            (document("-", "(0"), 5, "cluster 0 must end in its document, but one that begins in line 3 does not"),
             (document("-", "7)"), 3, r"'7\)' ends a mention of cluster 7, but none has begun"),
             (document("(0)", "0)"), 3, r"'0\)' ends a mention of cluster 0"),
             (document("-", "(x)"), 3, r"last column must be '-' or brackets .* has '\(x\)'"),
@@ -120,7 +120,7 @@ class TestReadDocuments:
             ("#begin document x\n", 1, "must begin like .* but begins '#begin document x'"),
             (document("-") + "\nx 0 0 word -\n", 6, "words must be in a document"),
             ("#begin document (x); part 000\n#begin document (y); part 000\n", 2, "'x' must end before another"),
-            ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the file ends, but document 'x' must end first"),
+            ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the document 'x' must end before the file"),
         ],
     )
     def test_a_broken_line_is_named(self, path, content, line, rest):
