@@ -12,10 +12,13 @@ from allennlp.data.vocabulary import DEFAULT_NON_PADDED_NAMESPACES
 
 from elmo_tasks.bilm.softmax.word_list import WordList
 
-__all__ = ["LM_NAMESPACE", "LmVocabulary"]
+__all__ = ["LM_NAMESPACE", "NO_WORD_ID", "LmVocabulary"]
 
 LM_NAMESPACE = "lm"
-"""The namespace of the words in a vocabulary."""
+"""Namespace of the words in a vocabulary."""
+
+NO_WORD_ID = -1
+"""Value of `word_ids` where there is no word."""
 
 
 @Vocabulary.register("elmo_lm", constructor="from_counts")

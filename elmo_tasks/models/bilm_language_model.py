@@ -12,8 +12,7 @@ from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.bilm.softmax.adaptive_softmax import AdaptiveSoftmax
-from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, SoftmaxKind, make_softmax
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.data import LM_NAMESPACE
@@ -43,13 +42,11 @@ class BilmLanguageModel(Model):
         With the words in the namespace `lm`, the most frequent first, as `elmo_lm` makes it.
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
-    softmax : `Literal["sampled", "full", "adaptive"]`
-        See `elmo_tasks.bilm.softmax.lm_softmax`. With no more than `n_samples` words in the vocabulary, a sampled
-        softmax is trained in full.
+    softmax : `Literal["sampled", "full"]`
+        Whether the softmax is trained on samples of the words or on all: see `LmSoftmax`. A vocabulary of no more than
+        `n_samples` words is always trained on in full.
     n_samples : `int`
         Of the sampled softmax.
-    cutoffs : `List[int]`, optional
-        Of the adaptive softmax.
     dropout : `float`
         Of the input of each LSTM and of the output of the highest.
     pretrained_file : `str`, optional
@@ -73,9 +70,8 @@ class BilmLanguageModel(Model):
         self,
         vocab: Vocabulary,
         options: dict[str, Any],
-        softmax: Literal["sampled", "full", "adaptive"] = "sampled",
+        softmax: Literal["sampled", "full"] = "sampled",
         n_samples: int = 8192,
-        cutoffs: Optional[list[int]] = None,
         dropout: float = 0.1,
         pretrained_file: Optional[str] = None,
         running_state: bool = False,
@@ -97,23 +93,22 @@ class BilmLanguageModel(Model):
         self._dropout = dropout
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), stateful=running_state, precision=precision)
-            self.softmax = self._make_softmax(softmax, len(words), n_samples, cutoffs)
+            self.softmax = self._make_softmax(softmax, len(words), n_samples)
             if pretrained_file is not None:
                 self._load_weights(cached_path(pretrained_file))
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
-    def _make_softmax(
-        self, kind: SoftmaxKind, n_words: int, n_samples: int, cutoffs: list[int] | None
-    ) -> LmSoftmax | AdaptiveSoftmax:
+    def _make_softmax(self, kind: str, n_words: int, n_samples: int) -> LmSoftmax:
+        if kind not in ("sampled", "full"):
+            raise ValueError(f"softmax must be one of sampled, full, but is {kind!r}")
         dim = self.bilm.options.projection_dim
         if kind == "sampled" and n_words > n_samples:
-            return make_softmax("sampled", n_words, dim, n_samples=n_samples, cutoffs=cutoffs)
+            return LmSoftmax(n_words, dim, n_samples=n_samples)
         if kind == "sampled":
             logger.info("%d words are too few for %d samples: the softmax is trained in full", n_words, n_samples)
-            kind = "full"
-        return make_softmax(kind, n_words, dim, cutoffs=cutoffs)
+        return LmSoftmax(n_words, dim)
 
     def _load_weights(self, weight_file: str) -> None:
         self.bilm.load_weights(weight_file)
@@ -124,8 +119,6 @@ class BilmLanguageModel(Model):
                 weight_file,
             )
             return
-        if not isinstance(self.softmax, LmSoftmax):
-            raise ValueError(f"an adaptive softmax cannot start from the softmax in {weight_file}: use another kind")
         if len(softmax["weight"]) != self.softmax.n_words:
             raise ValueError(
                 f"the softmax in {weight_file} must have a row for each of the {self.softmax.n_words} words of the "
@@ -222,18 +215,7 @@ class BilmLanguageModel(Model):
         return WordList(numbers[number] for number in range(len(numbers)))
 
     def public_softmax(self) -> dict[str, torch.Tensor]:
-        """
-        The softmax as `Bilm.save` takes it.
-
-        # Raises
-
-        `ConfigurationError`
-            If it is adaptive, for which the public format has no place.
-        """
-        if not isinstance(self.softmax, LmSoftmax):
-            raise ConfigurationError(
-                "the public format has no place for an adaptive softmax: export without it (--without-softmax)"
-            )
+        """The softmax as `Bilm.save` takes it."""
         return self.softmax.state_dict()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -242,6 +224,5 @@ class BilmLanguageModel(Model):
         tokens_per_second = metrics.pop("tokens_per_second")
         if not self.training:
             return metrics
-        is_sampled = isinstance(self.softmax, LmSoftmax) and self.softmax.n_samples is not None
-        name = "sampled_perplexity" if is_sampled else "perplexity"
+        name = "perplexity" if self.softmax.n_samples is None else "sampled_perplexity"
         return {name: metrics["perplexity"], "tokens_per_second": tokens_per_second}

@@ -106,13 +106,6 @@ class TestLossInEvaluation:
         alone = torch.cat([model(**batch(vocab, [sentence]))["log_likelihood"] for sentence in SENTENCES])
         torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
-    def test_an_adaptive_softmax_is_a_distribution(self, vocab):
-        """Oracle: the probabilities of all words in one place, which add up to 1."""
-        model = make(vocab, softmax="adaptive", cutoffs=[5]).eval()
-        hidden = model.bilm.contexts([["the"]]).hidden[0, :1].expand(11, -1)
-        assert model.softmax.log_likelihood(hidden, torch.arange(11)).exp().sum().item() == pytest.approx(1.0)
-        assert model(**batch(vocab))["log_likelihood"].shape == (4, 2)
-
 
 class TestLossInTraining:
     def test_without_dropout_and_samples_it_is_that_of_evaluation(self, vocab):
@@ -142,7 +135,7 @@ class TestLossInTraining:
         assert model(**batch(vocab))["loss"].item() == full(**batch(vocab))["loss"].item()
         assert make(vocab, n_samples=10).softmax.n_samples == 10
 
-    @pytest.mark.parametrize("arguments", [{}, {"n_samples": 4}, {"softmax": "adaptive", "cutoffs": [5]}])
+    @pytest.mark.parametrize("arguments", [{}, {"n_samples": 4}, {"softmax": "full"}])
     def test_it_can_be_trained(self, vocab, arguments):
         """Oracle: every parameter has a gradient; in a few steps the perplexity falls to less than two thirds."""
         model = make(vocab, **arguments)
@@ -220,9 +213,7 @@ class TestWeightsToGoOnFrom:
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
         assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
         assert not model.softmax.bias.any()
-        assert "weights.hdf5 holds no softmax" in caplog.text
-        adaptive = BilmLanguageModel(vocab, OPTIONS.to_dict(), "adaptive", cutoffs=[5], pretrained_file=file)
-        assert torch.equal(adaptive.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
+        assert "weights.hdf5 has no softmax" in caplog.text
 
     def test_a_softmax_over_other_words_is_refused(self, vocab, pretrained, tmp_path):
         """Oracle: the message: both numbers, and the remedy."""
@@ -230,12 +221,6 @@ class TestWeightsToGoOnFrom:
         file = self.save(pretrained, tmp_path, softmax)
         with pytest.raises(ConfigurationError, match=r"each of the 11 words .* has 12: take the vocabulary"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
-
-    def test_an_adaptive_softmax_cannot_start_from_another(self, vocab, pretrained, tmp_path):
-        """Oracle: the message."""
-        file = self.save(pretrained, tmp_path, pretrained.public_softmax())
-        with pytest.raises(ConfigurationError, match="an adaptive softmax cannot start from the softmax in"):
-            BilmLanguageModel(vocab, OPTIONS.to_dict(), "adaptive", cutoffs=[5], pretrained_file=file)
 
     def test_a_missing_file_is_an_error(self, vocab, tmp_path):
         """Oracle: the message names the file."""
@@ -256,9 +241,7 @@ class TestArguments:
         ("arguments", "message"),
         [
             ({"dropout": 1.0}, "dropout must be at least 0 and below 1, but is 1.0"),
-            ({"softmax": "hierarchical"}, "kind must be one of full, sampled, adaptive, but is 'hierarchical'"),
-            ({"softmax": "adaptive"}, "must have cutoffs"),
-            ({"cutoffs": [5]}, "cutoffs goes with kind 'adaptive' only"),
+            ({"softmax": "hierarchical"}, "softmax must be one of sampled, full, but is 'hierarchical'"),
             ({"precision": "float16"}, "precision must be one of"),
             ({"n_samples": 0}, "n_samples must be at least 1"),
         ],
@@ -282,11 +265,6 @@ class TestPublicForm:
         """Oracle: the vocabulary, by its numbers."""
         words = make(vocab).word_list()
         assert list(words.words) == [vocab.get_token_from_index(number, "lm") for number in range(11)]
-
-    def test_an_adaptive_softmax_has_none(self, vocab):
-        """Oracle: the message and its remedy."""
-        with pytest.raises(ConfigurationError, match=r"no place for an adaptive softmax.*--without-softmax"):
-            make(vocab, softmax="adaptive", cutoffs=[5]).public_softmax()
 
     def test_another_bilm_reads_it(self, vocab, tmp_path):
         """Oracle: the layers of the model's own biLM."""

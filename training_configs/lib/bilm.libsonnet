@@ -56,9 +56,8 @@ function(
   min_count=3,
   // Text: a file, a folder or a pattern.
   text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
-  // 'sampled', 'full', or 'adaptive' with its cutoffs.
+  // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
-  cutoffs=null,
   dropout=0.1,
   training=if start != null then finetuning else sizes[size],
   epochs=training.epochs,
@@ -99,7 +98,6 @@ function(
       },
       [if start != null then 'pretrained_file']: start.pretrained_file,
       softmax: softmax,
-      [if cutoffs != null then 'cutoffs']: cutoffs,
       dropout: dropout,
     },
     data_loader: loader { num_workers: num_workers },

@@ -7,11 +7,9 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, words_to_character_ids
+from elmo_tasks.data.lm_vocabulary import NO_WORD_ID
 
-__all__ = ["NO_WORD_ID", "UniqueWordBatch"]
-
-NO_WORD_ID = -1
-"""The value of `word_ids` where there is no word."""
+__all__ = ["UniqueWordBatch"]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from allennlp.data.fields import ArrayField, Field
 
 from elmo_tasks.bilm.characters import word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
-from elmo_tasks.data.data_loaders.unique_word_batch import NO_WORD_ID
 from elmo_tasks.data.formats.lm_text import LmText
-from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE
+from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
 
 __all__ = ["LmReader"]
 
