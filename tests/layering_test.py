@@ -40,7 +40,7 @@ INSIDE = {
     "data": {"bilm", *GROUND},
     "embed_job": {"vectors", "bilm", *GROUND},
     "environment": GROUND,
-    "models": {"modules", "bilm", "training", *GROUND},
+    "models": {"data", "modules", "bilm", "training", *GROUND},
     "modules": {"bilm", *GROUND},
     "predictors": {"models", "data", "modules", "vectors", "bilm", *GROUND},
     "replication": {"analysis", "data", "environment", *GROUND},

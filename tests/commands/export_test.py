@@ -15,7 +15,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.models import BilmLanguageModel
-from tests.bilm.conftest import assert_layers_equal
+from tests.bilm.helpers import assert_layers_equal
 from tests.language_models import train_tiny
 
 pytestmark = pytest.mark.slow
@@ -110,18 +110,6 @@ class TestExport:
             "elmo-export", lm_run, tmp_path / "file"
         )
         assert (tmp_path / "file").read_text() == "mine"
-
-    def test_an_adaptive_softmax_stays_behind(self, command, error_of, environment, tmp_path):
-        """Oracle: the message and its remedy; nothing is written before."""
-        overrides = {"model.softmax": "adaptive", "model.cutoffs": [50]}
-        train_tiny(tmp_path / "run", overrides)
-        assert re.search(
-            r"no place for an adaptive softmax.*--without-softmax",
-            error_of("elmo-export", tmp_path / "run", tmp_path / "exported"),
-        )
-        assert not (tmp_path / "exported").exists()
-        command("elmo-export", tmp_path / "run", tmp_path / "exported", "--without-softmax")
-        assert set(os.listdir(tmp_path / "exported")) == FILES
 
     def test_what_float16_cannot_hold_leaves_nothing_behind(self, lm_run, error_of, tmp_path, monkeypatch):
         """Oracle: the message; an empty folder."""
