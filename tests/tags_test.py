@@ -58,7 +58,7 @@ class TestTagsToSpans:
     @settings(deadline=None, max_examples=200)
     @given(spans_and_length(), st.sampled_from(["IOB1", "BIO", "BIOES", "BIOUL"]))
     def test_every_scheme_is_read(self, drawn, scheme):
-        """Oracle: the definitions of the schemes, by which the tags are written."""
+        """Oracle: the definitions of the schemes, from which the tags are made."""
         spans, length = drawn
         assert tags_to_spans(in_scheme(spans, length, scheme)) == spans
 
@@ -100,7 +100,7 @@ class TestSpansToBioul:
 
     @settings(deadline=None, max_examples=200)
     @given(spans_and_length())
-    def test_spans_come_back(self, drawn):
+    def test_spans_survive_the_round_trip(self, drawn):
         """Oracle: the spans themselves."""
         spans, length = drawn
         assert tags_to_spans(spans_to_bioul(spans, length)) == spans

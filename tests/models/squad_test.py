@@ -62,7 +62,7 @@ class TestSquadModel:
             assert readable["best_span_str"][row] in PASSAGE
 
     def test_an_answer_is_the_text_of_the_passage(self, make_model):
-        """Oracle: by hand: two spaces and all, where the model is made to want "in  Rome"."""
+        """Oracle: by hand: with its two spaces, from a model that prefers "in  Rome"."""
         answerer = make_model("squad", [])
         tensors = answerer.batch(LATER)
         wanted = torch.full((1, 11), -50.0), torch.full((1, 11), -50.0)
@@ -141,7 +141,7 @@ class TestSquadModel:
         with pytest.raises(ConfigurationError, match=f"(?s){message}"):
             make_model("squad", [], f"{{ model+: {{ {part}+: {{ input_size: 7 }} }} }}")
 
-    def test_no_answer_would_be_short_enough(self, make_model):
+    def test_a_limit_below_one_is_an_error(self, make_model):
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="max_span_tokens must be at least 1, but is 0"):
             make_model("squad", [], "{ model+: { max_span_tokens: 0 } }")

@@ -29,7 +29,7 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
 
 class TestBiattentiveClassifier:
     @pytest.mark.parametrize("place", PLACES)
-    def test_it_computes_what_its_formulas_say(self, make_model, place):
+    def test_it_computes_its_formulas(self, make_model, place):
         """Oracle: the formulas, a text at a time; the input of each part has the width that they need."""
         classifier = make_model("sst", PLACES[place])
         classifier.enlarge()

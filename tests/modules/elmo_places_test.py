@@ -34,7 +34,7 @@ class TestConstructEmbedders:
 
 
 class TestBeside:
-    def test_vectors_stand_behind_the_hidden_units(self, pretrained, batch):
+    def test_vectors_follow_the_hidden_units(self, pretrained, batch):
         """Oracle: the two parts by themselves."""
         embedder, _ = construct_embedders(lazy({"elmo": {"type": "elmo"}}), None, pretrained())
         tokens = {"elmo": {"elmo_tokens": batch}}

@@ -104,7 +104,7 @@ class TestElmoTokenEmbedder:
         assert len(passes) == 3
 
     def test_embedders_that_share_a_bilm_have_mixes_of_their_own(self, pretrained, batch):
-        """Oracle: by hand: a change of one does not show in the other."""
+        """Oracle: by hand: a change of one does not change the other."""
         bilm = pretrained()
         first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)
         before = second(batch)
@@ -151,7 +151,7 @@ class TestElmoTokenEmbedder:
             ElmoTokenEmbedder(pretrained(), dropout=dropout)
 
     @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layers": "all"}, {"layer_norm": "words"}])
-    def test_what_the_mix_refuses_is_an_error_of_the_config(self, pretrained, arguments):
+    def test_an_error_of_the_mix_is_an_error_of_the_config(self, pretrained, arguments):
         """Oracle: the type of the error, and the value in its message."""
         with pytest.raises(ConfigurationError, match=f"ELMo: .*but is {next(iter(arguments.values()))!r}"):
             ElmoTokenEmbedder(pretrained(), **arguments)
@@ -162,7 +162,7 @@ class TestFromParams:
     def config(self, environment, tiny_options, tiny_weights):
         return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
 
-    def test_the_biLM_may_have_a_place_of_its_own(self, config, batch):
+    def test_the_biLM_may_be_a_part_of_its_own(self, config, batch):
         """Oracle: the embedder with the same options among its other arguments."""
         nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
         embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
