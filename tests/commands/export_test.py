@@ -15,7 +15,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.models import BilmLanguageModel
-from tests.bilm.helpers import assert_layers_equal
+from tests.bilm.conftest import assert_layers_equal
 from tests.language_models import train_tiny
 
 pytestmark = pytest.mark.slow
