@@ -156,7 +156,7 @@ class TestTheRulesThemselves:
             ("elmo_tasks.bilm.bilm", "import elmo_tasks.compat as c"),
             ("elmo_tasks.modules.mix", "from elmo_tasks.data import x"),
             ("elmo_tasks.data.reader", "def f():\n    from elmo_tasks.models import x"),
-            ("elmo_tasks.models.srl", "from elmo_tasks.data.readers.srl import x"),
+            ("elmo_tasks.models.srl", "from elmo_tasks.predictors.srl import x"),
             ("elmo_tasks.models.srl", "import elmo_tasks.plugin"),
             ("elmo_tasks.analysis.tables", "from elmo_tasks.commands import x"),
             ("elmo_tasks.compat", "import torch"),
