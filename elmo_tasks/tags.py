@@ -1,4 +1,4 @@
-"""Entities written as a tag for each word."""
+"""Spans as a tag for each word, and back."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,17 +26,17 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
         In the order of the text.
     """
     spans: list[Span] = []
-    goes_on = False
+    is_inside = False
     for index, tag in enumerate(tags):
         prefix, _, label = tag.partition("-")
         if prefix == "O":
-            goes_on = False
+            is_inside = False
             continue
-        if goes_on and prefix not in "BSU" and spans[-1][0] == label:
+        if is_inside and prefix not in "BSU" and spans[-1][0] == label:
             spans[-1] = (label, spans[-1][1], index)
         else:
             spans.append((label, index, index))
-        goes_on = prefix not in "ELSU"
+        is_inside = prefix not in "ELSU"
     return spans
 
 
@@ -47,7 +47,7 @@ def spans_to_bioul(spans: Iterable[Span], length: int) -> list[str]:
     # Parameters
 
     spans : `Iterable[Span]`
-        Entities that do not overlap.
+        Spans that do not overlap.
     length : `int`
         Words in the sentence.
     """

@@ -52,13 +52,13 @@ class TestTagsToSpans:
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
-        """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and what is neither."""
+        """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and ill-formed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
     @settings(deadline=None, max_examples=200)
     @given(spans_and_length(), st.sampled_from(["IOB1", "BIO", "BIOES", "BIOUL"]))
     def test_every_scheme_is_read(self, drawn, scheme):
-        """Oracle: the definitions of the schemes, by which the tags are written."""
+        """Oracle: the definitions of the schemes, from which the tags are made."""
         spans, length = drawn
         assert tags_to_spans(in_scheme(spans, length, scheme)) == spans
 
@@ -67,11 +67,11 @@ class TestTagsToSpans:
         [
             ([], []),
             (["O", "O"], []),
-            # What ends a span ends it, whatever follows.
+            # An end tag ends a span, whatever follows.
             (["B-PER", "E-PER", "I-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["B-PER", "L-PER", "L-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["U-PER", "I-PER", "S-PER", "L-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
-            # What begins a span begins it, whatever goes before.
+            # A begin tag begins a span, whatever precedes it.
             (["B-PER", "U-PER", "B-PER", "S-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
             # Another type is another span.
             (["B-PER", "L-ORG"], [("PER", 0, 0), ("ORG", 1, 1)]),
@@ -100,7 +100,7 @@ class TestSpansToBioul:
 
     @settings(deadline=None, max_examples=200)
     @given(spans_and_length())
-    def test_spans_come_back(self, drawn):
+    def test_spans_survive_the_round_trip(self, drawn):
         """Oracle: the spans themselves."""
         spans, length = drawn
         assert tags_to_spans(spans_to_bioul(spans, length)) == spans

@@ -1,5 +1,6 @@
-"""Small models of the published templates, which the fixture `make_model` makes for the tests of all tasks."""
+"""The table of tasks for the tests, and small models of their templates, which the fixture `make_model` makes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,17 +9,136 @@ from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 
+from elmo_tasks import data, models
 from elmo_tasks.modules import ElmoTokenEmbedder
 
-TASKS = ["coref", "ner", "snli", "squad", "srl", "sst"]
 PLACES = {"none": [], "input": ["input"], "output": ["output"], "both": ["input", "output"]}
 BOTH = PLACES["both"]
 
-# What makes models small that would be slow in their published sizes: arguments of templates, and what is laid over.
-ARGUMENTS = {"snli": {"hidden": 6}, "sst": {"hidden": 6}}
-OVERRIDES = {"srl": "{ model+: { encoder+: { hidden_size: 12, num_layers: 2 } } }"}
-# Of the files for validation that ship, the first instances, where all of them would be slow.
-N_INSTANCES = {"ner": 12, "squad": 5}
+_GLOVE = "text_field_embedder.token_embedder_tokens.weight"
+
+
+class Task(NamedTuple):
+    """A task as the tests of all tasks see it."""
+
+    model: type[Model]
+    reader: type[DatasetReader]
+    # The key of the config with the width that ELMo at the input changes, as in `differences`.
+    input_width: str
+    # The keys with the widths that ELMo at the output changes.
+    output_widths: tuple[str, ...] = ()
+    # Where the published variant has ELMo.
+    elmo_at: tuple[str, ...] = ("input",)
+    # The paper's lambda; without one there is no regularizer.
+    elmo_l2: float = 0.0
+    # Other keys that ELMo changes, wherever it is.
+    others: tuple[str, ...] = ()
+    # The readers of the config, which all have ELMo's characters.
+    readers: tuple[str, ...] = ("dataset_reader",)
+    # The files of the config; not every task has a public test set.
+    parts: tuple[str, ...] = ("train", "validation", "test")
+    # Arguments of the template, and overrides, for a small model where the published sizes would be slow.
+    small_arguments: dict[str, Any] = {}  # noqa: RUF012
+    small_overrides: str = "{}"
+    # How many of the validation instances that ship are used; all if `None`.
+    n_instances: int | None = None
+    # Sentences in the first three of them.
+    n_sentences: int = 3
+    # Parameters without a gradient, apart from the biLM's, and those whose gradient is zero: a softmax ignores a
+    # constant that is added to all its inputs.
+    frozen: frozenset[str] = frozenset({_GLOVE})
+    unseen: frozenset[str] = frozenset()
+    # How it is trained, saved and loaded.
+    batch_size: int = 8
+    trained_places: tuple[str, ...] = ("none", "both")
+    trained_overrides: str = "{}"
+
+    def keys(self, elmo_at: Sequence[str]) -> set[str]:
+        """The keys of the config that differ from the baseline's."""
+        keys = {
+            *(f"{reader}.token_indexers.elmo" for reader in self.readers),
+            "model.bilm",
+            "model.text_field_embedder.token_embedders.elmo",
+            "trainer.checkpointer",
+            *self.others,
+        }
+        if self.elmo_l2:
+            keys.add("model.regularizer")
+        if "input" in elmo_at:
+            keys.add(self.input_width)
+        if "output" in elmo_at:
+            keys |= {"model.output_embedder", *self.output_widths}
+        return keys
+
+
+# A new task has a row here, and is then tested with the others.
+TASKS = {
+    "coref": Task(
+        models.CorefResolver,
+        data.CorefReader,
+        "model.encoder.input_size",
+        # All sentences of three documents.
+        n_sentences=18,
+        batch_size=2,
+        trained_overrides="{ model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }",
+    ),
+    "ner": Task(
+        models.NerTagger,
+        data.NerReader,
+        "model.encoders.0.input_size",
+        elmo_l2=0.1,
+        n_instances=12,
+        frozen=frozenset({"crf._constraint_mask"}),
+        trained_places=tuple(PLACES),
+    ),
+    "snli": Task(
+        models.Esim,
+        data.SnliReader,
+        "model.encoder.input_size",
+        ("model.projection_feedforward.input_dim",),
+        elmo_at=("input", "output"),
+        elmo_l2=0.001,
+        # The larger model is held back more, whatever the lambda.
+        others=("model.attention_dropout", "model.regularizer"),
+        small_arguments={"hidden": 6},
+        # Two of a pair.
+        n_sentences=6,
+    ),
+    "squad": Task(
+        models.SquadModel,
+        data.SquadReader,
+        "model.contextual_encoder.input_size",
+        elmo_at=("input", "output"),
+        readers=("dataset_reader", "validation_dataset_reader"),
+        parts=("train", "validation"),
+        n_instances=5,
+        # A question and its passage.
+        n_sentences=6,
+        unseen=frozenset({"attention.similarity._bias", "self_attention.similarity._bias"}),
+        batch_size=20,
+        trained_places=tuple(PLACES),
+    ),
+    "srl": Task(
+        models.SemanticRoleLabeler,
+        data.SrlReader,
+        "model.encoder.input_size",
+        elmo_l2=0.001,
+        small_overrides="{ model+: { encoder+: { hidden_size: 12, num_layers: 2 } } }",
+        frozen=frozenset(),
+        trained_places=tuple(PLACES),
+    ),
+    "sst": Task(
+        models.BiattentiveClassifier,
+        data.SstReader,
+        "model.pre_encode_feedforward.input_dim",
+        ("model.integrator.input_size",),
+        elmo_at=("input", "output"),
+        elmo_l2=0.001,
+        readers=("dataset_reader", "validation_dataset_reader"),
+        small_arguments={"hidden": 6},
+        batch_size=16,
+    ),
+}
 
 
 class TaskModel(NamedTuple):
@@ -36,7 +156,7 @@ class TaskModel(NamedTuple):
         return batch.as_tensor_dict()
 
     def batch(self, *rows: tuple[Any, ...]) -> dict[str, Any]:
-        """The tensors of instances, each from what the reader's `text_to_instance` takes."""
+        """The tensors of instances, each from arguments of the reader's `text_to_instance`."""
         return self.tensors([self.reader.text_to_instance(*row) for row in rows])
 
     def elmo_embedders(self) -> list[ElmoTokenEmbedder]:
@@ -44,7 +164,7 @@ class TaskModel(NamedTuple):
         return [module for module in self.model.modules() if isinstance(module, ElmoTokenEmbedder)]
 
     def enlarge(self) -> None:
-        """Larger weights than at the beginning of a training, so that nothing is nearly equal."""
+        """Doubles the weights, so that no two vectors are nearly equal."""
         for name, parameter in self.model.named_parameters():
             if ".bilm." not in name:
                 parameter.data.mul_(2)
@@ -53,11 +173,11 @@ class TaskModel(NamedTuple):
 def variant_config(
     template: Path, elmo_at: list[str], overrides: str = "{}", small: bool = True, **arguments: Any
 ) -> str:
-    """A variant as a user would write it: one call of the template, and what is laid over it."""
+    """A variant as a user would write it: one call of the template, and overrides."""
     task = template.name.removesuffix(".libsonnet")
-    given = {"elmo_at": elmo_at, **(ARGUMENTS.get(task, {}) if small else {}), **arguments}
+    given = {"elmo_at": elmo_at, **(TASKS[task].small_arguments if small else {}), **arguments}
     call = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f"(import '{template}')({call}) + {OVERRIDES.get(task, '{}') if small else '{}'} + {overrides}\n"
+    return f"(import '{template}')({call}) + {TASKS[task].small_overrides if small else '{}'} + {overrides}\n"
 
 
 def model_of(task: str, config: Path) -> TaskModel:
@@ -66,7 +186,7 @@ def model_of(task: str, config: Path) -> TaskModel:
     params = Params.from_file(config)
     readers = ("validation_dataset_reader", "dataset_reader")
     reader = DatasetReader.from_params(next(params[name] for name in readers if name in params))
-    instances = list(reader.read(params["validation_data_path"]))[: N_INSTANCES.get(task)]
+    instances = list(reader.read(params["validation_data_path"]))[: TASKS[task].n_instances]
     # GloVe does not matter here.
     params["model"]["text_field_embedder"]["token_embedders"]["tokens"].pop("pretrained_file")
     vocab = Vocabulary.from_instances(instances)

@@ -15,19 +15,19 @@ __all__ = ["ElmoTokenIndexer"]
 @TokenIndexer.register("elmo")
 class ElmoTokenIndexer(TokenIndexer):
     """
-    The same ids as AllenNLP's `elmo_characters`, faster: the ids of a word are computed once and are one array in
-    memory for all its occurrences.
+    The same ids as those of AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and are one
+    array in memory for all its occurrences.
 
     Registered as a `TokenIndexer` with name "elmo".
 
     # Parameters
 
-    token_min_padding_length : `int`, optional (default = `0`)
+    token_min_padding_length : `int`
         See `TokenIndexer`.
     """
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
-        """Does nothing: the scheme is fixed."""
+        """Does nothing: the ids do not depend on a vocabulary."""
 
     def get_empty_token_list(self) -> IndexedTokenList:
         return {"character_ids": []}

@@ -1,4 +1,4 @@
-"""The words that a biLM learns to predict."""
+"""The vocabulary of a biLM: the words that it learns to predict."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class LmVocabulary(Vocabulary):
     with `<S>`, `</S>` and `<UNK>` among them, and without AllenNLP's words for padding and the unknown.
 
     Registered as a `Vocabulary` with the names "elmo_lm", which counts the words of the training text, and
-    "elmo_lm_from_file", which reads bilm-tf's `vocab.txt`. From the files of an archive it comes back as it was.
+    "elmo_lm_from_file", which reads bilm-tf's `vocab.txt`. Loaded from an archive, it is the same again.
     """
 
     @classmethod
@@ -37,26 +37,26 @@ class LmVocabulary(Vocabulary):
         cls, instances: Iterable[Instance], min_count: int = 1, max_words: Optional[int] = None
     ) -> "LmVocabulary":
         """
-        `<S>`, `</S>`, `<UNK>`, then the words of some text, from the most frequent to the rarest: sampled softmax takes
-        the number of a word for its rank (section 3.1). Words of one frequency are in alphabetical order.
+        `<S>`, `</S>`, `<UNK>`, then the words of some text, from the most frequent to the rarest: the sampled softmax
+        takes the number of a word as its rank (section 3.1). Words of the same frequency are in alphabetical order.
 
         # Parameters
 
         instances : `Iterable[Instance]`
             From an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` says which.
-        min_count : `int`, optional (default = `1`)
-            Rarer words are left out.
-        max_words : `int`, optional (default = `None`)
-            So many words at most, the three special ones among them. `None`: all.
+        min_count : `int`
+            Rarer words are dropped.
+        max_words : `int`, optional
+            The most words, including the three special ones. `None`: all.
 
         # Raises
 
         `ConfigurationError`
-            If there is no word that is frequent enough, or no place for one.
+            If no word is frequent enough, or `max_words` has no room for one.
         """
         counts: Counter[str] = Counter()
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
-            # Several times faster than `count_vocab_items`, which has a dictionary of any kind to add to.
+            # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
             counts.update(instance["word_ids"].words)
         try:
             words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
@@ -64,8 +64,8 @@ class LmVocabulary(Vocabulary):
             raise ConfigurationError(f"the vocabulary cannot be made: {error}") from error
         if len(words) <= 3:
             raise ConfigurationError(
-                f"a vocabulary must have more words than <S>, </S> and <UNK>, but of the {len(counts)} words "
-                f"of the text none is left with min_count {min_count} and max_words {max_words}"
+                f"a vocabulary must have more words than <S>, </S> and <UNK>, but none of the {len(counts)} words "
+                f"of the text is left with min_count {min_count} and max_words {max_words}"
             )
         return cls._from_words(words)
 
@@ -75,12 +75,12 @@ class LmVocabulary(Vocabulary):
         # Parameters
 
         path : `str`
-            A file with a word a line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
+            A file with one word on each line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
 
         # Raises
 
         `ConfigurationError`
-            If the file is no such list: with its name, and the line where there is one.
+            If the file is not such a list; with its name, and the line where there is one.
         """
         try:
             return cls._from_words(WordList.from_file(cached_path(path)).words)

@@ -11,13 +11,13 @@ __all__ = ["SpacyBlankTokenizer"]
 @Tokenizer.register("spacy_blank")
 class SpacyBlankTokenizer(Tokenizer):
     """
-    The tokenizer that spaCy has by rule for each language, the same that its trained models use.
+    spaCy's rules for a language, which its trained models use too.
 
     Registered as a `Tokenizer` with name "spacy_blank".
 
     # Parameters
 
-    language : `str`, optional (default = `"en"`)
+    language : `str`
         spaCy's code of the language.
 
     # Raises
@@ -25,7 +25,7 @@ class SpacyBlankTokenizer(Tokenizer):
     `ConfigurationError`
         If spaCy does not know the language.
     `ImportError`
-        If spaCy knows it and something else is missing.
+        If spaCy knows it, but a package of the language is missing.
     """
 
     def __init__(self, language: str = "en") -> None:
@@ -39,7 +39,7 @@ class SpacyBlankTokenizer(Tokenizer):
         # Returns
 
         `List[Token]`
-            The words with their place in `text`, in characters; white space is left out.
+            The words with their places in `text`, in characters, without white space.
         """
         return [
             Token(token.text, idx=token.idx, idx_end=token.idx + len(token))

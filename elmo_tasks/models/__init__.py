@@ -1,8 +1,9 @@
-"""One file a task."""
+"""The models, one for each task."""
 
 from elmo_tasks.models.bilm_language_model import BilmLanguageModel
 from elmo_tasks.models.coref import CorefResolver
 from elmo_tasks.models.ner import NerTagger
+from elmo_tasks.models.pos import PosClassifier
 from elmo_tasks.models.snli import Esim
 from elmo_tasks.models.squad import SquadModel
 from elmo_tasks.models.srl import SemanticRoleLabeler
@@ -14,6 +15,7 @@ __all__ = [
     "CorefResolver",
     "Esim",
     "NerTagger",
+    "PosClassifier",
     "SemanticRoleLabeler",
     "SquadModel",
 ]

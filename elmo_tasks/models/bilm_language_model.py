@@ -1,4 +1,4 @@
-"""The biLM as a language model: trained, fine-tuned, and measured by its perplexity."""
+"""The biLM as a language model: training, fine-tuning and perplexity."""
 
 import logging
 import os
@@ -15,25 +15,24 @@ from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
+from elmo_tasks.data import LM_NAMESPACE
 from elmo_tasks.training import Perplexity
 
 __all__ = ["BilmLanguageModel"]
 
 logger = logging.getLogger(__name__)
 
-_NAMESPACE = "lm"
-
 
 @Model.register("elmo_bilm")
 class BilmLanguageModel(Model):
     """
-    The joint log-likelihood of both directions (section 3.1 of the paper), with one character encoder and one softmax
-    for the two. Every sentence starts from the zero state.
+    The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
+    softmax. Every sentence starts from the zero state.
 
     Evaluation is always over the whole vocabulary, whatever the softmax was trained on; its metrics are
-    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the part of the words
-    that are not in the vocabulary and count as one. In training with a sampled softmax the metric is called
-    `sampled_perplexity`, since it is none.
+    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words
+    that are not in the vocabulary and count as one word. In training with a sampled softmax the metric is called
+    `sampled_perplexity`, since it is not comparable.
 
     Registered as a `Model` with name "elmo_bilm". `allennlp elmo-export` writes it in the public format.
 
@@ -43,22 +42,23 @@ class BilmLanguageModel(Model):
         With the words in the namespace `lm`, the most frequent first, as `elmo_lm` makes it.
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
-    softmax : `Literal["sampled", "full"]`, optional (default = `"sampled"`)
+    softmax : `Literal["sampled", "full"]`
         Whether the softmax is trained on samples of the words or on all: see `LmSoftmax`. A vocabulary of no more than
         `n_samples` words is always trained on in full.
-    n_samples : `int`, optional (default = `8192`)
+    n_samples : `int`
         Of the sampled softmax.
-    dropout : `float`, optional (default = `0.1`)
+    dropout : `float`
         Of the input of each LSTM and of the output of the highest.
-    pretrained_file : `str`, optional (default = `None`)
-        Path or URL of the weights to go on from, in the public format. The softmax begins anew if the file has none.
-    running_state : `bool`, optional (default = `False`)
+    pretrained_file : `str`, optional
+        Path or URL of the weights to start from, in the public format. If the file has no softmax, the softmax starts
+        from random weights.
+    running_state : `bool`
         Whether batches are windows of running text, as `elmo_lm_windows` makes them, and each begins in the state that
-        the one before left: as the authors' code trains, for comparison.
-    precision : `Literal["float32", "tf32", "bf16"]`, optional (default = `"float32"`)
-        See `elmo_tasks.bilm.Bilm`; where the trainer uses automatic mixed precision, that goes before.
-    serialization_dir : `str`, optional (default = `None`)
-        Where a batch is put whose loss is not a number.
+        the previous one left: as the authors' code trains, for comparison.
+    precision : `Literal["float32", "tf32", "bf16"]`
+        See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
+    serialization_dir : `str`, optional
+        Where a batch is saved whose loss is not a number.
 
     # Raises
 
@@ -82,12 +82,12 @@ class BilmLanguageModel(Model):
         super().__init__(vocab, serialization_dir=serialization_dir, **kwargs)
         if not 0.0 <= dropout < 1.0:
             raise ConfigurationError(f"dropout must be at least 0 and below 1, but is {dropout}")
-        words = vocab.get_token_to_index_vocabulary(_NAMESPACE)
+        words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         missing = {BEGIN_OF_SENTENCE, END_OF_SENTENCE, UNKNOWN_WORD} - words.keys()
         if missing:
             raise ConfigurationError(
-                f"the vocabulary must have the words {', '.join(sorted(missing))} in its namespace '{_NAMESPACE}', but "
-                f"has not, among {len(words)}: use a vocabulary of type 'elmo_lm'"
+                f"the vocabulary must have the words {', '.join(sorted(missing))} in its namespace '{LM_NAMESPACE}', "
+                f"but lacks them, among {len(words)}: use a vocabulary of type 'elmo_lm'"
             )
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
@@ -115,7 +115,8 @@ class BilmLanguageModel(Model):
         softmax = read_softmax(weight_file, self.bilm.options)
         if softmax is None:
             logger.warning(
-                "%s holds no softmax: it begins anew, and until it is trained its perplexity says nothing", weight_file
+                "%s has no softmax: it starts from random weights; its perplexity means nothing until it is trained",
+                weight_file,
             )
             return
         if len(softmax["weight"]) != self.softmax.n_words:
@@ -139,7 +140,7 @@ class BilmLanguageModel(Model):
 
         `Dict[str, torch.Tensor]`
             `loss`: the mean of a prediction, in nats; in evaluation also `log_likelihood`, of shape `(batch_size, 2)`:
-            of each sentence, forward and backward, its closing boundary included.
+            of each sentence, forward and backward, including its closing boundary.
 
         # Raises
 
@@ -150,7 +151,7 @@ class BilmLanguageModel(Model):
         hidden, targets, rows = (self._running_text if self.bilm.stateful else self._sentences)(character_ids, word_ids)
         output: dict[str, torch.Tensor] = {}
         if self.training:
-            # Both directions at once, with the same negatives: how the loss parts between them is not known.
+            # Both directions at once, with the same negatives: the share of each in the loss is not known.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
             of_each = loss.detach().expand(2) / 2
             output["loss"] = loss / targets.numel()
@@ -190,7 +191,7 @@ class BilmLanguageModel(Model):
         return hidden[:, is_word], words[:, :, 1:][:, is_word], rows
 
     def train(self, mode: bool = True) -> "BilmLanguageModel":
-        """Training and evaluation read different texts: the state of one is none of the other."""
+        """Training and evaluation read different texts, so LSTM state must not carry over between them."""
         if mode != self.training:
             self.bilm.reset_states()
         super().train(mode)
@@ -198,19 +199,19 @@ class BilmLanguageModel(Model):
 
     def _stop(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> None:
         kept = ""
-        # The folder of an archive that was loaded is gone.
+        # The temporary folder of a loaded archive does not exist any more.
         if self.serialization_dir is not None and os.path.isdir(self.serialization_dir):
             path = os.path.join(self.serialization_dir, "batch_without_loss.th")
             torch.save({"character_ids": character_ids.cpu(), "word_ids": word_ids.cpu()}, path)
             kept = f" (kept in {path})"
         raise ValueError(
-            f"the loss of a batch{kept} is not a finite number: lower the learning rate or the gradient norm, and go "
-            "on from the last checkpoint with --recover"
+            f"the loss of a batch{kept} is not a finite number: lower the learning rate or the gradient norm, and "
+            "resume from the last checkpoint with --recover"
         )
 
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
-        numbers = self.vocab.get_index_to_token_vocabulary(_NAMESPACE)
+        numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
         return WordList(numbers[number] for number in range(len(numbers)))
 
     def public_softmax(self) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What the models that give a text one label share."""
+"""Functions of the models that give a text one label."""
 
 from typing import Any
 
@@ -16,15 +16,15 @@ def check_widths(*parts: tuple[str, int, str, FeedForward | Seq2SeqEncoder]) -> 
     # Parameters
 
     parts : `Tuple[str, int, str, FeedForward or Seq2SeqEncoder]`
-        What comes into a part of a model, how wide that is, the name of the part, and the part.
+        The name of an input, its width, the name of the part that takes it, and the part.
 
     # Raises
 
     `ConfigurationError`
-        If a part wants another width.
+        If a part takes another width.
     """
-    for comes_in, width, name, part in parts:
-        check_dimensions_match(width, part.get_input_dim(), f"the width of {comes_in}", f"that of {name}'s input")
+    for input_name, width, name, part in parts:
+        check_dimensions_match(width, part.get_input_dim(), f"the width of {input_name}", f"that of {name}'s input")
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:
@@ -68,5 +68,6 @@ def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor
     `torch.Tensor`
         Shape `(batch_size, n_rows, timesteps)`: rows of weights, 0 where there is no word.
     """
-    # AllenNLP's other way gives padding the score 0, and loses the weights of words that are all far below.
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and words with much lower scores lose their
+    # weights.
     return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

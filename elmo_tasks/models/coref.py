@@ -25,7 +25,7 @@ from elmo_tasks.training import CorefScores
 
 __all__ = ["CorefResolver"]
 
-# OntoNotes' genres: a document's name begins with one. What begins otherwise has one of its own.
+# OntoNotes' genres: a document's name begins with one. All other documents share one more.
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
 
 Mention = tuple[int, int]
@@ -35,9 +35,9 @@ Mention = tuple[int, int]
 class CorefResolver(Model):
     """
     Coreference as in the paper (section A.6, which takes the model of Lee et al. 2017 as it is): a biLSTM over each
-    sentence, a vector for every span of some words, the likeliest spans of which no two cross, and for each of them the
-    likeliest antecedent or none. ELMo comes in with the words, beside the output of the biLSTM, or both; the two places
-    mix the layers of one biLM, run once a batch.
+    sentence, a vector for every span of some words, the most probable spans of which no two cross, and for each of them
+    the most probable antecedent or none. ELMo is concatenated with the words, with the output of the biLSTM, or with
+    both; the two places mix the layers of one biLM, which runs once a batch.
 
     Registered as a `Model` with name "elmo_coref". AllenNLP's `coref` runs its LSTM over the whole document, knows
     neither speakers nor genres, and keeps spans that cross.
@@ -47,28 +47,28 @@ class CorefResolver(Model):
     vocab : `Vocabulary`
         See `Model`.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the encoder. Its `elmo` embedders take the biLM from below.
+        The input of the encoder. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         Runs over one sentence at a time.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the encoder.
-    max_span_width : `int`, optional (default = `10`)
-        Words that a mention has at most.
-    spans_per_word : `float`, optional (default = `0.4`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the encoder.
+    max_span_width : `int`
+        The most words that a mention has.
+    spans_per_word : `float`
         How many spans are kept for each word of the document.
-    max_antecedents : `int`, optional (default = `250`)
-        How many of the kept spans before a span are looked at, the nearest.
-    max_sentences : `int`, optional (default = `50`)
-        A longer document is cut to as many sentences in a row in training, in each epoch to others.
-    hidden_dim : `int`, optional (default = `150`)
+    max_antecedents : `int`
+        How many of the kept spans before a span are candidates: the nearest.
+    max_sentences : `int`
+        In training, a longer document is cut to as many consecutive sentences, at random in each epoch.
+    hidden_dim : `int`
         Units of each of the two hidden layers of both scorers.
-    feature_dim : `int`, optional (default = `20`)
+    feature_dim : `int`
         Units of the embedding of each feature of spans and pairs.
-    lexical_dropout : `float`, optional (default = `0.5`)
+    lexical_dropout : `float`
         Of the embedded words.
-    dropout : `float`, optional (default = `0.2`)
+    dropout : `float`
         Of the encoder's output, the hidden layers and the features.
     initializer : `InitializerApplicator`, optional
         See `Model`.
@@ -76,7 +76,7 @@ class CorefResolver(Model):
     # Raises
 
     `ConfigurationError`
-        If the width of a part is not that of the next, or a value is out of its range.
+        If the widths of two parts do not match, or a value is out of its range.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class CorefResolver(Model):
         tokens : `TextFieldTensors`
             The sentences of each document: tensors of shape `(batch_size, n_sentences, timesteps, ...)`.
         metadata : `List[Dict[str, Any]]`
-            What the reader says of each document: `sentences`, `speakers`, `genre`; `clusters` where they are known.
+            Of each document, from the reader: `sentences`, `speakers`, `genre`, and `clusters` where they are known.
 
         # Returns
 
@@ -175,13 +175,13 @@ class CorefResolver(Model):
             losses = [_loss(spans, scores, clusters) for (spans, scores), clusters in zip(found, gold, strict=True)]
             output["loss"] = torch.stack(losses).mean()
             if torch.is_grad_enabled() and not output["loss"].requires_grad:
-                # No span was kept. The other workers of a distributed training wait for gradients of all parameters.
+                # No span was kept. The other workers of distributed training wait for gradients of all parameters.
                 output["loss"] = output["loss"] + 0.0 * sum(p.sum() for p in self.parameters() if p.requires_grad)
             self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans, _ in found])
         return output
 
     def _part(self, sentences: list[list[str]]) -> slice:
-        """The sentences that are read: all of them, or in training some in a row, at random."""
+        """The sentences that are read: all of them, or in training some consecutive ones, at random."""
         n_more = len(sentences) - self._max_sentences
         if not self.training or n_more <= 0:
             return slice(0, len(sentences))
@@ -190,10 +190,10 @@ class CorefResolver(Model):
 
     def _encode(self, tokens: TextFieldTensors, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The words of all documents one after the other, as they are embedded and encoded, and the number of each one's
-        sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
+        The embedded and the encoded words of all documents, one document after the other, and the number of the
+        sentence of each word: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
         """
-        # Sentences without words are left out. Shape: (batch_size, n_sentences), (n_rows, timesteps)
+        # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows, timesteps)
         rows = mask.any(-1)
         mask = mask[rows]
         if not len(mask):
@@ -224,8 +224,8 @@ class CorefResolver(Model):
         document: dict[str, Any],
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The spans of a document that are kept, and the scores of their antecedents: shapes `(n_spans, 2)`, and
-        `(n_spans, n_antecedents)` as `AntecedentScorer` has them. Its words begin with word number `offset`.
+        The kept spans of a document, and the scores of their antecedents: shapes `(n_spans, 2)`, and
+        `(n_spans, n_antecedents)` as `AntecedentScorer` returns them. The first word has the number `offset`.
         """
         limit = int(self._spans_per_word * len(sentences))
         if not limit:
@@ -282,13 +282,13 @@ def _rows(parts: list[slice], tokens: TextFieldTensors) -> torch.Tensor:
 
 
 def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[Mention]]:
-    """The mentions that begin and end between two words; those of a cluster without any are gone."""
+    """The mentions between two words; clusters without any are dropped."""
     inside = [[(start, end) for start, end in cluster if first <= start and end < last] for cluster in clusters]
     return [cluster for cluster in inside if cluster]
 
 
 def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:
-    """Of a document: shape `()`."""
+    """The loss of a document: shape `()`."""
     number_of = {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
     numbers = [number_of.get((start, end), -1) for start, end in spans.tolist()]
     ids = torch.tensor(numbers, dtype=torch.long, device=spans.device)

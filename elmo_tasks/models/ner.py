@@ -19,7 +19,7 @@ from elmo_tasks.training import SpanF1
 __all__ = ["NerTagger"]
 
 _SCHEME = "BIOUL"
-# A logit that leaves no probability worth naming, and can be added up without overflow.
+# A logit whose probability is practically 0, and which can be added up without overflow.
 _NEVER = -10_000.0
 
 
@@ -27,8 +27,9 @@ _NEVER = -10_000.0
 class NerTagger(Model):
     """
     Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words, each with
-    variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo comes in with the words, beside the
-    output of the highest biLSTM, or both; the two places mix the layers of one biLM, run once a batch.
+    variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated with the words,
+    with the output of the highest biLSTM, or with both; the two places mix the layers of one biLM, which runs once a
+    batch.
 
     Registered as a `Model` with name "elmo_ner".
 
@@ -37,16 +38,16 @@ class NerTagger(Model):
     vocab : `Vocabulary`
         With the tags in the namespace `labels`.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the lowest encoder. Its `elmo` embedders take the biLM from below.
+        The input of the lowest encoder. Its `elmo` embedders take the `bilm` below.
     encoders : `List[Seq2SeqEncoder]`
         From the lowest to the highest; the paper has two.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the highest encoder.
-    dropout : `float`, optional (default = `0.5`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the highest encoder.
+    dropout : `float`
         Of the input of each encoder: the same units at all words of a sentence.
-    verbose_metrics : `bool`, optional (default = `False`)
+    verbose_metrics : `bool`
         Whether the scores of each type of entity are among the metrics.
     initializer : `InitializerApplicator`, optional
         See `Model`.
@@ -54,7 +55,7 @@ class NerTagger(Model):
     # Raises
 
     `ConfigurationError`
-        If the width of a part is not that of the next.
+        If the widths of two parts do not match.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class NerTagger(Model):
         for number, encoder in enumerate(encoders):
             if encoder.get_input_dim() != width:
                 raise ConfigurationError(
-                    f"encoder {number} of the NER model must have the input_size {width}, which is what it gets, "
+                    f"encoder {number} of the NER model must have the input_size {width}, the width of its input, "
                     f"but has {encoder.get_input_dim()}"
                 )
             width = encoder.get_output_dim()
@@ -102,9 +103,9 @@ class NerTagger(Model):
 
         tokens : `TextFieldTensors`
             The sentences.
-        tags : `torch.LongTensor`, optional (default = `None`)
+        tags : `torch.LongTensor`, optional
             Shape `(batch_size, timesteps)`.
-        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+        metadata : `List[Dict[str, Any]]`, optional
             With the `words` of each sentence.
 
         # Returns
@@ -174,24 +175,24 @@ class NerTagger(Model):
     @torch.no_grad()
     def _probabilities(self, logits: torch.Tensor, tags: list[str], spans: list[Span]) -> list[float]:
         """
-        The probability of each span's tags, summed over all that the other words may be: the share that is left of the
-        CRF's partition function when the span's words can have no other tag.
+        The probability of each span's tags, summed over all tags of the other words: the share of the CRF's partition
+        function that is left when the span's words can have no other tag.
 
         `logits`: shape `(timesteps, n_tags)`, of one sentence.
         """
         if not spans:
             return []
         index = {tag: number for number, tag in self._tags.items()}
-        # The first row is free, each other one holds a span fast. Shape: (1 + n_spans, timesteps, n_tags)
-        # In float64: the score is what is left of two large numbers.
-        held = logits.double().repeat(1 + len(spans), 1, 1)
+        # The first row is free; each other row fixes the tags of one span. Shape: (1 + n_spans, timesteps, n_tags)
+        # In float64: the score is the difference of two large numbers.
+        fixed = logits.double().repeat(1 + len(spans), 1, 1)
         for row, (_, start, end) in enumerate(spans, start=1):
             for word in range(start, end + 1):
-                others = torch.arange(held.size(-1), device=held.device) != index[tags[word]]
-                held[row, word, others] = _NEVER
-        mask = torch.ones(held.shape[:2], dtype=torch.bool, device=held.device)
+                others = torch.arange(fixed.size(-1), device=fixed.device) != index[tags[word]]
+                fixed[row, word, others] = _NEVER
+        mask = torch.ones(fixed.shape[:2], dtype=torch.bool, device=fixed.device)
         # Shape: (1 + n_spans,)
-        partition = self.crf._input_likelihood(held, self.crf.transitions, mask)
+        partition = self.crf._input_likelihood(fixed, self.crf.transitions, mask)
         return (partition[1:] - partition[0]).exp().tolist()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -199,7 +200,7 @@ class NerTagger(Model):
         metrics = self._span_f1.get_metric(reset)
         return {name: value for name, value in metrics.items() if self._verbose_metrics or name.endswith("-overall")}
 
-    default_predictor = "elmo_ner"
+    default_predictor = "elmo_sentence"
 
 
 def _span(words: list[str], span: Span, score: float) -> dict[str, Any]:

@@ -21,10 +21,10 @@ __all__ = ["Esim"]
 class Esim(Model):
     """
     ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends to the
-    words of the other sentence, a second encoder reads what that makes of both, and a feedforward network decides from
-    the maximum and the mean over the words. ELMo comes in with the words, beside the output of the first encoder, where
-    the words attend to each other with it, or both; the two places mix the layers of one biLM. It runs once a batch:
-    here the two sentences of all pairs are one batch of sentences.
+    words of the other sentence, a second encoder reads the result, and a feedforward network decides from the maximum
+    and the mean over the words. ELMo is concatenated with the words, with the output of the first encoder, before the
+    attention, or with both; the two places mix the layers of one biLM. It runs once a batch: the two sentences of all
+    pairs are one batch of sentences.
 
     Registered as a `Model` with name "elmo_snli".
 
@@ -33,32 +33,32 @@ class Esim(Model):
     vocab : `Vocabulary`
         With the labels in the namespace `labels`.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the first encoder. Its `elmo` embedders take the biLM from below.
+        The input of the first encoder. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         The first encoder.
     projection_feedforward : `FeedForward`
-        From four times the width of the encoder's output, with what stands beside it, to the second encoder's input.
+        From four times the width of the encoder's output, with ELMo if it is there, to the second encoder's input.
     inference_encoder : `Seq2SeqEncoder`
         The second encoder.
     output_feedforward : `FeedForward`
         From eight times the units of one direction of the second encoder, that is four times its width, to the input of
         the last layer, which is linear.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the first encoder.
-    dropout : `float`, optional (default = `0.5`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the first encoder.
+    dropout : `float`
         Of the input of each encoder, the same units at all words of a sentence; and of the input of the last two fully
         connected layers.
-    attention_dropout : `float`, optional (default = `0.0`)
-        Of what comes out of the attention; the paper has 0.5 with ELMo.
+    attention_dropout : `float`
+        Of the output of the attention; the paper has 0.5 with ELMo.
     initializer : `InitializerApplicator`, optional
         See `Model`.
 
     # Raises
 
     `ConfigurationError`
-        If the width of a part is not that of the next.
+        If the widths of two parts do not match.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class Esim(Model):
 
         premise, hypothesis : `TextFieldTensors`
             The sentences.
-        label : `torch.LongTensor`, optional (default = `None`)
+        label : `torch.LongTensor`, optional
             Shape `(batch_size,)`.
-        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+        metadata : `List[Dict[str, Any]]`, optional
             With the `premise_tokens` and `hypothesis_tokens` of each pair.
 
         # Returns
@@ -169,7 +169,7 @@ class Esim(Model):
 
         `Dict[str, Any]`
             `label`; `probabilities`, of each label; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
-            premise and for the hypothesis a row a word, with what it gives to each word of the other sentence.
+            premise and for the hypothesis a row for each word, with its weights for the words of the other sentence.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         readable["attention"] = []
@@ -193,5 +193,5 @@ class Esim(Model):
 
 
 def _other(sentences: torch.Tensor) -> torch.Tensor:
-    """To each premise its hypothesis, and to each hypothesis its premise: shape `(2 * batch_size, ...)`."""
+    """The hypothesis of each premise, and the premise of each hypothesis: shape `(2 * batch_size, ...)`."""
     return sentences.roll(len(sentences) // 2, 0)

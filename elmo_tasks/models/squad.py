@@ -32,8 +32,8 @@ class SquadModel(Model):
     Answers to questions as spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
     2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with ReLU, residual
     self-attention of the paragraph, and for the first and the last word of the answer each a biGRU and a linear layer.
-    ELMo comes in with the words, beside the output of the first biGRU, or both; question and paragraph share the two
-    mixes, and go through the biLM and that biGRU as one batch.
+    ELMo is concatenated with the words, with the output of the first biGRU, or with both; question and paragraph share
+    the two mixes, and go through the biLM and that biGRU as one batch.
 
     Registered as a `Model` with name "elmo_squad".
 
@@ -42,7 +42,7 @@ class SquadModel(Model):
     vocab : `Vocabulary`
         The words.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the contextual encoder. Its `elmo` embedders take the biLM from below.
+        The input of the contextual encoder. Its `elmo` embedders take the `bilm` below.
     contextual_encoder : `Seq2SeqEncoder`
         Over question and paragraph.
     self_encoder : `Seq2SeqEncoder`
@@ -51,21 +51,21 @@ class SquadModel(Model):
         For the first word of the answer.
     end_encoder : `Seq2SeqEncoder`
         For the last word, over the output of the self-attention and that of the `start_encoder`.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the contextual encoder.
-    dropout : `float`, optional (default = `0.2`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the contextual encoder.
+    dropout : `float`
         Of the input of each encoder and each linear layer: the same units at all words of a text.
-    max_span_tokens : `int`, optional (default = `17`)
-        The length of the longest answer that is given; longer ones can be learnt from.
+    max_span_tokens : `int`
+        The length of the longest predicted answer; training takes longer ones too.
     initializer : `InitializerApplicator`, optional
         See `Model`.
 
     # Raises
 
     `ConfigurationError`
-        If the width of a part is not that of the next, or no answer would be short enough.
+        If the widths of two parts do not match, or `max_span_tokens` is below 1.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class SquadModel(Model):
         self.self_attention = ResidualAttention(self_encoder, dropout)
         self.start_encoder, self.end_encoder = start_encoder, end_encoder
         start_dim = start_encoder.get_output_dim()
-        # The softmax over the words would not see a bias.
+        # A softmax over the words ignores a bias.
         self.start_projection = torch.nn.Linear(start_dim, 1, bias=False)
         self.end_projection = torch.nn.Linear(end_encoder.get_output_dim(), 1, bias=False)
         self.dropout = InputVariationalDropout(dropout)
@@ -104,7 +104,7 @@ class SquadModel(Model):
             ("start_encoder", start_encoder, hidden_dim),
             ("end_encoder", end_encoder, hidden_dim + start_dim),
         ):
-            check_dimensions_match(encoder.get_input_dim(), dim, f"input_size of {name}", "width of what it gets")
+            check_dimensions_match(encoder.get_input_dim(), dim, f"input_size of {name}", "width of its input")
         self._max_span_tokens = max_span_tokens
         self._em_f1 = SquadEmF1()
         if initializer is not None:
@@ -123,9 +123,9 @@ class SquadModel(Model):
 
         question, passage : `TextFieldTensors`
             The questions and the paragraphs that they are asked on, each with at least one word.
-        span_start, span_end : `torch.LongTensor`, optional (default = `None`)
+        span_start, span_end : `torch.LongTensor`, optional
             The first and the last word of the answers, of shape `(batch_size, 1)`.
-        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+        metadata : `List[Dict[str, Any]]`, optional
             As `SquadReader` makes it; answers in it are scored.
 
         # Returns
@@ -164,7 +164,7 @@ class SquadModel(Model):
     def _hidden(
         self, question: TextFieldTensors, passage: TextFieldTensors, passage_mask: torch.Tensor
     ) -> torch.Tensor:
-        """The words of the paragraph, knowing the question: shape `(batch_size, n_passage, hidden_dim)`."""
+        """The words of the paragraph, after attention to the question: shape `(batch_size, n_passage, hidden_dim)`."""
         tokens = concat_texts(question, passage)
         # Shape: (batch_size, n_question)
         question_mask = get_text_field_mask(question)
@@ -184,7 +184,7 @@ class SquadModel(Model):
         return self.self_attention(hidden, passage_mask)
 
     def _log_probs(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Of each word, shape `(batch_size, timesteps)`, in single precision at least."""
+        """The log-probability of each word: shape `(batch_size, timesteps)`, in float32 at least."""
         logits = logits.squeeze(-1).float()
         return logits.masked_fill(~mask, min_value_of_dtype(logits.dtype)).log_softmax(-1)
 
@@ -210,6 +210,6 @@ class SquadModel(Model):
 
 
 def _text(metadata: dict[str, Any], first: int, last: int) -> str:
-    """The answer as it stands in the paragraph, white space and all."""
+    """The answer as the paragraph has it, with its white space."""
     passage: str = metadata["passage"]
     return passage[metadata["offsets"][first][0] : metadata["offsets"][last][1]]

@@ -26,8 +26,8 @@ class SemanticRoleLabeler(Model):
     Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that says
     whether it is the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO
     tags of arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo
-    comes in with the words, beside the output of the encoder, or both; the two places mix the layers of one biLM, run
-    once a batch.
+    is concatenated with the words, with the output of the encoder, or with both; the two places mix the layers of one
+    biLM, which runs once a batch.
 
     Registered as a `Model` with name "elmo_srl".
 
@@ -36,16 +36,16 @@ class SemanticRoleLabeler(Model):
     vocab : `Vocabulary`
         With the tags in the namespace `labels`.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The words. Its `elmo` embedders take the biLM from below.
+        The words. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         Of the words with their predicate vectors.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the encoder.
-    predicate_dim : `int`, optional (default = `100`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the encoder.
+    predicate_dim : `int`
         Width of the vector that says whether a word is the predicate.
-    verbose_metrics : `bool`, optional (default = `False`)
+    verbose_metrics : `bool`
         Whether the scores of each label are among the metrics.
     initializer : `InitializerApplicator`, optional
         See `Model`.
@@ -85,7 +85,7 @@ class SemanticRoleLabeler(Model):
         self._decoder = BioDecoder(self._tags)
         self._verbose_metrics = verbose_metrics
         self._srl_f1 = SrlF1(tag[2:] for tag in self._tags.values() if tag != "O")
-        # It refuses distributed training, where the paper's score stands alone.
+        # It refuses distributed training, which has the paper's score only.
         self._span_f1 = None if is_distributed() else SpanBasedF1Measure(vocab, "labels", ignore_classes=["V"])
         if initializer is not None:
             initializer(self)
@@ -104,16 +104,16 @@ class SemanticRoleLabeler(Model):
             The sentences, one for each predicate.
         verb_indicator : `torch.LongTensor`
             Shape `(batch_size, timesteps)`: 1 at the predicate, 0 elsewhere.
-        tags : `torch.LongTensor`, optional (default = `None`)
+        tags : `torch.LongTensor`, optional
             Shape `(batch_size, timesteps)`.
-        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+        metadata : `List[Dict[str, Any]]`, optional
             With the `words` of each sentence and its `verb`.
 
         # Returns
 
         `Dict[str, Any]`
             `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the
-            `loss` a word, if there are tags; and, but in training, `tag_ids`, the best tags of each sentence.
+            `loss` a word, if there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -171,8 +171,8 @@ class SemanticRoleLabeler(Model):
         # Returns
 
         `Dict[str, float]`
-            At evaluation, and not for what was trained on: `precision`, `recall`, `f1` and `perfect` of `SrlF1`, the
-            paper's score; and `span-f1`, that of AllenNLP's `SpanBasedF1Measure`, but in distributed training.
+            At evaluation, and not for the training data: `precision`, `recall`, `f1` and `perfect` of `SrlF1`, the
+            paper's score; and `span-f1`, that of AllenNLP's `SpanBasedF1Measure`, except in distributed training.
         """
         if self.training:
             return {}

@@ -22,9 +22,9 @@ class BiattentiveClassifier(Model):
     """
     The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8):
     a feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
-    integrates what that makes of them, and layers of ReLU (McCann et al. have maxout) decide from four poolings of the
-    words. ELMo comes in with the words, beside the output of the first encoder, or both; the two places mix the layers
-    of one biLM, run once a batch.
+    integrates the result, and layers of ReLU (McCann et al. have maxout) decide from four poolings of the words. ELMo
+    is concatenated with the words, with the output of the first encoder, or with both; the two places mix the layers of
+    one biLM, which runs once a batch.
 
     Registered as a `Model` with name "elmo_sst".
 
@@ -33,22 +33,22 @@ class BiattentiveClassifier(Model):
     vocab : `Vocabulary`
         With the labels in the namespace `labels`.
     text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The words. Its `elmo` embedders take the biLM from below.
+        The words. Its `elmo` embedders take the `bilm` below.
     pre_encode_feedforward : `FeedForward`
         Between the words and the first encoder.
     encoder : `Seq2SeqEncoder`
         The first encoder.
     integrator : `Seq2SeqEncoder`
-        The second, for three times the width of the first, with what stands beside it.
+        The second encoder, for three times the width of the first, with ELMo if it is there.
     output_feedforward : `FeedForward`
         From four times the width of the integrator to the input of the last layer, which is linear.
-    bilm : `PretrainedBilm`, optional (default = `None`)
-        The biLM, needed if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional (default = `None`)
-        What is set beside the output of the first encoder.
-    embedding_dropout : `float`, optional (default = `0.5`)
+    bilm : `PretrainedBilm`, optional
+        The biLM, required if an embedder is ELMo's.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the first encoder.
+    embedding_dropout : `float`
         Of the words.
-    integrator_dropout : `float`, optional (default = `0.1`)
+    integrator_dropout : `float`
         Of the poolings.
     initializer : `InitializerApplicator`, optional
         See `Model`.
@@ -56,7 +56,7 @@ class BiattentiveClassifier(Model):
     # Raises
 
     `ConfigurationError`
-        If the width of a part is not that of the next.
+        If the widths of two parts do not match.
     """
 
     # AllenNLP's `bcn` has ELMo at the output of the integrator; the paper at that of the encoder below.
@@ -112,9 +112,9 @@ class BiattentiveClassifier(Model):
 
         tokens : `TextFieldTensors`
             The sentences.
-        label : `torch.LongTensor`, optional (default = `None`)
+        label : `torch.LongTensor`, optional
             Shape `(batch_size,)`.
-        metadata : `List[Dict[str, Any]]`, optional (default = `None`)
+        metadata : `List[Dict[str, Any]]`, optional
             With the `words` of each sentence.
 
         # Returns
@@ -172,4 +172,4 @@ class BiattentiveClassifier(Model):
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}
 
-    default_predictor = "elmo_sst"
+    default_predictor = "elmo_sentence"

@@ -1,4 +1,4 @@
-"""What a model plugs in."""
+"""Modules of the task models: ELMo, encoders, attention and decoders."""
 
 from elmo_tasks.modules.best_span import best_span
 from elmo_tasks.modules.bidaf_attention import BidafAttention

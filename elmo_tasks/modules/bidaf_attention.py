@@ -60,7 +60,7 @@ class BidafAttention(torch.nn.Module):
         scores = scores.masked_fill(~question_mask[:, None], min_value_of_dtype(scores.dtype))
         # Shape: (batch_size, n_context, dim)
         attended = scores.softmax(-1) @ question
-        # The most that a word of the context has with any of the question. Shape: (batch_size, n_context)
+        # The highest score of each word of the context with any word of the question. Shape: (batch_size, n_context)
         highest = scores.max(-1).values.masked_fill(~context_mask, min_value_of_dtype(scores.dtype))
         # Shape: (batch_size, 1, dim)
         of_context = highest.softmax(-1)[:, None] @ context

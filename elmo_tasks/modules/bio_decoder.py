@@ -1,4 +1,4 @@
-"""The best tags that the BIO scheme allows, of all sentences of a batch at once."""
+"""The best tags that the BIO scheme allows, for all sentences of a batch at once."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ __all__ = ["BioDecoder"]
 class BioDecoder(torch.nn.Module):
     """
     Viterbi's algorithm with the rules of BIO and no other scores between tags: an `I-X` must come after a `B-X` or
-    another `I-X`. So for a tag that begins something, or `O`, only the best tag before it counts, and for an `I-X` the
-    better of two: a step takes time linear in the number of tags. AllenNLP's `viterbi_decode` decodes a sentence at a
-    time, looks at all pairs of tags, and with rules for the first tag loses the digits of float32 to scores of 100,000.
+    another `I-X`. So for a `B-X` or `O` only the best tag before it counts, and for an `I-X` the better of two: a step
+    takes time linear in the number of tags. AllenNLP's `viterbi_decode` decodes one sentence at a time, compares all
+    pairs of tags, and with rules for the first tag loses the precision of float32 to scores of 100,000.
 
     # Parameters
 
@@ -50,7 +50,7 @@ class BioDecoder(torch.nn.Module):
         """
         if not logits.size(1):
             return [[] for _ in logits]
-        # Of the best tags up to a word, by the last of them. Shape: (batch_size, n_tags)
+        # The score of the best tags up to a word, by the last of them. Shape: (batch_size, n_tags)
         scores = logits[:, 0].float().index_fill(1, self.inside, -torch.inf)
         # For each word but the first, and each of its tags, the one before it. Shape: (batch_size, n_tags), each
         pointers: list[torch.Tensor] = []
@@ -65,7 +65,7 @@ class BioDecoder(torch.nn.Module):
                 1, self.inside, self.before_inside.expand(len(scores), -1, 2).gather(2, which.unsqueeze(2)).squeeze(2)
             )
             now = best.expand(scores.shape).index_copy(1, self.inside, better) + logits[:, step].float()
-            # Padding changes nothing, and comes from the tag that it goes to.
+            # Padding changes no score, and keeps the tag of the last word.
             is_word = mask[:, step, None]
             itself = torch.arange(scores.size(1), device=scores.device)
             pointers.append(torch.where(is_word, before, itself))

@@ -16,22 +16,22 @@ def construct_embedders(
     at_input: Lazy[TextFieldEmbedder], at_output: Optional[Lazy[TextFieldEmbedder]], bilm: Optional[PretrainedBilm]
 ) -> tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]:
     """
-    The embedders at the input and at the output of a model's encoder (section 3.3 of the paper). They mix the layers
-    with weights of their own, and ask one biLM, which runs once a batch for both: see `PretrainedBilm`.
+    The embedders at the input and at the output of a model's encoder (section 3.3 of the paper). Each mixes the layers
+    with its own weights; they share one biLM, which runs once a batch for both: see `PretrainedBilm`.
 
     # Parameters
 
     at_input : `Lazy[TextFieldEmbedder]`
-        As the model got it.
+        The argument of the model.
     at_output : `Lazy[TextFieldEmbedder]`, optional
-        The same; `None` where nothing stands beside the output.
+        The same; `None` for nothing at the output.
     bilm : `PretrainedBilm`, optional
-        What the token embedders `elmo` of the model share; `None` where it has no ELMo.
+        The biLM that the token embedders `elmo` of the model share; `None` without ELMo.
 
     # Returns
 
     `Tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]`
-        With that biLM.
+        The embedders with that biLM.
     """
     shared = {} if bilm is None else {"bilm": bilm}
     return at_input.construct(**shared), None if at_output is None else at_output.construct(**shared)
@@ -41,14 +41,14 @@ def concat_embedding(
     hidden: torch.Tensor, embedder: Optional[TextFieldEmbedder], tokens: TextFieldTensors
 ) -> torch.Tensor:
     """
-    What an encoder says of each word, with an embedder's vector of the word beside it.
+    The output of an encoder, concatenated with an embedder's vector for each word.
 
     # Parameters
 
     hidden : `torch.Tensor`
         Shape `(batch_size, timesteps, dim)`.
     embedder : `TextFieldEmbedder`, optional
-        `None` where nothing stands beside it.
+        `None`: `hidden` alone.
     tokens : `TextFieldTensors`
         The words, `timesteps` in each of `batch_size` sentences.
 

@@ -26,12 +26,12 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     bilm : `PretrainedBilm`
         The biLM.
-    layers : `Union[Literal["all", "top"], int]`, optional (default = `"all"`)
-        What is mixed: all layers, the highest, or layer number `j`.
-    layer_norm : `Literal["token", "batch"]`, optional (default = `None`)
+    layers : `Union[Literal["mix", "top"], int]`
+        The mix of all layers, the highest layer, or layer number `j`.
+    layer_norm : `Literal["token", "batch"]`, optional
         How each layer is normalised before the mix, see `LayerMix`.
-    dropout : `float`, optional (default = `0.0`)
-        The part of the mixed vectors' units that is dropped in training.
+    dropout : `float`
+        The share of the mixed vectors' units that is dropped in training.
 
     # Raises
 
@@ -42,7 +42,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
     def __init__(
         self,
         bilm: PretrainedBilm,
-        layers: Union[Literal["all", "top"], int] = "all",
+        layers: Union[Literal["mix", "top"], int] = "mix",
         layer_norm: Optional[Literal["token", "batch"]] = None,
         dropout: float = 0.0,
     ) -> None:
@@ -68,7 +68,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         cache_folder: Optional[str] = None,
         cache_dtype: Literal["float32", "float16"] = "float32",
         cache_max_bytes: Optional[int] = None,
-        layers: Union[Literal["all", "top"], int] = "all",
+        layers: Union[Literal["mix", "top"], int] = "mix",
         layer_norm: Optional[Literal["token", "batch"]] = None,
         dropout: float = 0.0,
         bilm: Optional[PretrainedBilm] = None,
@@ -80,7 +80,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
             The biLM of this embedder: see `PretrainedBilm`.
         layers, layer_norm, dropout : optional
             See the class.
-        bilm : `PretrainedBilm`, optional (default = `None`)
+        bilm : `PretrainedBilm`, optional
             The biLM that a model shares among its embedders, in place of `options` and the rest.
 
         # Raises
@@ -113,8 +113,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
             misplaced = [name for name, value in of_bilm.items() if value != defaults[name].default]
             if misplaced:
                 raise ConfigurationError(
-                    f"what is said of a biLM must stand beside its options, in the model's 'bilm', but {misplaced} "
-                    "is given to an embedder that shares it"
+                    f"arguments of a biLM must be next to its options, in the model's 'bilm', but {misplaced} "
+                    "is given to an embedder that shares it: move it there"
                 )
         return cls(bilm, layers=layers, layer_norm=layer_norm, dropout=dropout)
 

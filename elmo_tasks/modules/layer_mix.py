@@ -21,13 +21,13 @@ class LayerMix(nn.Module):
 
     n_layers : `int`
         Layers that come in, the context-insensitive one among them.
-    layers : `Union[Literal["all", "top"], int]`, optional (default = `"all"`)
-        `"all"` mixes all layers; `"top"` takes the highest only, and a number that layer (0 is the context-insensitive
-        one). A single layer is still scaled by `gamma`.
-    layer_norm : `Literal["token", "batch"]`, optional (default = `None`)
+    layers : `Union[Literal["mix", "top"], int]`
+        `"mix"` is the mix of all layers, `"top"` the highest layer alone, and a number that layer (0 is the
+        context-insensitive one). A single layer is still scaled by `gamma`.
+    layer_norm : `Literal["token", "batch"]`, optional
         How each layer is normalised before the mix (section 3.2 of the paper). `None`: not at all. `"token"`: each
         word's vector has mean 0 and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as
-        bilm-tf and AllenNLP do; the vector of a word then depends on the sentences beside it.
+        bilm-tf and AllenNLP do; the vector of a word then depends on the other sentences of its batch.
 
     # Raises
 
@@ -41,7 +41,7 @@ class LayerMix(nn.Module):
         self,
         n_layers: int,
         *,
-        layers: Literal["all", "top"] | int = "all",
+        layers: Literal["mix", "top"] | int = "mix",
         layer_norm: Literal["token", "batch"] | None = None,
     ) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class LayerMix(nn.Module):
         # Raises
 
         `ValueError`
-            If the number of layers is another.
+            If there are not `n_layers` layers.
         """
         if len(layers) != self.n_layers:
             raise ValueError(f"the mix was made for {self.n_layers} layers, but got {len(layers)}")
@@ -108,13 +108,13 @@ class LayerMix(nn.Module):
         return normalized.masked_fill(~mask.unsqueeze(-1), 0.0)
 
 
-def _indices(layers: Literal["all", "top"] | int, n_layers: int) -> list[int]:
-    if layers == "all":
+def _indices(layers: Literal["mix", "top"] | int, n_layers: int) -> list[int]:
+    if layers == "mix":
         return list(range(n_layers))
     if layers == "top":
         return [n_layers - 1]
     if isinstance(layers, int) and not isinstance(layers, bool) and 0 <= layers < n_layers:
         return [layers]
     raise ValueError(
-        f"layers must be 'all', 'top' or a number from 0 (context-insensitive) to {n_layers - 1}, but is {layers!r}"
+        f"layers must be 'mix', 'top' or a number from 0 (context-insensitive) to {n_layers - 1}, but is {layers!r}"
     )

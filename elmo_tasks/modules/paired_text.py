@@ -1,4 +1,4 @@
-"""Two texts in one batch, so that what reads both runs once."""
+"""Two batches of texts as one, so that an encoder of both runs once."""
 
 import torch
 from allennlp.data import TextFieldTensors
@@ -9,7 +9,7 @@ __all__ = ["concat_texts"]
 def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
     """
     Two batches of texts as one: those of the first, then those of the second. A model of pairs embeds and encodes it
-    with one pass of the biLM and of a shared encoder, and takes the two parts apart again by their rows.
+    with one pass of the biLM and of a shared encoder, and then separates the two parts by their rows.
 
     # Parameters
 
@@ -19,13 +19,13 @@ def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTen
     # Returns
 
     `TextFieldTensors`
-        Each tensor of shape `(n_one + n_other, timesteps, ...)`, where every dimension but the first is as long as the
-        longer of the two has it, and zero behind the shorter one.
+        Each tensor of shape `(n_one + n_other, timesteps, ...)`: every dimension but the first has the larger size of
+        the two, and the smaller tensor is padded with zeros.
 
     # Raises
 
     `ValueError`
-        If the two were not indexed alike.
+        If the two have different indexers.
     """
     return {
         indexer: {
@@ -39,7 +39,7 @@ def _join(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     # A batch of empty texts may lack the dimension of the characters, and has no values to copy.
     dims = max(first.dim(), second.dim())
     lengths = [max(part.shape[dim] if dim < part.dim() else 0 for part in (first, second)) for dim in range(1, dims)]
-    # Zero is what AllenNLP's indexers pad with: the padding of a vocabulary, no character, and False in a mask.
+    # AllenNLP's indexers pad with zero: the padding of a vocabulary, no character, and False in a mask.
     joined = (first if first.numel() else second).new_zeros(len(first) + len(second), *lengths)
     for part, start in ((first, 0), (second, len(first))):
         if part.numel():

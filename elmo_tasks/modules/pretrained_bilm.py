@@ -1,4 +1,4 @@
-"""A biLM as a part of an AllenNLP model: from a config, frozen, one pass for all who ask."""
+"""The biLM of an AllenNLP model: made from a config, frozen, and run once a batch for all its embedders."""
 
 import os
 from typing import Any, Literal, Optional
@@ -20,38 +20,39 @@ class PretrainedBilm(torch.nn.Module, FromParams):
     The biLM that the embedders of a model share. A frozen one computes the layers of a batch once, however many
     embedders ask for them, and without gradients.
 
-    The key `pretrained_file` is one that AllenNLP leaves out when it loads an archive: there the weights come from the
-    archive itself. The options are a part of the config for the same reason, so that an archive needs no other file; in
-    Jsonnet, `import 'options.json'` puts them there.
+    AllenNLP drops the key `pretrained_file` when it loads an archive: there the weights come from the archive itself.
+    The options are a part of the config for the same reason, so that an archive needs no other file; in Jsonnet,
+    `import 'options.json'` puts them there.
 
     # Parameters
 
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
-    pretrained_file : `str`, optional (default = `None`)
+    pretrained_file : `str`, optional
         Path or URL of the weights, an HDF5 file in the public format. `None` only where the weights come from elsewhere
-        before the first batch (an archive, a checkpoint), or are to be trained from random ones.
-    requires_grad : `bool`, optional (default = `False`)
+        before the first batch (an archive, a checkpoint), or are trained from random ones.
+    requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
-    stateful : `bool`, optional (default = `False`)
-        See `elmo_tasks.bilm.Bilm`: as in AllenNLP, a batch then starts where the one before ended. For comparison only.
-    precision : `Literal["float32", "tf32", "bf16"]`, optional (default = `"float32"`)
-        What the biLM's products are computed in: see `elmo_tasks.bilm.Bilm`.
-    max_tokens_per_batch : `int`, optional (default = `32768`)
+    stateful : `bool`
+        See `elmo_tasks.bilm.Bilm`: as in AllenNLP, a batch then starts in the state of the previous one. For comparison
+        only.
+    precision : `Literal["float32", "tf32", "bf16"]`
+        The precision of the biLM's products: see `elmo_tasks.bilm.Bilm`.
+    max_tokens_per_batch : `int`
         How many words the biLM computes at once: see `elmo_tasks.bilm.Bilm`.
-    cache_folder : `str`, optional (default = `None`)
+    cache_folder : `str`, optional
         Where the layers of a frozen biLM's sentences are kept on disk, for this run and later ones; by default the
-        folder that the environment variable `ELMO_TASKS_CACHE` names, if there is one. A folder that cannot be used, as
-        one that an archive brings from another machine, is a warning and not an error.
-    cache_dtype : `Literal["float32", "float16"]`, optional (default = `"float32"`)
+        folder in the environment variable `ELMO_TASKS_CACHE`, if it is set. A folder that cannot be used, for example
+        one in an archive from another machine, is a warning and not an error.
+    cache_dtype : `Literal["float32", "float16"]`
         How the cache keeps numbers: exactly, or rounded in half the space. See `elmo_tasks.bilm.LayerCache`.
-    cache_max_bytes : `int`, optional (default = `None`)
+    cache_max_bytes : `int`, optional
         The size limit of the cache: by default 20 GB, or half of what the disk has free.
 
     # Raises
 
     `ConfigurationError`
-        If options or weights are not those of a biLM, or do not fit each other; or if a value is out of its range.
+        If options or weights are not those of a biLM, or do not match; or if a value is out of its range.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class PretrainedBilm(torch.nn.Module, FromParams):
 
     @property
     def num_layers(self) -> int:
-        """Layers that come out, the context-insensitive one among them."""
+        """The number of layers, including the context-insensitive one."""
         return self.bilm.num_layers
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
@@ -117,7 +118,7 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         # Raises
 
         `ConfigurationError`
-            If the weights are still the random ones of a new biLM that nobody trains.
+            If the biLM is frozen and its weights were never loaded.
         """
         if not self._has_weights:
             raise ConfigurationError(
@@ -140,7 +141,7 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         return output
 
     def __getstate__(self) -> dict[str, Any]:
-        # Layers of batches are this object's own; a copy or a pickled biLM starts without any.
+        # The layers of batches belong to this object; a copy or a pickled biLM starts without any.
         return {**super().__getstate__(), "_passes": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

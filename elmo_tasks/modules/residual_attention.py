@@ -1,4 +1,4 @@
-"""Attention of a text to itself, added to it."""
+"""Residual self-attention of a text."""
 
 import torch
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
@@ -16,14 +16,14 @@ class ResidualAttention(torch.nn.Module):
         a_i = sum_j softmax_j(s_ij) h_j
         y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
 
-    The paper's code, document-qa, has a further constant in the sum of that softmax, by which a word may attend to
-    nothing; neither paper writes of it, and it is not here.
+    The paper's code, document-qa, adds a constant to the sum of that softmax, so that a word may attend to nothing;
+    neither paper mentions it, and it is not here.
 
     # Parameters
 
     encoder : `Seq2SeqEncoder`
-        What makes `h` of `x`; the paper has a biGRU.
-    dropout : `float`, optional (default = `0.0`)
+        From `x` to `h`; the paper has a biGRU.
+    dropout : `float`
         Variational dropout of the input of the encoder and of the linear layer.
     """
 
@@ -59,8 +59,8 @@ class ResidualAttention(torch.nn.Module):
 
     def _attended(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """
-        Shape `(batch_size, timesteps, encoder_dim)`. In training, one tensor of as many numbers as there are pairs of
-        words is kept for the way back, and its mask: AllenNLP's `masked_softmax` would keep four.
+        Shape `(batch_size, timesteps, encoder_dim)`. In training, the backward pass keeps one tensor with a number
+        for each pair of words, and its mask: with AllenNLP's `masked_softmax` it would keep four.
         """
         itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
         # Shape: (batch_size, timesteps, timesteps)
@@ -68,5 +68,5 @@ class ResidualAttention(torch.nn.Module):
         scores = self.similarity(hidden, hidden)
         scores = scores.masked_fill(~is_other, min_value_of_dtype(scores.dtype))
         attended = scores.softmax(-1) @ hidden
-        # The only word of a text has no other to attend to, and its softmax is of nothing.
+        # The only word of a text has no other word to attend to, and its softmax has no inputs.
         return attended * (mask.sum(-1) > 1)[:, None, None]

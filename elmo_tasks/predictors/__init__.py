@@ -1,19 +1,9 @@
-"""One file a task where allennlp_models has no predictor that fits."""
+"""Predictors: one for all models of single sentences, and one for each task whose lines are something else."""
 
 from elmo_tasks.predictors.coref import CorefPredictor
-from elmo_tasks.predictors.ner import NerPredictor
-from elmo_tasks.predictors.pos import PosPredictor
+from elmo_tasks.predictors.sentence_predictor import SentencePredictor
 from elmo_tasks.predictors.snli import SnliPredictor
 from elmo_tasks.predictors.squad import SquadPredictor
 from elmo_tasks.predictors.srl import SrlPredictor
-from elmo_tasks.predictors.sst import SstPredictor
 
-__all__ = [
-    "CorefPredictor",
-    "NerPredictor",
-    "PosPredictor",
-    "SnliPredictor",
-    "SquadPredictor",
-    "SrlPredictor",
-    "SstPredictor",
-]
+__all__ = ["CorefPredictor", "SentencePredictor", "SnliPredictor", "SquadPredictor", "SrlPredictor"]

@@ -1,4 +1,4 @@
-"""Parts of speech by a classifier that ships."""
+"""Parts of speech by the classifier that ships."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +21,9 @@ class PosTagger:
 
     # Parameters
 
-    path : `str`, optional (default = the classifier that ships)
-        A file of NumPy's with `weight`, of shape `(n_tags, dim)`, `bias`, of shape `(n_tags,)`, the `tags`, and the
-        number of the `layer`.
+    path : `Union[str, Path]`
+        By default the classifier that ships; a file of NumPy's with `weight`, of shape `(n_tags, dim)`, `bias`, of
+        shape `(n_tags,)`, the `tags`, and the number of the `layer`.
     """
 
     def __init__(self, path: str | Path = _SHIPPED) -> None:

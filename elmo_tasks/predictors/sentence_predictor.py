@@ -1,50 +1,52 @@
-"""Predictors whose lines are single sentences."""
+"""The predictor of all models of single sentences."""
 
-import json
-from typing import Any
+from typing import ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
+from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words
 
 __all__ = ["SentencePredictor"]
 
 
+@Predictor.register("elmo_sentence")
 class SentencePredictor(JsonLinesPredictor):
     """
     Takes lines like `{"sentence": "Jordan beat Chelsea ."}`, which it tokenizes with spaCy's rules, or
-    `{"words": ["Jordan", "beat", "Chelsea", "."]}`.
+    `{"words": ["Jordan", "beat", "Chelsea", "."]}`. A prediction is what the model's `make_output_human_readable`
+    returns. With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead.
+
+    Registered as a `Predictor` with name "elmo_sentence": the one of named entities, sentiment and parts of speech, and
+    of any model whose reader's `text_to_instance` takes the words of a sentence.
 
     # Parameters
 
     model : `Model`
-        A model whose reader takes the words of a sentence.
+        The model.
     dataset_reader : `DatasetReader`
         The one it was trained with.
-    language : `str`, optional (default = `"en"`)
-        The language whose tokenization rules are used.
+    language : `str`
+        The language whose tokenization rules are used, as spaCy's code.
     """
+
+    example: ClassVar[JsonDict] = {"sentence": "Jordan beat Chelsea ."}
+    rule: ClassVar[str] = 'the key "sentence" with a text, or "words" with a list of words'
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ()}
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en") -> None:
         super().__init__(model, dataset_reader)
         self._tokenizer = SpacyBlankTokenizer(language)
 
     def predict(self, sentence: str) -> JsonDict:
-        """What the model says of a sentence: see its `make_output_human_readable`."""
+        """The prediction for a sentence: see the model's `make_output_human_readable`."""
         return self.predict_json({"sentence": sentence})
 
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        inputs: Any = json_dict
-        if isinstance(inputs, dict):
-            if isinstance(sentence := inputs.get("sentence"), str):
-                return self._dataset_reader.text_to_instance(self._tokenizer.tokenize(sentence))
-            words = inputs.get("words")
-            if isinstance(words, list) and all(isinstance(word, str) for word in words):
-                return self._dataset_reader.text_to_instance(words)
-        raise ValueError(
-            'the input must have the key "sentence" with a text, or "words" with a list of words, '
-            f"but is {json.dumps(inputs)[:200]}"
-        )
+    def instance_of(self, inputs: JsonDict) -> Instance | None:
+        sentence, words = inputs.get("sentence"), inputs.get("words")
+        if isinstance(sentence, str):
+            return self._dataset_reader.text_to_instance(self._tokenizer.tokenize(sentence))
+        return self._dataset_reader.text_to_instance(words) if are_words(words) else None

@@ -1,7 +1,6 @@
 """Entailment between the sentences of pairs in JSON lines."""
 
-import json
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
@@ -11,9 +10,6 @@ from allennlp.predictors import Predictor
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 
 __all__ = ["SnliPredictor"]
-
-# The keys of SNLI's files, and those of AllenNLP's predictor.
-_KEYS = (("sentence1", "sentence2"), ("premise", "hypothesis"))
 
 
 @Predictor.register("elmo_snli")
@@ -30,18 +26,21 @@ class SnliPredictor(JsonLinesPredictor):
         ESIM.
     dataset_reader : `DatasetReader`
         The one it was trained with.
-    attention : `bool`, optional (default = `False`)
-        Whether the attention is put out too: with `allennlp predict`, `--predictor-args '{"attention": true}'`.
+    attention : `bool`
+        Whether a prediction has the attention too: with `allennlp predict`, `--predictor-args '{"attention": true}'`.
     """
 
     example: ClassVar[JsonDict] = {"sentence1": "Two dogs run .", "sentence2": "Animals move ."}
+    rule: ClassVar[str] = 'a text under "sentence1" and one under "sentence2", or under "premise" and "hypothesis"'
+    # The keys of SNLI's files, and those of AllenNLP's predictor.
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence1": ("sentence2",), "premise": ("hypothesis",)}
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, attention: bool = False) -> None:
         super().__init__(model, dataset_reader)
         self._shows_attention = attention
 
     def predict(self, premise: str, hypothesis: str) -> JsonDict:
-        """What the second sentence is to the first: see `Esim.make_output_human_readable`."""
+        """The relation of the second sentence to the first: see `Esim.make_output_human_readable`."""
         return self.predict_json({"sentence1": premise, "sentence2": hypothesis})
 
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -54,12 +53,6 @@ class SnliPredictor(JsonLinesPredictor):
                 del output["attention"]
         return outputs
 
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        inputs: Any = json_dict
-        for keys in _KEYS:
-            if isinstance(inputs, dict) and all(isinstance(inputs.get(key), str) for key in keys):
-                return self._dataset_reader.text_to_instance(*(inputs[key] for key in keys))
-        raise ValueError(
-            'the input must have a text under "sentence1" and one under "sentence2", or under "premise" and '
-            f'"hypothesis", but is {json.dumps(inputs)[:200]}'
-        )
+    def instance_of(self, inputs: JsonDict) -> Instance | None:
+        texts = [inputs.get(key) for form in self.forms if form in inputs for key in (form, *self.forms[form])]
+        return self._dataset_reader.text_to_instance(*texts) if all(isinstance(text, str) for text in texts) else None

@@ -10,7 +10,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words
 from elmo_tasks.predictors.verb_finder import VerbFinder
 
 __all__ = ["SrlPredictor"]
@@ -21,11 +21,12 @@ class SrlPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the places of the predicates
     from 0 on, or `{"sentence": "Anna eats an apple."}`, which it tokenizes with spaCy's rules and whose verbs it finds
-    with `VerbFinder`; as it does if there are only words. Of a sentence comes out what AllenNLP's predictor gives:
+    with `VerbFinder`, as for words without predicates. A prediction has the form of AllenNLP's predictor:
 
         {"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}
 
-    With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files instead, and writes a line a predicate.
+    With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files instead, and writes one line for each
+    predicate.
 
     Registered as a `Predictor` with name "elmo_srl".
 
@@ -35,16 +36,20 @@ class SrlPredictor(JsonLinesPredictor):
         The labeler.
     dataset_reader : `DatasetReader`
         The one it was trained with.
-    language : `str`, optional (default = `"en"`)
-        The language whose tokenization rules are used.
-    spacy_model : `str`, optional (default = `None`)
+    language : `str`
+        The language whose tokenization rules are used, as spaCy's code.
+    spacy_model : `str`, optional
         A model of spaCy, installed or a folder, that finds the verbs. `None`: `en_core_web_sm` if it is installed, and
         otherwise the tagger that ships, `PosTagger`.
-    pos_model : `str`, optional (default = `None`)
-        An archive of AllenNLP's `simple_tagger` that finds them in its place.
+    pos_model : `str`, optional
+        An archive of a tagger for parts of speech that finds them in its place: see `VerbFinder`.
     """
 
     example: ClassVar[JsonDict] = {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}
+    rule: ClassVar[str] = (
+        'the key "sentence" with a text, or "words" with a list of words and "predicates" with a list of their places'
+    )
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ("predicates",)}
 
     def __init__(
         self,
@@ -67,7 +72,7 @@ class SrlPredictor(JsonLinesPredictor):
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         sentences = [self._words_and_predicates(line) for line in inputs]
-        # A sentence has as many instances as predicates; the model gets as many at once as lines were asked for.
+        # A sentence has an instance for each predicate; the model gets as many of them at once as there are lines.
         instances = [self._instance(words, predicate) for words, predicates in sentences for predicate in predicates]
         outputs: list[dict[str, Any]] = []
         for start in range(0, len(instances), len(inputs)):
@@ -86,29 +91,25 @@ class SrlPredictor(JsonLinesPredictor):
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
-    def _words_and_predicates(self, inputs: Any) -> tuple[list[str], Sequence[int]]:
-        if isinstance(inputs, dict):
-            if isinstance(sentence := inputs.get("sentence"), str):
-                words = [token.text for token in self._tokenizer.tokenize(sentence)]
-                return words, self._find_verbs(words)
-            words = inputs.get("words")  # type: ignore[assignment]
-            if isinstance(words, list) and all(isinstance(word, str) for word in words):
-                predicates = inputs.get("predicates")
-                if predicates is None:
-                    return words, self._find_verbs(words)
-                if isinstance(predicates, list) and all(type(index) is int for index in predicates):
-                    _check_predicates(predicates, words)
-                    return words, predicates
-        raise ValueError(
-            'the input must have the key "sentence" with a text, or "words" with a list of words and "predicates" '
-            f"with a list of their places, but is {json.dumps(inputs)[:200]}"
-        )
+    def _words_and_predicates(self, inputs: JsonDict) -> tuple[list[str], Sequence[int]]:
+        self.check_keys(inputs)
+        sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
+        if isinstance(sentence, str):
+            words = [token.text for token in self._tokenizer.tokenize(sentence)]
+        elif not are_words(words):
+            raise self.broken_rule(inputs)
+        if predicates is None:
+            return words, self._find_verbs(words)
+        if not isinstance(predicates, list) or not all(type(index) is int for index in predicates):
+            raise self.broken_rule(inputs)
+        _check_predicates(predicates, words)
+        return words, predicates
 
 
 def _check_predicates(predicates: list[int], words: list[str]) -> None:
     for index in predicates:
         if not 0 <= index < len(words):
             raise ValueError(
-                f"predicates must be places of words, from 0 on and below {len(words)}, the number of words, but one "
-                f"is {index}: {json.dumps(words)[:200]}"
+                f"predicates must be places of words, counted from 0 and below {len(words)}, the number of words, but "
+                f"one is {index}: {json.dumps(words)[:200]}"
             )

@@ -1,4 +1,4 @@
-"""Which words of a sentence are verbs."""
+"""The verbs of a sentence, by a tagger for parts of speech."""
 
 import logging
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ class VerbFinder:
 
     # Parameters
 
-    spacy_model : `str`, optional (default = `None`)
+    spacy_model : `str`, optional
         A model of spaCy with a tagger, installed or a folder. `None`: `en_core_web_sm` if it is installed, and
-        otherwise `PosTagger`, which the log says.
-    pos_model : `str`, optional (default = `None`)
-        An archive of AllenNLP's `simple_tagger`, with universal tags or those of the Penn Treebank, that is used in its
-        place: one of `training_configs/pos_layer.jsonnet` for example.
+        otherwise `PosTagger`, with a warning in the log.
+    pos_model : `str`, optional
+        An archive of a tagger that is used in its place, with universal tags or those of the Penn Treebank: trained
+        with `training_configs/pos_layer.jsonnet`, or any of AllenNLP's `simple_tagger`.
     """
 
     def __init__(self, spacy_model: str | None = None, pos_model: str | None = None) -> None:
@@ -49,12 +49,12 @@ class VerbFinder:
         # Returns
 
         `List[int]`
-            The places of the verbs, from 0 on.
+            The places of the verbs, counted from 0.
 
         # Raises
 
         `ConfigurationError`
-            If the tagger that was asked for is not there, or has no tags for verbs.
+            If the tagger that was asked for does not exist, or has no tags for verbs.
         """
         if not words:
             return []
@@ -90,14 +90,14 @@ class VerbFinder:
 
     @cached_property
     def _ours(self) -> PosTagger | None:
-        """Our own tagger, where it is needed."""
+        """The tagger that ships, where it is needed."""
         import spacy
 
         if self._spacy_model is not None or spacy.util.is_package(_SPACY_MODEL):
             return None
         logger.warning(
             "The spaCy model %s is not installed: the verbs of sentences are found by the smaller tagger that comes "
-            "with elmo_tasks, for English. For spaCy's, say `python -m spacy download %s`.",
+            "with elmo_tasks, for English. For spaCy's, run `python -m spacy download %s`.",
             _SPACY_MODEL,
             _SPACY_MODEL,
         )
@@ -119,8 +119,8 @@ class VerbFinder:
 def _no_tagger(name: str, problem: str) -> str:
     return (
         f"a sentence without its predicates needs a tagger that finds them, but the spaCy model {name!r} {problem}: "
-        "say `python -m spacy download en_core_web_sm`, or leave spacy_model out for the tagger that comes with "
-        "elmo_tasks, or name an archive of AllenNLP's simple_tagger with the predictor's argument pos_model, or give "
+        "run `python -m spacy download en_core_web_sm`, or omit spacy_model for the tagger that comes with elmo_tasks, "
+        "or name an archive of training_configs/pos_layer.jsonnet with the predictor's argument pos_model, or give "
         'lines with "words" and "predicates"'
     )
 

@@ -1,6 +1,7 @@
-"""Checkpoints that do not repeat what never changes, and are whole or not there."""
+"""Checkpoints without the frozen weights, each written whole or not at all."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,12 +10,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.bilm.weights_state import WeightsState
 
 __all__ = ["FrozenOnceCheckpointer"]
 
 FROZEN_WEIGHTS = "frozen_weights.th"
-# Where the state of the trainer says which parameters its checkpoint is without.
+# The key in the state of the trainer with the names of the omitted parameters.
 _LEFT_OUT = "elmo_left_out"
 
 
@@ -22,8 +24,8 @@ _LEFT_OUT = "elmo_left_out"
 class FrozenOnceCheckpointer(Checkpointer):
     """
     Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once a run, to `frozen_weights.th`, and
-    leaves them out of the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while
-    it writes a checkpoint leaves no half of one, and goes on from the one before.
+    omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
+    writes a checkpoint leaves no half of one, and resumes from the previous one.
 
     Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`.
     """
@@ -39,8 +41,8 @@ class FrozenOnceCheckpointer(Checkpointer):
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
         """
-        Saves a checkpoint if it is time to. Always returns `False`, by which the trainer knows that it must not take
-        the checkpoint for the whole model and copy it to `best.th`, but write that itself.
+        Saves a checkpoint if one is due. Always returns `False`, so that the trainer does not copy the checkpoint to
+        `best.th`, as if it were the whole model, but writes that itself.
         """
         super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
         return False
@@ -59,14 +61,14 @@ class FrozenOnceCheckpointer(Checkpointer):
             changing = {name: value for name, value in checkpoint.model_state.items() if name not in unchanged}
             checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(unchanged)})
             at = checkpoint.trainer_state["epochs_completed"], checkpoint.trainer_state["batches_in_epoch_completed"]
-            # AllenNLP writes what is not there yet, in place: we are before it. Where it finds a model state, there is
-            # a checkpoint for it, so that one comes last.
+            # AllenNLP writes a file in place unless it exists: ours are written first. A model state is a checkpoint
+            # to it, so that one comes last.
             _save(checkpoint.trainer_state, self._training_state_path(*at))
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
 
-    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, WeightsState]:
-        """Writes the file, or finds out which parameters a file from before the run was broken off holds."""
+    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, int]:
+        """Writes the file, or finds out which parameters the file of an interrupted run holds."""
         if not frozen:
             return {}
         if os.path.exists(self._frozen_path):
@@ -82,7 +84,7 @@ class FrozenOnceCheckpointer(Checkpointer):
         # Raises
 
         `ConfigurationError`
-            If the file with the frozen weights is gone.
+            If the file with the frozen weights does not exist.
         """
         checkpoint = super().load_checkpoint()
         left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
@@ -90,8 +92,8 @@ class FrozenOnceCheckpointer(Checkpointer):
             return checkpoint
         if not os.path.exists(self._frozen_path):
             raise ConfigurationError(
-                f"the run cannot be recovered: {self._frozen_path} must be there, since the checkpoints do not "
-                "hold the frozen weights, but it is not; bring it back, or train anew with --force"
+                f"the run cannot be recovered: {self._frozen_path} must exist, since the checkpoints do not hold the "
+                "frozen weights, but it does not: bring it back, or train from the start with --force"
             )
         frozen = self._load_frozen()
         weights = {**checkpoint.model_state, **{name: frozen[name] for name in left_out}}
@@ -103,6 +105,6 @@ class FrozenOnceCheckpointer(Checkpointer):
 
 
 def _save(state: dict[str, Any], path: str) -> None:
-    """A run that is killed while it writes leaves no half file under the name."""
-    torch.save(state, path + ".part")
-    os.replace(path + ".part", path)
+    # Only the first process of a run writes.
+    with atomic_file(Path(path), exclusive=True) as temporary:
+        torch.save(state, temporary)

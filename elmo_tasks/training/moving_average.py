@@ -1,4 +1,4 @@
-"""A moving average of weights that outlives its run."""
+"""A moving average of weights that can be recovered."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ __all__ = ["RecoverableMovingAverage"]
 @MovingAverage.register("elmo_exponential")
 class RecoverableMovingAverage(ExponentialMovingAverage):
     """
-    AllenNLP's exponential moving average, for runs that are broken off and recovered. AllenNLP's own saves the weights
-    themselves, and after `allennlp train --recover` averages those copies, which nobody trains: validation and
-    `best.th` then have the weights of the last step, and no word is said of it.
+    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own saves the weights
+    themselves, and after `allennlp train --recover` averages those copies, which are not trained any more: validation
+    and `best.th` then have the weights of the last step, without a warning.
 
     Registered as a `MovingAverage` with name "elmo_exponential". Its parameters are those of
     `ExponentialMovingAverage`.
@@ -31,8 +31,8 @@ class RecoverableMovingAverage(ExponentialMovingAverage):
         shadows = state_dict["shadows"]
         if shadows.keys() != self._shadows.keys():
             raise ValueError(
-                "the averages of a recovered run must be of the weights that it trains, but these are only in one of "
-                f"both: {', '.join(sorted(shadows.keys() ^ self._shadows.keys()))}: recover with the same config"
+                "the averages of a recovered run must be of the weights that it trains, but only one of the two "
+                f"has {', '.join(sorted(shadows.keys() ^ self._shadows.keys()))}: recover with the same config"
             )
         for name, shadow in self._shadows.items():
             shadow.copy_(shadows[name])

@@ -1,4 +1,4 @@
-"""A learning rate that falls in steps of some batches."""
+"""A learning rate that falls in steps of several batches."""
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -10,7 +10,7 @@ __all__ = ["StaircaseDecay"]
 @LearningRateScheduler.register("elmo_staircase")
 class StaircaseDecay(LearningRateScheduler):
     """
-    Multiplies the learning rate by a factor after every so many batches, as the authors of the coreference model do
+    Multiplies the learning rate by a factor every few batches, as the authors of the coreference model do
     (Lee et al. 2017).
 
     Registered as a `LearningRateScheduler` with name "elmo_staircase". AllenNLP's `exponential` counts epochs.
@@ -22,7 +22,7 @@ class StaircaseDecay(LearningRateScheduler):
     decay_rate : `float`
         The factor.
     batches_per_step : `int`
-        After how many batches.
+        The batches between two steps.
 
     # Raises
 
@@ -48,8 +48,8 @@ class StaircaseDecay(LearningRateScheduler):
         """
         # Parameters
 
-        batch_num_total : `int`, optional (default = `None`)
-            Batches that there have been since the training began; one more than before, if it is not given.
+        batch_num_total : `int`, optional
+            The batches since the training began; by default one more than before.
         """
         self._n_batches = self._n_batches + 1 if batch_num_total is None else batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values(), strict=True):

@@ -18,7 +18,7 @@ WORDS = st.one_of(
 
 
 def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
-    """What a model gets of a batch: through fields, padding and all."""
+    """The tensors of a batch, as a model gets them."""
     instances = [Instance({"text": TextField([Token(w) for w in words], {"x": indexer})}) for words in sentences]
     batch = Batch(instances)
     batch.index_instances(Vocabulary())
@@ -43,7 +43,7 @@ class TestElmoTokenIndexer:
             assert ours.dtype == theirs.dtype
 
     def test_a_tensor_may_be_written_to(self):
-        """Oracle: a second batch of the same word: what is kept of it has not changed."""
+        """Oracle: a second batch of the same word, whose kept ids have not changed."""
         indexer = ElmoTokenIndexer()
         before = ids_of([["word"]], indexer, "character_ids")
         expected = before.clone()
@@ -51,20 +51,20 @@ class TestElmoTokenIndexer:
         assert torch.equal(ids_of([["word"]], indexer, "character_ids"), expected)
 
     def test_the_ids_of_a_word_are_one_array(self):
-        """Oracle: identity in memory, which is what is saved."""
+        """Oracle: identity in memory."""
         first, second = ElmoTokenIndexer().tokens_to_indices([Token("word"), Token("word")], Vocabulary())[
             "character_ids"
         ]
         assert first is second
 
     def test_a_longer_text_than_the_padding_is_cut(self):
-        """Oracle: by hand: the padding lengths are what the tensor has."""
+        """Oracle: by hand: the lengths of the tensor are the padding lengths."""
         indexer = ElmoTokenIndexer()
         indexed = indexer.tokens_to_indices([Token("a"), Token("b")], Vocabulary())
         padded = indexer.as_padded_tensor_dict(indexed, {"character_ids": 1})["character_ids"]
         assert torch.equal(padded, torch.tensor(indexed["character_ids"][0])[None])
 
-    def test_nothing_goes_into_the_vocabulary(self):
+    def test_nothing_is_added_to_the_vocabulary(self):
         """Oracle: the counter."""
         counter: dict = {}
         ElmoTokenIndexer().count_vocab_items(Token("word"), counter)

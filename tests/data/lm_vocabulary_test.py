@@ -33,7 +33,7 @@ class TestFromCounts:
         ("options", "words"),
         [({"min_count": 2}, ["b", "a"]), ({"max_words": 4}, ["b"]), ({"min_count": 3, "max_words": 6}, ["b"])],
     )
-    def test_rare_words_are_left_out(self, options, words):
+    def test_rare_words_are_dropped(self, options, words):
         """Oracle: by hand."""
         assert words_of(LmVocabulary.from_counts(instances("b a b c", "a d b"), **options)) == [*SPECIAL, *words]
 
@@ -44,7 +44,7 @@ class TestFromCounts:
     @pytest.mark.parametrize("options", [{"min_count": 2}, {"max_words": 3}])
     def test_a_vocabulary_without_words_is_refused(self, options):
         """Oracle: the message says the values."""
-        with pytest.raises(ConfigurationError, match="of the 2 words of the text none is left with min_count"):
+        with pytest.raises(ConfigurationError, match="none of the 2 words of the text is left with min_count"):
             LmVocabulary.from_counts(instances("a b"), **options)
 
     def test_a_size_without_room_is_refused(self):
@@ -72,7 +72,7 @@ class TestFromWordList:
         vocabulary = self.read(tmp_path / "vocab.txt", end.join(line.encode() for line in lines))
         assert words_of(vocabulary) == lines
 
-    def test_what_bilm_tf_passes_over_has_no_number(self, tmp_path):
+    def test_lines_that_bilm_tf_skips_have_no_number(self, tmp_path):
         """Oracle: `WordList`, which numbers the rows of the softmax; a text in which the line is a word."""
         content = b"<S>\n</S>\n<UNK>\nthe\n!!!MAXTERMID\ncat\n"
         words = words_of(self.read(tmp_path / "vocab.txt", content))
@@ -87,15 +87,15 @@ class TestFromWordList:
             (b"<S>\n</S>\n<UNK>\n\xff\n", "line 4: .* must be UTF-8"),
         ],
     )
-    def test_a_list_that_is_none_is_refused(self, tmp_path, content, message):
-        """Oracle: the message names the file, the line and what is wrong."""
+    def test_a_broken_list_is_refused(self, tmp_path, content, message):
+        """Oracle: the message names the file, the line and the error."""
         with pytest.raises(ConfigurationError, match=f"{re.escape(str(tmp_path / 'vocab.txt'))}.*{message}"):
             self.read(tmp_path / "vocab.txt", content)
 
 
 class TestFiles:
     @pytest.mark.parametrize("cls", [LmVocabulary, Vocabulary], ids=["an archive", "distributed workers"])
-    def test_a_vocabulary_comes_back_from_its_files(self, tmp_path, cls):
+    def test_a_vocabulary_is_loaded_from_its_files(self, tmp_path, cls):
         """Oracle: itself; with words that mean something to AllenNLP, and with strange characters."""
         strange = "@@UNKNOWN@@ @@PADDING@@ \N{ZERO WIDTH SPACE} \x00 a\x7fb ça \N{REPLACEMENT CHARACTER}"
         vocabulary = LmVocabulary.from_counts(instances(strange, "b b a"))

@@ -1,4 +1,4 @@
-"""Tests of the training of a language model by `allennlp train`: broken off, in two processes, on a broken text."""
+"""Tests of the training of a language model by `allennlp train`: interrupted, in two processes, on a broken text."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 class TestRecovery:
-    def test_a_run_killed_in_an_epoch_ends_as_if_it_had_not_been(self, tmp_path, monkeypatch):
+    def test_a_run_killed_in_an_epoch_ends_as_without_the_kill(self, tmp_path, monkeypatch):
         """
         Oracle: the weights of the undisturbed run, bit by bit, and its validation perplexities; with dropout and few
         samples a step depends on random numbers in two ways. And the other way round: without their state the weights
@@ -86,7 +86,7 @@ class TestRecovery:
 class TestTwoProcesses:
     def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path):
         """
-        Oracle: one process with the mean of two batches for each step, which is what two processes share; weights,
+        Oracle: one process with the mean of two batches for each step, the share of two processes; weights,
         losses and perplexities of both kinds of text. Of an odd number of batches two processes leave the last out, so
         there is an even number of both.
         """
@@ -118,16 +118,16 @@ class TestTwoProcesses:
 
 
 class TestText:
-    def test_a_text_that_is_none_is_refused_with_its_line(self, tmp_path):
+    def test_a_broken_text_is_refused_with_its_line(self, tmp_path):
         """Oracle: the last line that the user sees; the exit status."""
         (tmp_path / "train.txt").write_bytes(b"a b c\na \xff b\n")
         process = run_train(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})
         assert process.returncode == 1
-        message = "train.txt, line 2: the text must be UTF-8, but byte 3 of this line is 0xff"
+        message = "train.txt, line 2: the file must be UTF-8, but byte 3 of this line is 0xff"
         assert message in process.stderr.strip().splitlines()[-1]
 
     def test_so_is_one_without_sentences(self, tmp_path):
-        """Oracle: the message names the file and what it holds."""
+        """Oracle: the message names the file and its content."""
         (tmp_path / "train.txt").write_bytes(b"\n \n")
         with pytest.raises(ValueError, match=r"train\.txt must hold at least one sentence.*lines: 2 empty"):
             train_tiny(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})

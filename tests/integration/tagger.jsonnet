@@ -1,4 +1,4 @@
-// The NER model with ELMo, made small: what it learns is of no interest, that every command can use it is.
+// The NER model with ELMo, small: it is not there to learn, but to be used by every command.
 // TAGGER_DATA: a file in the format of CoNLL 2003.
 local ner = import '../../training_configs/lib/ner.libsonnet';
 
@@ -7,10 +7,10 @@ local config = std.mergePatch(ner(elmo_at=['input']), { test_data_path: null });
 config {
   train_data_path: std.extVar('TAGGER_DATA'),
   validation_data_path: self.train_data_path,
-  // Without what a file of word vectors adds.
+  // Without the words of a file of vectors.
   vocabulary: {},
   model+: {
-    // A training that goes on after a kill draws other dropouts.
+    // A training that is resumed after a kill has other dropouts.
     dropout: 0,
     encoders: [super.encoders[0] { hidden_size: 4 }, super.encoders[1] { input_size: 8, hidden_size: 4 }],
   },

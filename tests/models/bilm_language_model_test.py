@@ -41,7 +41,7 @@ def make(vocab: Vocabulary, **arguments: Any) -> BilmLanguageModel:
     model = BilmLanguageModel(vocab, OPTIONS.to_dict(), **arguments)
     with torch.no_grad():
         for parameter in model.parameters():
-            # A bias that starts at 0 hides what passes it over; whoever computes twice must see the same numbers.
+            # A bias of 0 would hide code that skips it; computing twice must give the same numbers.
             parameter.add_(torch.randn(parameter.shape) * 0.2)
         # No word: the public format has no row for it.
         model.bilm.character_encoder.embedding.weight[0] = 0.0
@@ -82,7 +82,7 @@ def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, f
 
 class TestLossInEvaluation:
     @pytest.mark.parametrize("softmax", ["full", "sampled"])
-    def test_it_is_the_plain_one(self, vocab, softmax):
+    def test_it_is_that_of_a_plain_loop(self, vocab, softmax):
         """Oracle: a loop over sentences and words with `Bilm.forward` and the formula of the softmax in float64."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
@@ -117,8 +117,8 @@ class TestLossInTraining:
         assert set(metrics) == {"perplexity", "tokens_per_second"}
         assert loss.item() == pytest.approx(model.eval()(**batch(vocab))["loss"].item(), rel=1e-5)
 
-    def test_samples_are_another_loss_with_another_name(self, vocab):
-        """Oracle: the names; another loss each time, with other negatives."""
+    def test_a_sampled_loss_has_a_name_of_its_own(self, vocab):
+        """Oracle: the names; a different loss each time, with different negatives."""
         model = make(vocab, n_samples=4, dropout=0.0)
         losses = {model(**batch(vocab))["loss"].item() for _ in range(5)}
         assert len(losses) > 1
@@ -164,7 +164,7 @@ class TestLossInTraining:
 
 class TestGuard:
     @pytest.mark.parametrize("is_training", [True, False])
-    def test_a_loss_that_is_no_number_stops_and_keeps_the_batch(self, vocab, tmp_path, is_training):
+    def test_a_loss_that_is_not_a_number_is_an_error_and_the_batch_is_kept(self, vocab, tmp_path, is_training):
         """Oracle: the message with the file and the remedy; the tensors in the file."""
         model = make(vocab, serialization_dir=str(tmp_path)).train(is_training)
         model.softmax.bias.data[3] = float("nan")
@@ -176,8 +176,8 @@ class TestGuard:
         assert all(torch.equal(kept[name], tensors[name]) for name in kept)
 
     @pytest.mark.parametrize("folder", [None, "gone"])
-    def test_without_a_folder_it_stops_all_the_same(self, vocab, tmp_path, folder):
-        """Oracle: the message; the folder of an archive that was loaded is gone."""
+    def test_without_a_folder_it_is_an_error_too(self, vocab, tmp_path, folder):
+        """Oracle: the message; the temporary folder of a loaded archive does not exist any more."""
         model = make(vocab, serialization_dir=folder and str(tmp_path / folder))
         model.softmax.bias.data[3] = float("inf")
         with pytest.raises(ValueError, match="the loss of a batch is not a finite number"):
@@ -207,22 +207,22 @@ class TestWeightsToGoOnFrom:
         assert state.keys() == expected.keys()
         assert [name for name in state if not torch.equal(state[name], expected[name])] == []
 
-    def test_a_softmax_that_is_not_there_begins_anew(self, vocab, pretrained, tmp_path, caplog):
+    def test_a_missing_softmax_starts_from_random_weights(self, vocab, pretrained, tmp_path, caplog):
         """Oracle: the weights of the biLM; a bias of zeros; the warning."""
         file = self.save(pretrained, tmp_path, None)
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
         assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
         assert not model.softmax.bias.any()
-        assert "weights.hdf5 holds no softmax" in caplog.text
+        assert "weights.hdf5 has no softmax" in caplog.text
 
     def test_a_softmax_over_other_words_is_refused(self, vocab, pretrained, tmp_path):
-        """Oracle: the message: both numbers, and what to do."""
+        """Oracle: the message: both numbers, and the remedy."""
         softmax = LmSoftmax(12, OPTIONS.projection_dim).state_dict()
         file = self.save(pretrained, tmp_path, softmax)
         with pytest.raises(ConfigurationError, match=r"each of the 11 words .* has 12: take the vocabulary"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
 
-    def test_a_file_that_is_not_there_is_an_error(self, vocab, tmp_path):
+    def test_a_missing_file_is_an_error(self, vocab, tmp_path):
         """Oracle: the message names the file."""
         with pytest.raises(ConfigurationError, match=r"cannot be made: .*none\.hdf5"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=str(tmp_path / "none.hdf5"))
@@ -230,7 +230,7 @@ class TestWeightsToGoOnFrom:
 
 class TestArguments:
     def test_a_vocabulary_without_the_special_words_is_refused(self):
-        """Oracle: the message: which are missing, and the remedy."""
+        """Oracle: the message: the missing words, and the remedy."""
         vocab = Vocabulary(tokens_to_add={"lm": ["<S>", "the"]}, non_padded_namespaces=["lm"])
         with pytest.raises(ConfigurationError, match=r"words </S>, <UNK> in its namespace 'lm'.*'elmo_lm'"):
             BilmLanguageModel(vocab, OPTIONS.to_dict())

@@ -35,7 +35,7 @@ def zeroes_of_inputs(model: Model, *parts: str) -> dict[str, torch.Tensor]:
 
 
 class TestLabelsOf:
-    def test_labels_come_by_their_numbers(self):
+    def test_labels_are_in_the_order_of_their_numbers(self):
         """Oracle: by hand: the more frequent one is number 0."""
         assert labels_of(Vocabulary({"labels": {"b": 1, "a": 2, "c": 1}})) == ["a", "b", "c"]
 
@@ -69,11 +69,11 @@ class TestSoftmaxOverWords:
 
 @pytest.mark.parametrize("task", TASKS)
 class TestModels:
-    """What holds of both models."""
+    """Properties of both models."""
 
     @pytest.mark.parametrize("place", PLACES)
     def test_the_logits_do_not_depend_on_the_batch(self, make_model, task, place):
-        """Oracle: each text alone, without padding; and the batch the other way round."""
+        """Oracle: each text alone, without padding; and the batch in reverse order."""
         classifier = make_model(task, PLACES[place])
         classifier.enlarge()
         rows = ROWS[task]
@@ -86,7 +86,7 @@ class TestModels:
         assert not torch.allclose(together[0], together[1], atol=1e-3)
 
     def test_the_loss_is_the_mean_cross_entropy(self, make_model, task):
-        """Oracle: the formula in NumPy; without labels there is none."""
+        """Oracle: the formula in NumPy; without labels there is no loss."""
         classifier = make_model(task, [])
         classifier.enlarge()
         output = classifier.model(**classifier.batch(*ROWS[task]))

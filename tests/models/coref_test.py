@@ -29,7 +29,7 @@ def long_document(n_sentences: int) -> dict:
 
 class TestCorefResolver:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
+    def test_elmo_widens_the_next_layer(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, characters 3 * 50, ELMo 2 * 8, the biLSTM 2 * 200, the width 20."""
         resolver = make_model("coref", PLACES[place])
         below, above = (16 * (name in PLACES[place]) for name in ("input", "output"))
@@ -38,7 +38,7 @@ class TestCorefResolver:
 
     @pytest.mark.parametrize("place", ["input", "output"])
     def test_the_bilm_runs_sentence_by_sentence(self, make_model, place):
-        """Oracle: what the biLM runs on: the sentences of all documents, as long as the longest."""
+        """Oracle: the input of the biLM: the sentences of all documents, padded to the longest."""
         resolver = make_model("coref", PLACES[place])
         passes: list[torch.Size] = []
         bilm = resolver.elmo_embedders()[0].bilm.bilm
@@ -49,7 +49,7 @@ class TestCorefResolver:
 
     def test_loss_and_antecedents_are_those_of_the_parts(self, make_model):
         """
-        Oracle: Lee et al.'s model put together from its tested parts for one document, with a loop over the pairs for
+        Oracle: Lee et al.'s model composed of its tested parts for one document, with a loop over the pairs for
         the probabilities.
         """
         resolver = make_model("coref", ["input"], SMALL)
@@ -114,7 +114,7 @@ class TestCorefResolver:
     @pytest.mark.parametrize("place", PLACES)
     @pytest.mark.parametrize("sentences", [[], [[]], [["Yes"]], [["a"], ["b"]], [["Yes", "we", "can"]], SENTENCES])
     def test_a_document_without_mentions_has_a_loss(self, make_model, place, sentences):
-        """Oracle: a finite number, 0 where there are not two spans; it can be gone back from, as the trainer does."""
+        """Oracle: a finite number, 0 where there are not two spans; it has a gradient, as the trainer needs."""
         resolver = make_model("coref", PLACES[place])
         output = resolver.model.train()(**batch_of(resolver, sentences, clusters=[]))
         assert torch.isfinite(output["loss"])
@@ -139,7 +139,7 @@ class TestCorefResolver:
             assert not any(start < other <= end < last for other, last in pairs)
 
     def test_long_documents_are_cut_in_training_only(self, make_model):
-        """Oracle: the spans that are left: of four sentences in a row, with all beginnings; all without training."""
+        """Oracle: the kept spans: of four consecutive sentences, from every start; all without training."""
         resolver = make_model("coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0 } }")
         tensors = batch_of(resolver, **long_document(6))
         (spans,) = resolver.model(**tensors)["spans"]
@@ -151,8 +151,8 @@ class TestCorefResolver:
             firsts.add(int(spans.min()))
         assert firsts == {0, 3, 6}
 
-    def test_what_is_cut_is_as_a_document_by_itself(self, make_model):
-        """Oracle: a document of the sentences and mentions that are left, without dropout."""
+    def test_a_cut_document_equals_a_document_of_the_same_sentences(self, make_model):
+        """Oracle: a document of the remaining sentences and mentions, without dropout."""
         resolver = make_model(
             "coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }"
         )
@@ -171,8 +171,8 @@ class TestCorefResolver:
             firsts.add(first)
         assert len(firsts) > 1
 
-    def test_the_cut_hangs_on_the_seed(self, make_model):
-        """Oracle: the same spans after the same seed, others after others."""
+    def test_the_cut_depends_on_the_seed(self, make_model):
+        """Oracle: the same spans with the same seed, others with other seeds."""
         resolver = make_model("coref", [], "{ model+: { max_sentences: 2 } }")
         tensors = batch_of(resolver, **long_document(12))
         found = []
@@ -186,7 +186,7 @@ class TestCorefResolver:
         ("key", "values"), [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))]
     )
     def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
-        """Oracle: other losses; only whether speakers are the same matters, and all unknown genres are one."""
+        """Oracle: different losses; only whether speakers are the same matters, and all unknown genres are one."""
         # Spans of all sentences are kept and compared, whatever their scores.
         resolver = make_model("coref", [], SMALL + " + { model+: { spans_per_word: 2.0, max_antecedents: 50 } }")
         losses = []
@@ -214,7 +214,7 @@ class TestCorefResolver:
         }
 
     def test_the_metrics_are_those_of_the_clusters(self, make_model):
-        """Oracle: `CorefScores`, of what the model says of documents whose clusters are its own predictions."""
+        """Oracle: `CorefScores`, on documents whose clusters are the model's own predictions."""
         resolver = make_model("coref", [])
         # So that there are clusters, whatever the weights.
         resolver.model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
@@ -233,7 +233,7 @@ class TestCorefResolver:
         assert set(resolver.model.get_metrics().values()) == {0.0}
 
     def test_a_wrong_width_is_an_error(self, make_model):
-        """Oracle: the message names both parts and what they have."""
+        """Oracle: the message names both parts and their widths."""
         with pytest.raises(ConfigurationError, match=r"embedded words .* input of the encoder.* 250 and 7"):
             make_model("coref", [], "{ model+: { encoder+: { input_size: 7 } } }")
 
@@ -246,7 +246,7 @@ class TestCorefResolver:
 
 class TestMixedPrecision:
     def test_the_loss_is_nearly_that_of_single_precision(self, make_model):
-        """Oracle: the same model outside of autocast; some words are shorter than the filters of characters."""
+        """Oracle: the same model without autocast; some words are shorter than the filters of characters."""
         resolver = make_model("coref", BOTH, SMALL)
         batch = resolver.tensors(resolver.instances[:1])
         expected = resolver.model(**batch)["loss"]

@@ -35,7 +35,7 @@ def likelihoods(tagger: TaskModel, logits: torch.Tensor) -> np.ndarray:
 
 class TestNerTagger:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
+    def test_elmo_widens_the_next_layer(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, characters 128, ELMo 2 * 8, the highest biLSTM 2 * 100."""
         tagger = make_model("ner", PLACES[place])
         assert tagger.model.encoders[0].get_input_dim() == 100 + 128 + 16 * ("input" in PLACES[place])
@@ -93,7 +93,7 @@ class TestNerTagger:
         assert readable["tags"] == [words]
 
     def test_scores_stay_probabilities_in_long_sentences(self, make_model):
-        """Oracle: 0 to 1, where the partition function is so large that it has no digits left after the point."""
+        """Oracle: 0 to 1, where the partition function is so large that no digits are left after the point."""
         tagger = make_model("ner", [])
         torch.manual_seed(0)
         logits = 30 * torch.randn(4, 120, tagger.model.vocab.get_vocab_size("labels"))
@@ -132,7 +132,7 @@ class TestNerTagger:
     @pytest.mark.parametrize("place", PLACES)
     @pytest.mark.parametrize("n_sentences", [1, 2])
     def test_a_batch_without_words_has_no_tags_and_no_loss(self, make_model, place, n_sentences):
-        """Oracle: empty lists and zero; the loss can be gone back from, as the trainer does."""
+        """Oracle: empty lists and zero; the loss has a gradient, as the trainer needs."""
         tagger = make_model("ner", PLACES[place])
         empty: list[list[str]] = [[]] * n_sentences
         output = tagger.model.train()(**batch_of(tagger, *empty, tags=empty))
@@ -162,7 +162,7 @@ class TestNerTagger:
             assert 0.25 < dropped[0].float().mean() < 0.75
 
     def test_a_wrong_width_is_an_error(self, make_model):
-        """Oracle: the message names the encoder, what it has and what it gets."""
+        """Oracle: the message names the encoder, its input_size and the width of its input."""
         narrow = "{ model+: { encoders: [super.encoders[0] { input_size: 7 }, super.encoders[1]] } }"
         with pytest.raises(ConfigurationError, match=r"encoder 0 .* must have the input_size 228.* but has 7"):
             make_model("ner", [], narrow)
@@ -171,7 +171,7 @@ class TestNerTagger:
             make_model("ner", [], narrow)
 
     def test_the_metrics_are_of_entities(self, make_model):
-        """Oracle: by hand: the gold tags are what the model predicts, but for one sentence of two."""
+        """Oracle: by hand: the gold tags are the predictions of the model, except in one sentence of two."""
         tagger = make_model("ner", [], "{ model+: { verbose_metrics: true } }")
         model = tagger.model
         model.crf.start_transitions.data.zero_(), model.crf.end_transitions.data.zero_()

@@ -33,7 +33,7 @@ def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
 
 class TestEsim:
     @pytest.mark.parametrize("place", PLACES)
-    def test_it_computes_what_its_formulas_say(self, make_model, place):
+    def test_it_computes_its_formulas(self, make_model, place):
         """Oracle: the formulas, a pair at a time; the input of each part has the width that they need."""
         classifier = make_model("snli", PLACES[place])
         classifier.enlarge()
@@ -109,7 +109,7 @@ class TestEsim:
     def test_dropout_is_where_the_paper_has_it(self, make_model):
         """
         Oracle: section A.3: half of the input of both LSTMs, the same units at all words of a sentence; of the input of
-        the last two layers; with ELMo, of what comes out of the attention, at each word its own.
+        the last two layers; with ELMo, of the output of the attention, at each word its own.
         """
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
             classifier = make_model("snli", elmo_at, hidden=40)
@@ -157,5 +157,5 @@ class TestEsim:
                 torch.testing.assert_close(parameter.grad, 2 * strength * parameter.detach())
 
     def test_the_baseline_has_no_regularizer(self, make_model):
-        """Oracle: section A.3: only the larger model is held back."""
+        """Oracle: section A.3: only the larger model is regularised."""
         assert make_model("snli", []).model.get_regularization_penalty() is None

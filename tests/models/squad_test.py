@@ -14,7 +14,7 @@ LATER = ("Where did Jordan beat Leeds?", PASSAGE, [("in  Rome", 40), ("Rome", 44
 
 class TestSquadModel:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
+    def test_elmo_widens_the_next_layer(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, characters 100, ELMo 2 * 8, the biGRU 2 * 90."""
         answerer = make_model("squad", PLACES[place])
         assert answerer.model.contextual_encoder.get_input_dim() == 100 + 100 + 16 * ("input" in PLACES[place])
@@ -23,13 +23,13 @@ class TestSquadModel:
         assert answerer.model.end_encoder.get_input_dim() == 360
 
     def test_the_question_makes_a_difference(self, make_model):
-        """Oracle: other probabilities for another question on the same passage."""
+        """Oracle: different probabilities for another question on the same passage."""
         answerer = make_model("squad", [])
         start = answerer.model(**answerer.batch(QUESTION, LATER))["start_log_probs"]
         assert not torch.allclose(start[0], start[1])
 
     def test_probabilities_are_of_the_words_of_the_passage(self, make_model):
-        """Oracle: they add up to 1 on the words, and the padding has none."""
+        """Oracle: they add up to 1 on the words, and are 0 in the padding."""
         answerer = make_model("squad", BOTH)
         output = answerer.model(**answerer.batch(QUESTION[:2], ("Who?", "Ann won")))
         for name in ("start_log_probs", "end_log_probs"):
@@ -62,7 +62,7 @@ class TestSquadModel:
             assert readable["best_span_str"][row] in PASSAGE
 
     def test_an_answer_is_the_text_of_the_passage(self, make_model):
-        """Oracle: by hand: two spaces and all, where the model is made to want "in  Rome"."""
+        """Oracle: by hand: with its two spaces, from a model that prefers "in  Rome"."""
         answerer = make_model("squad", [])
         tensors = answerer.batch(LATER)
         wanted = torch.full((1, 11), -50.0), torch.full((1, 11), -50.0)
@@ -114,7 +114,7 @@ class TestSquadModel:
         assert len(inputs) == 6
         for name, units in inputs.items():
             dropped = (units[-1] == 0).all(0)
-            # ReLU and characters have zeroes of their own; each unit is dropped at all words.
+            # ReLU and characters give zeroes too; each unit is dropped at all words.
             assert 0.1 < dropped.float().mean() < 0.6, name
 
     def test_it_runs_with_automatic_mixed_precision(self, make_model):
@@ -137,11 +137,11 @@ class TestSquadModel:
         ],
     )
     def test_a_wrong_width_is_an_error(self, make_model, part, message):
-        """Oracle: the message names the encoder, what it has and what it gets."""
+        """Oracle: the message names the encoder, its input_size and the width of its input."""
         with pytest.raises(ConfigurationError, match=f"(?s){message}"):
             make_model("squad", [], f"{{ model+: {{ {part}+: {{ input_size: 7 }} }} }}")
 
-    def test_no_answer_would_be_short_enough(self, make_model):
+    def test_a_limit_below_one_is_an_error(self, make_model):
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="max_span_tokens must be at least 1, but is 0"):
             make_model("squad", [], "{ model+: { max_span_tokens: 0 } }")

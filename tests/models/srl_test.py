@@ -27,7 +27,7 @@ def say(labeler: TaskModel, tag: str) -> None:
 
 class TestSemanticRoleLabeler:
     @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_what_it_stands_beside(self, make_model, place):
+    def test_elmo_widens_the_next_layer(self, make_model, place):
         """Oracle: the widths by hand: GloVe 100, the predicate 100, ELMo 2 * 8, the encoder 12."""
         made = make_model("srl", PLACES[place])
         assert made.model.encoder.get_input_dim() == 200 + 16 * ("input" in PLACES[place])
@@ -44,7 +44,7 @@ class TestSemanticRoleLabeler:
         torch.testing.assert_close(weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
 
     def test_the_predicate_makes_a_difference(self, make_model):
-        """Oracle: other logits for another predicate of the same sentence."""
+        """Oracle: different logits for another predicate of the same sentence."""
         made = make_model("srl", [])
         words = SENTENCE.split()
         marks = ([0, 1, 0, 0], [0, 0, 0, 1])
@@ -84,7 +84,7 @@ class TestSemanticRoleLabeler:
             assert together["tag_ids"][row] == alone["tag_ids"][0]
 
     def test_training_computes_no_tags_and_no_metrics(self, make_model):
-        """Oracle: the keys: in training, decoding would cost time for nothing."""
+        """Oracle: the keys: decoding in training would waste time."""
         made = make_model("srl", [])
         assert "tag_ids" not in made.model.train()(**made.tensors(made.instances))
         assert made.model.get_metrics() == {}

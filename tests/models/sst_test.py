@@ -29,7 +29,7 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
 
 class TestBiattentiveClassifier:
     @pytest.mark.parametrize("place", PLACES)
-    def test_it_computes_what_its_formulas_say(self, make_model, place):
+    def test_it_computes_its_formulas(self, make_model, place):
         """Oracle: the formulas, a text at a time; the input of each part has the width that they need."""
         classifier = make_model("sst", PLACES[place])
         classifier.enlarge()
@@ -68,7 +68,7 @@ class TestBiattentiveClassifier:
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
     def test_the_weights_of_the_pooling_are_those_of_the_words_alone(self, make_model):
-        """Oracle: softmax does not see what is added to all its scores, here 1000 less."""
+        """Oracle: a softmax ignores a constant that is added to all its scores, here -1000."""
         classifier = make_model("sst", [])
         classifier.enlarge()
         tensors = classifier.batch(*TEXTS)
@@ -102,7 +102,7 @@ class TestBiattentiveClassifier:
         rates = {"pre_encode_feedforward": 0.5, "encoder": 0.25, "output_feedforward": 0.1, "label_projection": 0.3}
         for name, rate in rates.items():
             assert inputs[name].float().mean().item() == pytest.approx(rate, abs=0.06), name
-        # The encoder's 80 units, and the 16 of ELMo beside them.
+        # The encoder's 80 units, and the 16 of ELMo.
         assert not inputs["integrator"][..., :80].any()
         assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(0.5, abs=0.06)
 

@@ -36,7 +36,7 @@ class TestBioDecoder:
         """Oracle: `viterbi_decode`, a sentence at a time, with the same rules as scores between pairs of tags."""
         torch.manual_seed(0)
         n_tags = len(TAGS)
-        # In float64: it adds 100,000 to what it compares.
+        # In float64: it adds 100,000 to the scores.
         transitions = torch.zeros(n_tags, n_tags, dtype=torch.float64)
         start = torch.zeros(n_tags, dtype=torch.float64)
         for index, tag in TAGS.items():
@@ -52,7 +52,7 @@ class TestBioDecoder:
             )
             assert tags == expected
 
-    def test_what_lies_in_the_padding_does_not_matter(self):
+    def test_padding_does_not_matter(self):
         """Oracle: each sentence alone, an empty one too; padding with large numbers."""
         torch.manual_seed(0)
         lengths = [5, 0, 2, 1]
@@ -69,7 +69,7 @@ class TestBioDecoder:
         logits = torch.tensor([[[0.0, 9.0], [0.0, 9.0]]])
         assert BioDecoder({0: "O", 1: "I-A"})(logits, torch.ones(1, 2, dtype=torch.bool)) == [[0, 0]]
 
-    def test_half_precision_is_added_up_in_full(self):
+    def test_half_precision_is_summed_in_float32(self):
         """Oracle: the same numbers in float32; in bfloat16 a long sum loses all of them."""
         torch.manual_seed(0)
         logits = torch.randn(2, 200, len(TAGS)).to(torch.bfloat16)
@@ -77,6 +77,6 @@ class TestBioDecoder:
         decoder = BioDecoder(TAGS)
         assert decoder(logits, mask) == decoder(logits.float(), mask)
 
-    def test_it_has_nothing_to_save(self):
-        """Oracle: archives hold what was trained."""
+    def test_its_state_is_empty(self):
+        """Oracle: archives hold trained parameters only."""
         assert not BioDecoder(TAGS).state_dict()

@@ -25,7 +25,7 @@ def tiny_weights(fixtures_root: Path) -> str:
 
 @pytest.fixture
 def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[..., PretrainedBilm]:
-    """Makes the tiny biLM anew."""
+    """Makes a new tiny biLM."""
 
     def make(**kwargs: Any) -> PretrainedBilm:
         return PretrainedBilm(**{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs})
@@ -41,7 +41,7 @@ def batch() -> torch.Tensor:
 
 @pytest.fixture
 def count_passes() -> Callable[[PretrainedBilm], list[torch.Tensor]]:
-    """A list into which a biLM puts what it is run on."""
+    """A list that gets the input of each run of a biLM."""
 
     def count(pretrained: PretrainedBilm) -> list[torch.Tensor]:
         seen: list[torch.Tensor] = []

@@ -34,7 +34,7 @@ class TestConstructEmbedders:
 
 
 class TestBeside:
-    def test_vectors_stand_behind_the_hidden_units(self, pretrained, batch):
+    def test_vectors_follow_the_hidden_units(self, pretrained, batch):
         """Oracle: the two parts by themselves."""
         embedder, _ = construct_embedders(lazy({"elmo": {"type": "elmo"}}), None, pretrained())
         tokens = {"elmo": {"elmo_tokens": batch}}
@@ -44,8 +44,8 @@ class TestBeside:
         assert torch.equal(both[..., 5:], embedder(tokens))
         assert concat_dim(5, embedder) == both.size(-1)
 
-    def test_nothing_beside_it_changes_nothing(self, batch):
-        """Oracle: what came in."""
+    def test_without_an_embedder_nothing_changes(self, batch):
+        """Oracle: the input."""
         hidden = torch.randn(*batch.shape[:2], 5)
         assert concat_embedding(hidden, None, {"elmo": {"elmo_tokens": batch}}) is hidden
         assert concat_dim(5, None) == 5

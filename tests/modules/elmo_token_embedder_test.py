@@ -53,7 +53,7 @@ class TestElmoTokenEmbedder:
             assert torch.equal(embedded, mix(output.layers, output.mask))
 
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
-        """Oracle: the definition of dropout: a unit is 0 or 1 / (1 - p) times what it is without, with rate p."""
+        """Oracle: the definition of dropout: a unit is 0 with rate p, else 1 / (1 - p) times its value without it."""
         torch.manual_seed(0)
         ids = sentences_to_character_ids([["word"] * 50])
         embedder = ElmoTokenEmbedder(pretrained(), dropout=0.25)
@@ -66,7 +66,7 @@ class TestElmoTokenEmbedder:
         assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
 
     def test_two_places_that_share_a_bilm_drop_different_units(self, pretrained, batch):
-        """Oracle: by hand: the pass is shared, what comes after it is not."""
+        """Oracle: by hand: the pass is shared, the dropout after it is not."""
         torch.manual_seed(0)
         bilm = pretrained()
         first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
@@ -104,7 +104,7 @@ class TestElmoTokenEmbedder:
         assert len(passes) == 3
 
     def test_embedders_that_share_a_bilm_have_mixes_of_their_own(self, pretrained, batch):
-        """Oracle: by hand: a change of one does not show in the other."""
+        """Oracle: by hand: a change of one does not change the other."""
         bilm = pretrained()
         first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)
         before = second(batch)
@@ -150,8 +150,8 @@ class TestElmoTokenEmbedder:
         with pytest.raises(ConfigurationError, match=f"at least 0 and below 1, but is {dropout}"):
             ElmoTokenEmbedder(pretrained(), dropout=dropout)
 
-    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layer_norm": "words"}])
-    def test_what_the_mix_refuses_is_an_error_of_the_config(self, pretrained, arguments):
+    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layers": "all"}, {"layer_norm": "words"}])
+    def test_an_error_of_the_mix_is_an_error_of_the_config(self, pretrained, arguments):
         """Oracle: the type of the error, and the value in its message."""
         with pytest.raises(ConfigurationError, match=f"ELMo: .*but is {next(iter(arguments.values()))!r}"):
             ElmoTokenEmbedder(pretrained(), **arguments)
@@ -162,8 +162,8 @@ class TestFromParams:
     def config(self, environment, tiny_options, tiny_weights):
         return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
 
-    def test_the_biLM_may_have_a_place_of_its_own(self, config, batch):
-        """Oracle: the embedder with the same options beside its other arguments."""
+    def test_the_biLM_may_be_a_part_of_its_own(self, config, batch):
+        """Oracle: the embedder with the same options among its other arguments."""
         nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
         embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
         assert torch.equal(embedders[0](batch), embedders[1](batch))
@@ -175,13 +175,13 @@ class TestFromParams:
         assert embedder.bilm is shared
 
     def test_no_biLM_and_two_are_errors(self, config, pretrained):
-        """Oracle: the messages, which must show what to write."""
+        """Oracle: the messages, with an example."""
         with pytest.raises(ConfigurationError, match=r'has none: give it .*import "options.json"'):
             TokenEmbedder.from_params(Params({"type": "elmo"}))
         with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
             TokenEmbedder.from_params(Params(dict(config)), bilm=pretrained())
         for name, value in {"requires_grad": True, "cache_folder": "cache", "cache_max_bytes": 10**9}.items():
-            with pytest.raises(ConfigurationError, match="must stand beside its options, in the model's 'bilm'"):
+            with pytest.raises(ConfigurationError, match="must be next to its options, in the model's 'bilm'"):
                 TokenEmbedder.from_params(Params({"type": "elmo", name: value}), bilm=pretrained())
 
     def test_a_cache_may_be_configured(self, config, batch, tmp_path, count_passes):
@@ -193,7 +193,7 @@ class TestFromParams:
         assert torch.equal(embedder(batch), TokenEmbedder.from_params(Params(dict(config)))(batch))
         assert not passes
 
-    @pytest.mark.parametrize("layers", ["all", "top", 1])
+    @pytest.mark.parametrize("layers", ["mix", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_all_arguments_are_read(self, config, pretrained, batch, layers, layer_norm):
         """Oracle: the embedder made in Python."""
@@ -255,7 +255,7 @@ class TestRegularization:
         library = training_configs / "lib" / "ner.libsonnet"
         snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo_l2=0.25)")
         params = Params.from_file(snippet)["model"]["regularizer"]
-        # One biLM that is trained: that a frozen one is left out would not show a regex that hits it.
+        # A trained biLM: a regex that matches a frozen one would not show.
         bilm = pretrained(requires_grad=True)
         model = torch.nn.ModuleDict({"input": ElmoTokenEmbedder(bilm), "output": ElmoTokenEmbedder(bilm)})
         model["input"].mix.layer_weights.data.copy_(torch.tensor([1.0, 2.0, -3.0]))

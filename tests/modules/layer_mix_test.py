@@ -60,9 +60,9 @@ class TestLayerMix:
         torch.testing.assert_close(ours(layers, MASK)[MASK], theirs(layers, MASK)[MASK])
 
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
-    @pytest.mark.parametrize("layers", ["all", "top", 1])
+    @pytest.mark.parametrize("layers", ["mix", "top", 1])
     def test_where_there_is_no_word_it_is_zero(self, layer_norm, layers):
-        """Oracle: zero; a mean is not taken off what is not there."""
+        """Oracle: zero; the mean is not subtracted from padding."""
         mixed = LayerMix(N_LAYERS, layers=layers, layer_norm=layer_norm)(random_layers(), MASK)
         assert mixed[~MASK].abs().max() == 0
         assert mixed[MASK].abs().min(-1).values.max() > 0
@@ -127,24 +127,24 @@ class TestLayerMix:
         assert mix.normalized_weights().tolist() == [1.0]
 
     def test_the_normalized_weights_are_the_softmax(self):
-        """Oracle: the softmax in NumPy; gamma is not in it, and nobody can train through it."""
+        """Oracle: the softmax in NumPy; gamma is not in it, and no gradient passes through it."""
         normalized = with_weights(LayerMix(N_LAYERS), [1.0, 2.0, -1.0], 5.0).normalized_weights()
         np.testing.assert_allclose(normalized, np.exp([1, 2, -1]) / np.exp([1, 2, -1]).sum(), rtol=1e-6)
         assert not normalized.requires_grad
 
-    @pytest.mark.parametrize("layers", [-1, 3, "bottom", True, 1.0, None])
-    def test_a_layer_that_is_not_there_is_an_error(self, layers):
-        """Oracle: the message says what there is and what was given."""
-        with pytest.raises(ValueError, match=rf"from 0 \(context-insensitive\) to 2, but is {layers!r}"):
+    @pytest.mark.parametrize("layers", [-1, 3, "all", True, 1.0, None])
+    def test_an_unknown_layer_is_an_error(self, layers):
+        """Oracle: the message says the rule and the value."""
+        with pytest.raises(ValueError, match=rf"must be 'mix', 'top' or a number from 0 .* to 2, but is {layers!r}"):
             LayerMix(N_LAYERS, layers=layers)
 
     @pytest.mark.parametrize("layer_norm", ["layer", True, False])
-    def test_another_norm_is_an_error(self, layer_norm):
-        """Oracle: the message says what there is and what was given."""
+    def test_an_unknown_norm_is_an_error(self, layer_norm):
+        """Oracle: the message says the rule and the value."""
         with pytest.raises(ValueError, match=f"'token', 'batch' or null, but is {layer_norm!r}"):
             LayerMix(N_LAYERS, layer_norm=layer_norm)
 
-    def test_another_number_of_layers_is_an_error(self):
+    def test_a_wrong_number_of_layers_is_an_error(self):
         """Oracle: the message says both numbers."""
         with pytest.raises(ValueError, match="3 layers, but got 2"):
             LayerMix(N_LAYERS)(random_layers()[:2], MASK)

@@ -36,8 +36,8 @@ class TestJoin:
         [(LONG, SHORT), (SHORT, LONG), (LONG, [["a"] * 4]), ([[]], LONG), ([[]], [[]])],
         ids=["longer first", "shorter first", "equal length", "empty first", "nothing"],
     )
-    def test_it_is_the_batch_that_allennlp_makes_of_both(self, first, second):
-        """Oracle: AllenNLP's `Batch` of all sentences; other kinds of padding, names or orders would not be equal."""
+    def test_it_equals_allennlps_batch_of_both(self, first, second):
+        """Oracle: AllenNLP's `Batch` of all sentences; other padding, names or orders would not be equal."""
         one, other, both = tensors(first, second, first + second)
         joined = concat_texts(one, other)
         assert {name: set(parts) for name, parts in joined.items()} == {n: set(parts) for n, parts in both.items()}
@@ -46,8 +46,8 @@ class TestJoin:
                 assert joined[indexer][name].dtype == expected.dtype
                 assert torch.equal(joined[indexer][name], expected)
 
-    def test_the_rows_of_each_are_what_they_were(self):
-        """Oracle: the tensors that came in, random and of three dimensions."""
+    def test_the_rows_of_each_are_unchanged(self):
+        """Oracle: random input tensors of three dimensions."""
         first, second = torch.randint(1, 9, (2, 3, 7)), torch.randint(1, 9, (4, 5, 6))
         joined = concat_texts({"a": {"b": first}}, {"a": {"b": second}})["a"]["b"]
         assert joined.shape == (6, 5, 7)
@@ -68,8 +68,8 @@ class TestJoin:
         with pytest.raises(ValueError, match=r"but one has \['elmo'\] and the other \['elmo', 'tokens'\]"):
             concat_texts({"elmo": tensor}, {"elmo": tensor, "tokens": tensor})
 
-    def test_gradients_go_to_both(self):
-        """Oracle: by hand: each number is taken once."""
+    def test_gradients_reach_both(self):
+        """Oracle: by hand: each number is used once."""
         one, other = torch.ones(2, 3, requires_grad=True), torch.ones(1, 4, requires_grad=True)
         concat_texts({"x": {"y": one}}, {"x": {"y": other}})["x"]["y"].sum().backward()
         assert torch.equal(one.grad, torch.ones(2, 3))

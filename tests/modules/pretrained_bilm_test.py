@@ -16,7 +16,7 @@ from tests.paths import TINY_BILM
 
 
 class TestPretrainedBilm:
-    def test_it_computes_what_the_bilm_of_the_files_computes(self, pretrained, batch, fixtures_root):
+    def test_it_computes_the_layers_of_the_files(self, pretrained, batch, fixtures_root):
         """Oracle: `Bilm.from_files`."""
         folder = TINY_BILM
         bilm = Bilm.from_files(folder / "options.json", folder / "weights.hdf5").requires_grad_(False)
@@ -48,7 +48,7 @@ class TestPretrainedBilm:
                 assert parameter.grad.abs().max() > 0, name
 
     def test_one_that_is_unfrozen_later_is_trained(self, pretrained, batch):
-        """Oracle: a gradient, where a pass from before is at hand that has none."""
+        """Oracle: a gradient, although an earlier pass without one is still kept."""
         bilm = pretrained()
         bilm(batch)
         bilm.requires_grad_(True)
@@ -63,7 +63,7 @@ class TestPretrainedBilm:
         assert all(ours is theirs for ours, theirs in zip(first.layers, second.layers, strict=True))
 
     def test_another_batch_is_run_though_it_is_equal(self, pretrained, batch, count_passes):
-        """Oracle: the number of runs: to compare the ids could cost more than it saves."""
+        """Oracle: the number of runs: comparing the ids could cost more than it saves."""
         bilm = pretrained()
         passes = count_passes(bilm)
         copied = batch.clone()
@@ -109,12 +109,12 @@ class TestPretrainedBilm:
         assert torch.equal(bilm(batch).layers[-1], pretrained()(batch).layers[-1])
 
     def test_a_bilm_moved_to_another_type_is_run_again(self, pretrained, batch):
-        """Oracle: the type of what comes out."""
+        """Oracle: the type of the layers."""
         bilm = pretrained()
         bilm(batch)
         assert bilm.double()(batch).layers[-1].dtype == torch.float64
 
-    def test_the_layers_go_when_the_batch_goes(self, pretrained, batch):
+    def test_the_layers_are_freed_with_the_batch(self, pretrained, batch):
         """Oracle: a weak reference to a layer."""
         bilm = pretrained()
         ids = batch.clone()
@@ -126,7 +126,7 @@ class TestPretrainedBilm:
         assert layer() is None
 
     def test_it_runs_in_inference_mode(self, pretrained, batch):
-        """Oracle: the layers outside of it; tensors made there do not count their changes."""
+        """Oracle: the layers without it; tensors made in it do not count their changes."""
         expected = pretrained()(batch).layers[-1]
         bilm = pretrained()
         with torch.inference_mode():
@@ -134,7 +134,7 @@ class TestPretrainedBilm:
             assert torch.equal(bilm(ids).layers[-1], expected)
             assert torch.equal(bilm(ids).layers[-1], expected)
 
-    def test_a_copy_stands_by_itself(self, pretrained, batch):
+    def test_a_copy_is_independent(self, pretrained, batch):
         """Oracle: the same output at first; then a change of the copy does not show in the original."""
         bilm = pretrained()
         before = bilm(batch).layers[-1].clone()
@@ -159,8 +159,8 @@ class TestPretrainedBilm:
         bilm(batch)
         assert list(bilm.state_dict()) == names
 
-    def test_a_stateful_one_goes_on_where_it_ended(self, pretrained, batch):
-        """Oracle: the stateless one for the first batch; for the second anything else."""
+    def test_a_stateful_one_continues_where_it_ended(self, pretrained, batch):
+        """Oracle: the stateless one for the first batch; for the second something else."""
         bilm, stateless = pretrained(stateful=True), pretrained()
         again = batch.clone()
         assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
@@ -179,12 +179,12 @@ class TestPretrainedBilm:
         assert torch.equal(bilm(batch).layers[-1], pretrained()(batch).layers[-1])
 
     def test_weights_may_come_from_the_state_of_a_larger_module(self, pretrained, batch):
-        """Oracle: the biLM whose state it is, as a model's archive has it."""
+        """Oracle: the biLM whose state it is, as in a model's archive."""
         larger = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained(pretrained_file=None)})})
         larger.load_state_dict(torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained()})}).state_dict())
         assert torch.equal(larger["a"]["bilm"](batch).layers[-1], pretrained()(batch).layers[-1])
 
-    def test_a_state_without_the_weights_is_none(self, pretrained, batch):
+    def test_a_state_without_the_weights_is_an_error(self, pretrained, batch):
         """Oracle: the error of a biLM whose weights were never loaded, or only in part."""
         state = pretrained().state_dict()
         for loaded in ({}, dict(list(state.items())[1:])):
@@ -233,7 +233,7 @@ class TestPretrainedBilm:
         assert bilm(batch).layers[0] is second.layers[0]
 
     def test_the_cache_folder_may_come_from_the_environment(self, pretrained, batch, tmp_path, monkeypatch):
-        """Oracle: which folder is made; that of the config goes first."""
+        """Oracle: the folder that is made; that of the config takes precedence."""
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "environment"))
         pretrained(cache_folder=str(tmp_path / "config"))(batch)
         assert [entry.name for entry in tmp_path.iterdir()] == ["config"]
@@ -251,8 +251,8 @@ class TestPretrainedBilm:
         bilm(batch)
         assert len(passes) == 1
 
-    def test_a_cache_keeps_float16_if_it_is_told_to(self, pretrained, batch, tmp_path):
-        """Oracle: the layers in float16, exactly; the same in the first run as in the second."""
+    def test_a_cache_may_keep_float16(self, pretrained, batch, tmp_path):
+        """Oracle: the layers in float16, exactly; the same in the first run and in the second."""
         expected = pretrained()(batch).layers[-1].half().float()
         for _ in range(2):
             bilm = pretrained(cache_folder=str(tmp_path), cache_dtype="float16", cache_max_bytes=10**8)
@@ -270,14 +270,14 @@ class TestPretrainedBilm:
             assert torch.equal(other(batch.clone()).layers[-1], expected(batch).layers[-1])
             assert torch.equal(bilm(batch.clone()).layers[-1], before)
 
-    def test_a_trained_one_keeps_nothing(self, pretrained, batch, tmp_path):
+    def test_a_trained_one_caches_nothing(self, pretrained, batch, tmp_path):
         """Oracle: gradients, and no file."""
         assert pretrained(cache_folder=str(tmp_path / "cache"), requires_grad=True)(batch).layers[-1].requires_grad
         assert not (tmp_path / "cache").exists()
 
     def test_a_cache_folder_of_another_machine_does_no_harm(self, tiny_options, pretrained, batch, tmp_path, caplog):
-        """Oracle: the layers without a cache; one warning, which names the folder; nothing is made."""
-        folder = str(tmp_path / "home" / "somebody" / "cache")
+        """Oracle: the layers without a cache; one warning, which names the folder; no folder is made."""
+        folder = str(tmp_path / "home" / "user" / "cache")
         bilm = PretrainedBilm.from_params(Params({"options": tiny_options, "cache_folder": folder}))
         bilm.load_state_dict(pretrained().state_dict())
         for ids in (batch, batch.clone()):
@@ -294,7 +294,7 @@ class TestPretrainedBilm:
         with pytest.raises(ConfigurationError, match=message):
             pretrained(cache_folder=str(tmp_path), **{name: value})
 
-    def test_a_file_that_is_not_there_is_an_error(self, pretrained, tmp_path):
+    def test_a_missing_file_is_an_error(self, pretrained, tmp_path):
         """Oracle: the message names the file."""
         with pytest.raises(ConfigurationError, match=str(tmp_path / "nothing.hdf5")):
             pretrained(pretrained_file=str(tmp_path / "nothing.hdf5"))

@@ -32,7 +32,7 @@ def module() -> ResidualAttention:
 class TestResidualAttention:
     @pytest.mark.parametrize("lengths", [(8, 3, 1), (1,), (1, 1), (2, 5)], ids=str)
     def test_it_computes_the_formulas(self, module, lengths):
-        """Oracle: the formulas in NumPy on what the encoder gives for each text alone; texts of one word too."""
+        """Oracle: the formulas in NumPy on the output of the encoder for each text alone; texts of one word too."""
         text = torch.randn(len(lengths), max(lengths), DIM).double()
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         found = module.eval()(text, mask).numpy()
@@ -55,8 +55,8 @@ class TestResidualAttention:
             assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
             assert 0.15 < dropped.double().mean() < 0.25
 
-    def test_one_tensor_of_pairs_is_kept_for_the_way_back(self, module):
-        """Oracle: the sizes of what autograd keeps: of the pairs, weights in full and a mask of one byte a pair."""
+    def test_the_backward_pass_keeps_one_tensor_of_pairs(self, module):
+        """Oracle: the sizes of the tensors that autograd keeps: for the pairs, weights and a mask of one byte each."""
         kept: dict[int, int] = {}
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:

@@ -38,7 +38,7 @@ class TestCorefPredictor:
             assert texts == [" ".join(words[start : end + 1]) for start, end in mentions]
 
     def test_speakers_and_genre_reach_the_model(self, predictor):
-        """Oracle: what the reader makes of them."""
+        """Oracle: the metadata of the reader."""
         inputs = {"sentences": SENTENCES, "speakers": ["A", "B", "A"], "genre": "tc"}
         metadata = predictor._json_to_instance(inputs)["metadata"].metadata
         assert metadata["speakers"] == [["A"] * 7, ["B"] * 4, ["A"] * 4]
@@ -53,20 +53,25 @@ class TestCorefPredictor:
         assert [output["clusters"] for output in together[1:]] == [[], [], []]
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict_json({"document": "Encyclopædia 😀. It is."})
         assert json.loads(predictor.dump_line(output)) == output
 
     @pytest.mark.parametrize(
         "inputs",
-        [{}, {"text": DOCUMENT}, {"document": SENTENCES}, {"sentences": DOCUMENT}, {"sentences": [[1]]}, [], 7],
+        [{}, {"document": SENTENCES}, {"sentences": DOCUMENT}, {"sentences": [[1]]}],
         ids=json.dumps,
     )
     def test_other_inputs_are_errors(self, predictor, inputs):
-        """Oracle: the message says what is wanted and what came."""
+        """Oracle: the message says the rule and the input."""
         with pytest.raises(ValueError, match=r'"document" with a text, or "sentences" with lists .* but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
+
+    def test_speakers_without_sentences_are_an_error(self, predictor):
+        """Oracle: the key and the remedy in the message."""
+        with pytest.raises(ValueError, match=r'but has "speakers", .* give "sentences" in place of "document"'):
+            predictor.predict_json({"document": DOCUMENT, "speakers": ["A", "B", "A"]})
 
     @pytest.mark.parametrize("speakers", ["AB", ["A", "B"], [1, 2, 3], [["A"], ["B"], ["C"]]], ids=json.dumps)
     def test_other_speakers_are_errors(self, predictor, speakers):

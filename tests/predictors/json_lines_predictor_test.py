@@ -1,20 +1,43 @@
-from typing import ClassVar
+import json
+from typing import Any, ClassVar
 
 import pytest
+import torch
 from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.fields import MetadataField
+from allennlp.models import Model
 
-from elmo_tasks.data import SstReader
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+
+
+class EchoReader(DatasetReader):
+    def text_to_instance(self, line: JsonDict) -> Instance:
+        return Instance({"line": MetadataField(line)})
+
+
+class EchoModel(Model):
+    def __init__(self, vocab: Vocabulary) -> None:
+        super().__init__(vocab)
+        # A predictor asks the first parameter for its device.
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, line: list[JsonDict]) -> dict[str, Any]:
+        return {"line": line}
 
 
 class ExamplePredictor(JsonLinesPredictor):
     example: ClassVar[JsonDict] = {"sentence": "It rains ."}
+    rule: ClassVar[str] = 'the key "sentence" with a text, or "words"'
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ("places", "id")}
+
+    def instance_of(self, inputs: JsonDict) -> Instance | None:
+        return None if inputs.get("sentence") == 7 else self._dataset_reader.text_to_instance(inputs)
 
 
 @pytest.fixture
-def predictor(make_model) -> ExamplePredictor:
-    """Of any model: lines are read before it."""
-    return ExamplePredictor(make_model("sst", []).model, SstReader())
+def predictor() -> ExamplePredictor:
+    return ExamplePredictor(EchoModel(Vocabulary()), EchoReader())
 
 
 class TestJsonLinesPredictor:
@@ -23,7 +46,7 @@ class TestJsonLinesPredictor:
         assert predictor.load_line('{"sentence": "It rains .", "n": [1]}\n') == {"sentence": "It rains .", "n": [1]}
 
     @pytest.mark.parametrize("line", ["[1]\n", "It rains .\n", '{"sentence"\n', "null\n", "\x00"])
-    def test_what_is_no_object_is_an_error_that_counts_lines_and_gives_an_example(self, predictor, line):
+    def test_a_line_that_is_not_an_object_is_an_error_that_counts_lines_and_gives_an_example(self, predictor, line):
         """Oracle: the rule."""
         predictor.load_line("{}")
         with pytest.raises(ValueError, match="must be a JSON object like") as error:
@@ -31,3 +54,50 @@ class TestJsonLinesPredictor:
         assert str(error.value).startswith("line 2 ")
         assert '{"sentence": "It rains ."}' in str(error.value)
         assert repr(line.strip()) in str(error.value)
+
+    @pytest.mark.parametrize("line", [{"sentence": "a"}, {"words": []}, {"words": ["a"], "id": 7, "places": [0]}])
+    def test_lines_of_all_forms_are_taken(self, predictor, line):
+        """Oracle: the line that came in."""
+        assert predictor.predict_json(line) == predictor.predict_batch_json([line])[0] == {"line": line}
+
+    @pytest.mark.parametrize(
+        ("line", "rule", "remedy"),
+        [
+            (
+                {"sentence": "a", "places": [0]},
+                'with "sentence" may have the key "sentence", but has "places"',
+                'drop it, or give "words" in place of "sentence"',
+            ),
+            (
+                {"words": ["a"], "sentence": "a"},
+                'with "sentence" may have the key "sentence", but has "words"',
+                'drop it, or give "words" in place of "sentence"',
+            ),
+            (
+                {"words": ["a"], "gold": 1},
+                'with "words" may have the keys "words", "places", "id", but has "gold"',
+                "drop it (files of the task are read with --use-dataset-reader)",
+            ),
+        ],
+    )
+    def test_a_key_that_would_be_ignored_is_an_error(self, predictor, line, rule, remedy):
+        """Oracle: the message says the form, the allowed keys, the key and the remedy."""
+        for predict in (predictor.predict_json, lambda line: predictor.predict_batch_json([line])):
+            with pytest.raises(ValueError) as error:
+                predict(line)
+            assert rule in str(error.value)
+            assert f", which would be ignored: {remedy}" in str(error.value)
+
+    @pytest.mark.parametrize("line", [{}, {"text": "a"}, {"sentence": 7}, [], 7], ids=json.dumps)
+    def test_a_line_that_breaks_the_rule_is_an_error(self, predictor, line):
+        """Oracle: the message says the rule and the line."""
+        with pytest.raises(ValueError, match='must have the key "sentence" with a text, or "words", but is') as error:
+            predictor.predict_json(line)
+        assert str(error.value).endswith(json.dumps(line))
+
+    def test_a_long_wrong_line_is_cut_short_in_the_message(self, predictor):
+        """Oracle: the length of the message."""
+        for line in ({"text": "a" * 10_000}, {"sentence": "a" * 10_000, "id": 7}):
+            with pytest.raises(ValueError) as error:
+                predictor.predict_json(line)
+            assert len(str(error.value)) < 500

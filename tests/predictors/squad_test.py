@@ -48,14 +48,13 @@ class TestSquadPredictor:
             assert alone == output
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict("Encyclopædia 😀?", "😀 is one.")
         assert json.loads(predictor.dump_line(output)) == output
 
     @pytest.mark.parametrize(
         "inputs",
         [
-            {},
             {"question": QUESTION},
             {"passage": PASSAGE},
             {"question": " ", "passage": PASSAGE},
@@ -63,20 +62,20 @@ class TestSquadPredictor:
             {"question": QUESTION, "passage": [PASSAGE]},
             {"question": None, "passage": PASSAGE},
             {"question": QUESTION, "passage": PASSAGE, "id": 7},
-            [],
         ],
         ids=json.dumps,
     )
     def test_other_inputs_are_errors(self, predictor, inputs):
-        """Oracle: the message says what is wanted and what came."""
+        """Oracle: the message says the rule and the input."""
         with pytest.raises(ValueError, match=r'must have the keys "question" and "passage", .*but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
 
-    def test_a_line_that_is_not_json_is_named(self, predictor):
-        """Oracle: the number of the line, what is wanted, and its beginning."""
-        with pytest.raises(ValueError, match=r"line 1 .*\{\"question\": \"Who .*\"\}, but is 'Who beat Chelsea\?'"):
-            predictor.load_line("Who beat Chelsea?\n")
+    @pytest.mark.parametrize("key", ["context", "answers"])
+    def test_other_keys_are_errors(self, predictor, key):
+        """Oracle: the key in the message."""
+        with pytest.raises(ValueError, match=rf'"passage", "question", "id", but has "{key}", which would be ignored'):
+            predictor.predict_json({"question": QUESTION, "passage": PASSAGE, key: PASSAGE})
 
     def test_it_is_the_predictor_of_the_model(self, predictor):
         """Oracle: the names in AllenNLP's registry."""

@@ -86,8 +86,6 @@ class TestSrlPredictor:
     @pytest.mark.parametrize(
         "inputs",
         [
-            {},
-            {"text": "Anna eats."},
             {"sentence": WORDS},
             {"words": "Anna eats."},
             {"words": [1, 2], "predicates": [0]},
@@ -95,13 +93,11 @@ class TestSrlPredictor:
             {"words": WORDS, "predicates": ["eats"]},
             {"words": WORDS, "predicates": [True]},
             {"words": WORDS, "predicates": [1.0]},
-            [],
-            7,
         ],
         ids=json.dumps,
     )
     def test_other_inputs_are_errors(self, predictor, inputs):
-        """Oracle: the message says what is wanted and what came."""
+        """Oracle: the message says the rule and the input."""
         with pytest.raises(ValueError, match=r'"sentence" with a text, or "words" .* "predicates" .*, but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
@@ -109,16 +105,16 @@ class TestSrlPredictor:
     @pytest.mark.parametrize(("words", "index"), [(WORDS, 5), (WORDS, -1), ([], 0)])
     def test_a_predicate_outside_of_its_sentence_is_an_error(self, predictor, words, index):
         """Oracle: the message says rule and value."""
-        with pytest.raises(ValueError, match=rf"from 0 on and below {len(words)}, .* but one is {index}: "):
+        with pytest.raises(ValueError, match=rf"counted from 0 and below {len(words)}, .* but one is {index}: "):
             predictor.predict_json({"words": words, "predicates": [0, index] if words else [index]})
 
-    def test_a_line_that_is_not_json_is_named(self, predictor):
-        """Oracle: the number of the line, and what is wanted."""
-        with pytest.raises(ValueError, match=r"line 1 .*\"predicates\": \[1\]\}, but is 'Anna eats \.'"):
-            predictor.load_line("Anna eats .\n")
+    def test_predicates_of_a_sentence_are_an_error(self, predictor):
+        """Oracle: the key and the remedy in the message."""
+        with pytest.raises(ValueError, match=r'but has "predicates", .* give "words" in place of "sentence"'):
+            predictor.predict_json({"sentence": "Anna eats.", "predicates": [1]})
 
     def test_the_output_is_json(self, predictor):
-        """Oracle: what comes back from `json`."""
+        """Oracle: the output after `json`."""
         output = predictor.predict_json({"words": ["Encyclopædia", "😀"], "predicates": [0]})
         assert json.loads(predictor.dump_line(output)) == output
 

@@ -24,23 +24,21 @@ def write_spacy_model(folder: Path, tags: dict[str, str]) -> str:
     return str(folder)
 
 
-def write_pos_archive(folder: Path, tags: dict[str, str]) -> str:
-    """An archive of AllenNLP's `simple_tagger` that knows some words by heart: each word's vector is its tag."""
+def write_pos_archive(folder: Path, tags: dict[str, str], model_type: str = "elmo_pos") -> str:
+    """An archive of a tagger that knows some words by heart: each word's vector is its tag."""
     import torch
     from allennlp.common import Params
     from allennlp.models import Model
     from allennlp.models.archival import archive_model
-
-    import allennlp_models.tagging  # noqa: F401, isort: skip
 
     text = TextField([Token(word) for word in tags], {"tokens": SingleIdTokenIndexer()})
     instance = Instance({"tokens": text, "tags": SequenceLabelField(list(tags.values()), text)})
     vocab = Vocabulary.from_instances([instance])
     n_words, n_tags = vocab.get_vocab_size("tokens"), vocab.get_vocab_size("labels")
     config = {
-        "dataset_reader": {"type": "sequence_tagging"},
+        "dataset_reader": {"type": "elmo_pos"},
         "model": {
-            "type": "simple_tagger",
+            "type": model_type,
             "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": n_tags}}},
             "encoder": {"type": "pass_through", "input_dim": n_tags},
         },
@@ -69,17 +67,17 @@ class TestVerbFinder:
         assert finder(["songs"]) == finder([]) == []
 
     @pytest.mark.parametrize(
-        "tags",
+        ("model_type", "tags"),
         [
-            {"Anna": "PROPN", "can": "AUX", "sing": "VERB", "songs": "NOUN"},
-            {"Anna": "NNP", "can": "MD", "sing": "VB", "songs": "NNS"},
-            {"Anna": "NNP", "can": "VBZ", "sing": "VBG", "songs": "NNS"},
+            ("elmo_pos", {"Anna": "PROPN", "can": "AUX", "sing": "VERB", "songs": "NOUN"}),
+            ("simple_tagger", {"Anna": "NNP", "can": "MD", "sing": "VB", "songs": "NNS"}),
+            ("elmo_pos", {"Anna": "NNP", "can": "VBZ", "sing": "VBG", "songs": "NNS"}),
         ],
         ids=["universal", "Penn", "Penn's forms"],
     )
-    def test_an_archive_of_a_tagger_finds_them_in_its_place(self, environment, tmp_path, tags):
-        """Oracle: the tags by hand; the model of spaCy, which is not there, is not asked for."""
-        finder = VerbFinder("no_such_model", write_pos_archive(tmp_path / "run", tags))
+    def test_an_archive_of_a_tagger_finds_them_in_its_place(self, environment, tmp_path, model_type, tags):
+        """Oracle: the tags by hand; the missing model of spaCy is not needed."""
+        finder = VerbFinder("no_such_model", write_pos_archive(tmp_path / "run", tags, model_type))
         assert finder(SENTENCE) == [1, 2]
         assert finder([]) == []
 
@@ -101,7 +99,7 @@ class TestVerbFinder:
         assert [record.message for record in caplog.records if "en_core_web_sm is not installed" in record.message]
         assert len(caplog.records) == 1
 
-    def test_spacys_model_goes_before_it_where_it_is_installed(self, monkeypatch, tmp_path):
+    def test_spacys_model_takes_precedence_where_it_is_installed(self, monkeypatch, tmp_path):
         """Oracle: the tags by hand, which our tagger would not give."""
         model = write_spacy_model(tmp_path / "model", {"songs": "VERB"})
         load = spacy.load

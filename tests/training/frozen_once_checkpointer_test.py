@@ -51,7 +51,7 @@ class AfterEpoch(TrainerCallback):
 
 
 def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any) -> Model:
-    """Trains; goes on from the last checkpoint if the folder has one, as `allennlp train --recover` does."""
+    """Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover` does."""
     random = np.random.default_rng(0)
     rows = random.normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
@@ -97,7 +97,7 @@ class TestFrozenOnceCheckpointer:
         assert torch.equal(stored["frozen.weight"], model.frozen.weight)
 
     def test_they_are_written_once(self, tmp_path):
-        """Oracle: the inode and the time of the file, after more epochs of the run and after one that goes on."""
+        """Oracle: the inode and the time of the file, after more epochs of the run and after a run that resumes."""
         file = tmp_path / "frozen_weights.th"
         written: list[tuple[int, int]] = []
 
@@ -138,22 +138,22 @@ class TestFrozenOnceCheckpointer:
         assert all(torch.equal(value, noted[name]) for name, value in model.state_dict().items())
 
     @pytest.mark.parametrize("other_seed", [0, 7])
-    def test_a_run_that_goes_on_ends_as_one_that_was_not_broken_off(self, tmp_path, other_seed):
-        """Oracle: two epochs straight on; the frozen weights come from the file, whatever the new model has."""
+    def test_a_resumed_run_ends_as_one_that_was_not_interrupted(self, tmp_path, other_seed):
+        """Oracle: two epochs without a break; the frozen weights come from the file, whatever the new model has."""
         straight = train(tmp_path / "straight", SmallModel(), 2)
-        train(tmp_path / "broken", SmallModel(), 1)
-        recovered = train(tmp_path / "broken", SmallModel(seed=other_seed), 2)
+        train(tmp_path / "interrupted", SmallModel(), 1)
+        recovered = train(tmp_path / "interrupted", SmallModel(seed=other_seed), 2)
         assert_equal_weights(recovered, straight)
-        assert names_in(tmp_path / "broken" / "model_state_e2_b0.th") == TRAINED
+        assert names_in(tmp_path / "interrupted" / "model_state_e2_b0.th") == TRAINED
 
-    def test_a_run_whose_frozen_weights_are_gone_cannot_go_on(self, tmp_path):
+    def test_a_run_without_its_frozen_weights_cannot_resume(self, tmp_path):
         """Oracle: the message names the file."""
         train(tmp_path, SmallModel(), 1)
         (tmp_path / "frozen_weights.th").unlink()
-        with pytest.raises(ConfigurationError, match=r"frozen_weights\.th must be there"):
+        with pytest.raises(ConfigurationError, match=r"frozen_weights\.th must exist"):
             train(tmp_path, SmallModel(), 2)
 
-    def test_the_state_to_go_on_from_is_whole(self, tmp_path):
+    def test_the_state_to_resume_from_is_whole(self, tmp_path):
         """Oracle: the state of the model; and of the trainer, as AllenNLP's own `Checkpointer` reads it."""
         model = train(tmp_path, SmallModel(), 2)
         ours = FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint()
@@ -167,8 +167,8 @@ class TestFrozenOnceCheckpointer:
             assert torch.equal(ours.model_state[name], value), name
 
     @pytest.mark.parametrize("unfreeze", [True, False], ids=["unfrozen", "changed"])
-    def test_what_is_changed_in_the_middle_goes_into_the_checkpoint(self, tmp_path, unfreeze):
-        """Oracle: the names in the files from then on; the state that a run goes on from has the new value."""
+    def test_weights_that_change_in_the_middle_go_into_the_checkpoint(self, tmp_path, unfreeze):
+        """Oracle: the names in the files from then on; the state that a run resumes from has the new value."""
 
         def change(trainer: Any) -> None:
             if unfreeze:
@@ -185,18 +185,18 @@ class TestFrozenOnceCheckpointer:
         stored = torch.load(tmp_path / "frozen_weights.th", weights_only=True)
         assert torch.equal(stored["frozen.bias"] + 1.0, model.frozen.bias)
         assert_equal_weights(train(tmp_path, SmallModel(seed=7), 3), model)
-        # A run that goes on knows that the file is not what the model has.
+        # A resumed run knows that the file differs from the model.
         recovered = train(tmp_path, SmallModel(seed=7), 4)
         assert names_in(tmp_path / "model_state_e4_b0.th") == TRAINED | both_names
         assert torch.equal(recovered.frozen.bias, model.frozen.bias)
 
-    def test_what_is_unfrozen_goes_into_the_checkpoint_before_it_has_changed(self, tmp_path):
+    def test_unfrozen_weights_go_into_the_checkpoint_before_they_have_changed(self, tmp_path):
         """Oracle: the names in the file."""
         train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
-    def test_what_is_frozen_in_the_middle_stays_in_the_checkpoint(self, tmp_path):
-        """Oracle: the names in the files; the state that a run goes on from."""
+    def test_weights_frozen_in_the_middle_stay_in_the_checkpoint(self, tmp_path):
+        """Oracle: the names in the files; the state that a run resumes from."""
         freeze = AfterEpoch(1, lambda trainer: trainer.model.trained.requires_grad_(False))
         model = train(tmp_path, SmallModel(), 2, freeze)
         assert names_in(tmp_path / "frozen_weights.th") == FROZEN
@@ -210,23 +210,23 @@ class TestFrozenOnceCheckpointer:
         assert names_in(tmp_path / "model_state_e1_b0.th") == FROZEN | TRAINED
         assert_equal_weights(train(tmp_path, SmallModel(seed=7, is_frozen=False), 1), model)
 
-    def test_a_file_that_was_half_written_does_no_harm(self, tmp_path):
-        """Oracle: the file of a run that was not killed; what was half written is gone."""
-        (tmp_path / "frozen_weights.th.part").write_bytes(b"half of a fi")
+    def test_a_half_written_file_does_no_harm(self, tmp_path):
+        """Oracle: the file of a run that was not killed; the half file is deleted."""
+        (tmp_path / "_tmp-frozen_weights.th").write_bytes(b"half of a fi")
         model = train(tmp_path, SmallModel(), 1)
         assert names_in(tmp_path / "frozen_weights.th") == FROZEN
-        assert not (tmp_path / "frozen_weights.th.part").exists()
+        assert not (tmp_path / "_tmp-frozen_weights.th").exists()
         assert_equal_weights(train(tmp_path, SmallModel(seed=7), 1), model)
 
     def test_a_run_killed_while_it_writes_leaves_no_half_file(self, tmp_path, monkeypatch):
-        """Oracle: what is under the name when `torch.save` breaks off: nothing; and that a new run succeeds."""
+        """Oracle: no file under the name when `torch.save` is interrupted; and that a new run succeeds."""
         save = torch.save
 
-        def break_off(content: object, file: str) -> None:
+        def interrupt(content: object, file: str) -> None:
             Path(file).write_bytes(b"half of a fi")
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(torch, "save", break_off)
+        monkeypatch.setattr(torch, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path, SmallModel(), 1)
         assert not (tmp_path / "frozen_weights.th").exists()
@@ -235,14 +235,14 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(train(tmp_path, SmallModel(seed=7), 1), model)
 
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
-    def test_a_run_killed_in_a_checkpoint_goes_on_from_the_one_before(self, tmp_path, monkeypatch, n_whole):
+    def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(self, tmp_path, monkeypatch, n_whole):
         """Oracle: a run that was not killed; the second checkpoint has none, or one whole, of its two files."""
         straight = train(tmp_path / "straight", SmallModel(), 3)
         train(tmp_path / "killed", SmallModel(), 1)
         save = torch.save
         n_saved = 0
 
-        def break_off(content: object, file: str) -> None:
+        def interrupt(content: object, file: str) -> None:
             nonlocal n_saved
             if n_saved == n_whole:
                 Path(file).write_bytes(b"half of a fi")
@@ -250,7 +250,7 @@ class TestFrozenOnceCheckpointer:
             n_saved += 1
             save(content, file)
 
-        monkeypatch.setattr(torch, "save", break_off)
+        monkeypatch.setattr(torch, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path / "killed", SmallModel(seed=7), 3)
         monkeypatch.undo()
@@ -258,10 +258,10 @@ class TestFrozenOnceCheckpointer:
         checkpoint = FrozenOnceCheckpointer(str(tmp_path / "killed")).load_checkpoint()
         assert checkpoint is not None and checkpoint.trainer_state["epochs_completed"] == 1
         assert_equal_weights(train(tmp_path / "killed", SmallModel(seed=7), 3), straight)
-        assert not list((tmp_path / "killed").glob("*.part"))
+        assert not list((tmp_path / "killed").glob("_tmp-*"))
 
-    def test_a_run_killed_after_the_frozen_weights_starts_anew(self, tmp_path):
-        """Oracle: a run that was not killed: without a checkpoint there is nothing to go on from."""
+    def test_a_run_killed_after_the_frozen_weights_starts_again(self, tmp_path):
+        """Oracle: a run that was not killed: without a checkpoint there is nothing to resume from."""
         train(tmp_path, SmallModel(), 1)
         for file in tmp_path.glob("*_state_*"):
             file.unlink()
@@ -269,7 +269,7 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2))
 
     def test_another_model_in_the_folder_of_a_killed_run_keeps_its_own_weights(self, tmp_path):
-        """Oracle: by hand: what differs from the file is in the checkpoint."""
+        """Oracle: by hand: weights that differ from the file are in the checkpoint."""
         train(tmp_path, SmallModel(), 1)
         for file in tmp_path.glob("*_state_*"):
             file.unlink()

@@ -21,7 +21,7 @@ def train(layer: torch.nn.Linear, average: MovingAverage, steps: range) -> None:
 
 
 def averages(layer: torch.nn.Linear, average: MovingAverage) -> list[torch.Tensor]:
-    """What the model has while it is validated."""
+    """The weights of the model during validation."""
     average.assign_average_value()
     found = [parameter.detach().clone() for parameter in layer.parameters()]
     average.restore()
@@ -29,8 +29,8 @@ def averages(layer: torch.nn.Linear, average: MovingAverage) -> list[torch.Tenso
 
 
 class TestRecoverableMovingAverage:
-    def test_a_recovered_run_averages_as_one_that_was_never_broken_off(self):
-        """Oracle: AllenNLP's average of a whole run; with AllenNLP's own a recovered one has another."""
+    def test_a_recovered_run_averages_as_one_that_was_not_interrupted(self):
+        """Oracle: AllenNLP's average of a whole run; with AllenNLP's own a recovered one differs."""
         layer = model()
         whole = ExponentialMovingAverage(layer.named_parameters(), decay=0.9)
         train(layer, whole, range(1, 9))
@@ -51,10 +51,10 @@ class TestRecoverableMovingAverage:
             assert all(torch.allclose(*pair) for pair in pairs) is is_right
 
     def test_other_weights_are_an_error(self):
-        """Oracle: the message names what is only in one."""
+        """Oracle: the message names the weight that only one has."""
         average = RecoverableMovingAverage(model().named_parameters())
         other = RecoverableMovingAverage(torch.nn.Linear(3, 2, bias=False).named_parameters())
-        with pytest.raises(ValueError, match="only in one of both: bias: recover with the same config"):
+        with pytest.raises(ValueError, match="only one of the two has bias: recover with the same config"):
             average.load_state_dict(other.state_dict())
 
     def test_it_is_registered(self):

@@ -17,7 +17,7 @@ def rates(optimizer: torch.optim.Optimizer) -> list[float]:
 
 class TestStaircaseDecay:
     @pytest.mark.parametrize("with_total", [True, False])
-    def test_the_rate_falls_after_so_many_batches(self, with_total):
+    def test_the_rate_falls_every_few_batches(self, with_total):
         """Oracle: TensorFlow's formula for a staircase: rate * 0.5 ** (batch // 3); ends of epochs change nothing."""
         adam = optimizer(0.1, 0.4)
         scheduler = StaircaseDecay(adam, decay_rate=0.5, batches_per_step=3)
@@ -27,7 +27,7 @@ class TestStaircaseDecay:
                 scheduler.step(0.5)
             assert rates(adam) == pytest.approx([rate * 0.5 ** (batch // 3) for rate in (0.1, 0.4)])
 
-    def test_a_run_goes_on_where_it_stopped(self):
+    def test_a_recovered_run_continues_where_it_stopped(self):
         """Oracle: a scheduler that was not stopped."""
         states = []
         for stops in (False, True):

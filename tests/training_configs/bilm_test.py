@@ -61,7 +61,7 @@ class TestBilmConfigs:
         published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
 
-    def test_fine_tuning_goes_on_from_the_bilm_that_the_environment_names(self, environment, fixtures_root):
+    def test_fine_tuning_starts_from_the_bilm_of_the_environment(self, environment, fixtures_root):
         """Oracle: the file and the options; one epoch (section A.1), with the perplexity before it."""
         config = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")
         folder = TINY_BILM
@@ -91,7 +91,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config but for a smaller biLM and one epoch: the archive has the perplexity
-        of the run though text and biLM are gone; fine-tuning says what was before.
+        of the run though text and biLM are deleted; fine-tuning says what was before.
         """
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)

@@ -1,8 +1,8 @@
-"""What the tests of the published configs share."""
+"""Helpers for the tests of the published configs."""
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,73 +15,8 @@ PUBLISHED = sorted(str(path.relative_to(TRAINING_CONFIGS)) for path in TRAINING_
 PLACES = [["input"], ["output"], ["input", "output"]]
 
 
-class Task(NamedTuple):
-    """What ELMo needs in the config of a task, beside what it needs in each."""
-
-    # The key of the width that ELMo at the input changes, as in `differences`.
-    input_width: str
-    # The keys of the widths that ELMo at the output changes.
-    output_widths: tuple[str, ...] = ()
-    # Where the published variant has ELMo.
-    elmo_at: tuple[str, ...] = ("input",)
-    # The paper's lambda; without one there is no regularizer.
-    elmo_l2: float = 0.0
-    # Other keys that ELMo changes, wherever it is.
-    others: tuple[str, ...] = ()
-    # The readers of the config, which all have ELMo's characters.
-    readers: tuple[str, ...] = ("dataset_reader",)
-    # The files of the config; not every task has a public test set.
-    parts: tuple[str, ...] = ("train", "validation", "test")
-
-    def keys(self, elmo_at: Sequence[str]) -> set[str]:
-        """The keys that differ from the baseline's."""
-        keys = {
-            *(f"{reader}.token_indexers.elmo" for reader in self.readers),
-            "model.bilm",
-            "model.text_field_embedder.token_embedders.elmo",
-            "trainer.checkpointer",
-            *self.others,
-        }
-        if self.elmo_l2:
-            keys.add("model.regularizer")
-        if "input" in elmo_at:
-            keys.add(self.input_width)
-        if "output" in elmo_at:
-            keys |= {"model.output_embedder", *self.output_widths}
-        return keys
-
-
-# The published tasks; each is tested with all templates.
-TASKS = {
-    "coref": Task("model.encoder.input_size"),
-    "ner": Task("model.encoders.0.input_size", elmo_l2=0.1),
-    "snli": Task(
-        "model.encoder.input_size",
-        ("model.projection_feedforward.input_dim",),
-        elmo_at=("input", "output"),
-        elmo_l2=0.001,
-        # The larger model is held back more, whatever the lambda.
-        others=("model.attention_dropout", "model.regularizer"),
-    ),
-    "squad": Task(
-        "model.contextual_encoder.input_size",
-        elmo_at=("input", "output"),
-        readers=("dataset_reader", "validation_dataset_reader"),
-        parts=("train", "validation"),
-    ),
-    "srl": Task("model.encoder.input_size", elmo_l2=0.001),
-    "sst": Task(
-        "model.pre_encode_feedforward.input_dim",
-        ("model.integrator.input_size",),
-        elmo_at=("input", "output"),
-        elmo_l2=0.001,
-        readers=("dataset_reader", "validation_dataset_reader"),
-    ),
-}
-
-
 # Configs on a single layer of the biLM, which have no baseline without it.
-LAYERS = {"pos_layer": Task("model.encoder.input_dim")}
+LAYERS = ["pos_layer"]
 
 
 def data_of(task: str, folder: Path, fixtures: Path) -> Path:
@@ -105,7 +40,7 @@ def at(config: dict[str, Any], key: str) -> Any:
 
 
 def differences(one: Any, other: Any, key: str = "") -> set[str]:
-    """The keys at which two configs part, each as far down as both have it."""
+    """The keys at which two configs differ, each as deep as both have it."""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         one, other = (dict(enumerate(values)) for values in (one, other))
     if not (isinstance(one, dict) and isinstance(other, dict)):
@@ -118,7 +53,7 @@ def differences(one: Any, other: Any, key: str = "") -> set[str]:
 
 
 class Trained(NamedTuple):
-    """What is left of a run when data, word vectors and biLM are gone."""
+    """A run whose data, word vectors and biLM are deleted."""
 
     run: Path
     # Copies of the files of the task.
@@ -129,7 +64,7 @@ class Trained(NamedTuple):
         return json.loads((self.run / "metrics.json").read_text())
 
     def predictions(self, source: Path, *options: str) -> list[dict[str, Any]]:
-        """What `allennlp predict` writes for a file."""
+        """The predictions that `allennlp predict` writes for a file."""
         output = self.run / "predictions.jsonl"
         self.command("predict", self.run / "model.tar.gz", source, "--output-file", output, "--silent", *options)
         return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
@@ -140,7 +75,7 @@ def train_and_clear(
 ) -> Trained:
     """
     Trains a published config with AllenNLP's command, as it is but for one epoch and `overrides`, on a root of data
-    with a tiny biLM, and takes away what the archive must not need.
+    with a tiny biLM, and deletes what the archive must not need.
     """
     task = name.removesuffix(".jsonnet").removesuffix("_elmo").removesuffix("_layer")
     root, bilm, run, kept = (folder / part for part in ("data", "bilm", "run", "kept"))

@@ -15,8 +15,8 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
-        vectors and biLM are gone; a file in columns and its words in JSON lines have the same predictions; what is
-        written for the reference scorer says the same.
+        vectors and biLM are deleted; a file in columns and its words in JSON lines have the same predictions; the file
+        for the reference scorer has them too.
         """
         for part in ("coref", "glove"):
             shutil.copytree(fixtures_root / part, tmp_path / "small" / part)

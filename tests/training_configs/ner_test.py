@@ -14,7 +14,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
-        vectors and biLM are gone; a file in columns and its words in JSON lines have the same predictions.
+        vectors and biLM are deleted; a file in columns and its words in JSON lines have the same predictions.
         """
         trained = train_and_clear(command, environment, tmp_path, small_ner, name)
         assert 0.0 <= trained.metrics()["validation_f1-measure-overall"] <= 1.0

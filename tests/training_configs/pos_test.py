@@ -11,7 +11,7 @@ SENTENCE = ["We", "will", "play", "cards", "after", "dinner", "."]
 
 
 class TestLayer:
-    @pytest.mark.parametrize(("value", "layer"), [(None, 1), ("0", 0), ("2", 2), ("top", "top"), ("all", "all")])
+    @pytest.mark.parametrize(("value", "layer"), [(None, 1), ("0", 0), ("2", 2), ("top", "top"), ("mix", "mix")])
     def test_the_environment_chooses_it(self, environment, value, layer):
         """Oracle: by hand; the first LSTM by default."""
         if value is None:
@@ -21,13 +21,13 @@ class TestLayer:
         model = evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")["model"]
         assert model["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == layer
 
-    def test_what_is_no_layer_is_an_error(self, environment):
+    def test_an_unknown_layer_is_an_error(self, environment):
         """Oracle: the message says rule and value."""
         environment.setenv("ELMO_TASKS_LAYER", "first")
-        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'all', 'top' or .*, but is first"):
+        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'mix', 'top' or .*, but is first"):
             evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")
 
-    def test_arguments_go_before_the_environment(self, environment, tmp_path):
+    def test_arguments_take_precedence_over_the_environment(self, environment, tmp_path):
         """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/pos.libsonnet')(layer=2, tags='upos')")
@@ -43,8 +43,8 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data and biLM
-        are gone; CoNLL-U and its words in JSON lines have the same tags; SRL's finder of verbs takes it too, and finds
-        those that it predicts.
+        are deleted; CoNLL-U and its words in JSON lines have the same tags; `VerbFinder` takes it too, and finds
+        the verbs that it predicts.
         """
         data = data_of("pos", tmp_path / "fixtures", fixtures_root)
         trained = train_and_clear(command, environment, tmp_path, data, "pos_layer.jsonnet")
@@ -53,8 +53,8 @@ class TestTraining:
         sentences = [instance["metadata"].metadata["words"] for instance in PosReader().read(str(conllu))]
         lines = tmp_path / "test.jsonl"
         lines.write_text("".join(json.dumps({"words": words}) + "\n" for words in [*sentences, SENTENCE]))
-        from_conllu = trained.predictions(conllu, "--predictor", "elmo_pos", "--use-dataset-reader")
-        from_lines = trained.predictions(lines, "--predictor", "elmo_pos", "--batch-size", "4")
+        from_conllu = trained.predictions(conllu, "--use-dataset-reader")
+        from_lines = trained.predictions(lines, "--batch-size", "4")
         assert [prediction["words"] for prediction in from_conllu] == sentences
         assert from_conllu == from_lines[:-1]
         tags = from_lines[-1]["tags"]

@@ -13,7 +13,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
-        vectors and biLM are gone; a table and the JSON lines of the same pairs have the same predictions.
+        vectors and biLM are deleted; a table and the JSON lines of the same pairs have the same predictions.
         """
         data = data_of("snli", tmp_path / "fixtures", fixtures_root)
         trained = train_and_clear(command, environment, tmp_path, data, name)

@@ -14,8 +14,8 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
-        vectors and biLM are gone; a file of SQuAD and its questions in JSON lines have the same predictions, and they
-        become what the official script reads: an answer for each question.
+        vectors and biLM are deleted; a file of SQuAD and its questions in JSON lines have the same predictions, and
+        they become the input of the official script: an answer for each question.
         """
         data = tmp_path / "source"
         data.mkdir()

@@ -43,7 +43,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config with a small encoder, for one epoch: the archive predicts though
-        data, word vectors and biLM are gone; CoNLL-2012's files and JSON lines have the same predictions.
+        data, word vectors and biLM are deleted; CoNLL-2012's files and JSON lines have the same predictions.
         """
         root = tmp_path / "root"
         root.mkdir()

@@ -14,7 +14,7 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
-        vectors and biLM are gone; the trees, read as whole sentences, and their words in JSON lines have the same
+        vectors and biLM are deleted; the trees, read as whole sentences, and their words in JSON lines have the same
         predictions.
         """
         data = data_of("sst", tmp_path / "fixtures", fixtures_root)

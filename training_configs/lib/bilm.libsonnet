@@ -3,10 +3,10 @@ local environment = import 'environment.libsonnet';
 
 local filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]];
 
-// Words that bilm-tf's LSTMs are trained on at once.
+// The length in words of a training window of bilm-tf.
 local window = 20;
 
-// The shapes that the authors published, and what each is trained with.
+// The sizes that the authors published, and the training of each.
 local sizes = {
   original: {
     cells: 4096,
@@ -22,7 +22,7 @@ local sizes = {
     grad_norm: 10.0 / window,
     scheduler: null,
   },
-  // Differs from the paper: Adam, whose step falls to nothing, needs a tenth of the time.
+  // Differs from the paper: Adam, with a step that decays to 0, needs a tenth of the time.
   small: {
     cells: 1024,
     projection: 128,
@@ -36,8 +36,7 @@ local sizes = {
   },
 };
 
-// What a biLM is trained with on the text of a task, whatever its size. Without warming up, which is longer than
-// such a text lasts.
+// Fine-tuning on the text of a task, for a biLM of any size. Without a warm-up, which would be longer than the training.
 local finetuning = {
   tokens: 4096,
   epochs: 1,
@@ -49,9 +48,9 @@ local finetuning = {
 function(
   // 'small' or 'original'.
   size='small',
-  // { options, pretrained_file } of a biLM to go on from; null for a new one.
+  // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
-  // bilm-tf's vocab.txt, for a vocabulary that is given; null counts the words of the text.
+  // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text.
   word_list=null,
   max_words=800000,
   min_count=3,

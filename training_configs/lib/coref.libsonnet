@@ -8,9 +8,9 @@ local hidden = 200;
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
-  // The input has the dropout of all embedded words, which is the paper's for ELMo.
+  // At the input ELMo has the dropout of all embedded words, as in the paper.
   elmo_dropout={ input: 0, output: 0.5 },
   elmo_l2=0,
 ) (
@@ -21,7 +21,7 @@ function(
     elmo_layer_norm=elmo_layer_norm,
     elmo_dropout=elmo_dropout,
     elmo_l2=elmo_l2,
-    // Differs from the paper: GloVe alone, not beside Turian's vectors, and not brought to length 1.
+    // Differs from the paper: GloVe alone, without Turian's vectors, and not normalised to length 1.
     characters={ dim: 8, filters: 50, width: [3, 4, 5] },
   );
 
@@ -47,7 +47,7 @@ function(
       feature_dim: 20,
       lexical_dropout: 0.5,
       dropout: 0.2,
-      // As TensorFlow makes weights, and orthogonal ones in the LSTM.
+      // The default of TensorFlow, and orthogonal weights in the LSTM.
       initializer: {
         regexes: [
           ['(mention|antecedent)_scorer.*weight|span_embedder\\.head\\.weight', { type: 'xavier_uniform' }],

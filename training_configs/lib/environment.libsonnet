@@ -1,4 +1,4 @@
-// What a config finds outside of itself, see elmo_tasks/environment.py.
+// Data, word vectors and biLM of a config: the variables of elmo_tasks/environment.py.
 local glove = std.extVar('ELMO_TASKS_GLOVE');
 
 {
@@ -9,13 +9,13 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
     pretrained_file: std.extVar('ELMO_TASKS_BILM') + '/weights.hdf5',
   },
 
-  // For configs with a single layer: 'all', 'top', or its number.
+  // For configs with a single layer: 'mix', 'top', or its number.
   local layer = std.extVar('ELMO_TASKS_LAYER'),
-  layer: if std.member(['all', 'top'], layer) then layer
+  layer: if std.member(['mix', 'top'], layer) then layer
   else if std.member(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'], layer) then std.parseInt(layer)
-  else error "ELMO_TASKS_LAYER must be 'all', 'top' or the number of a layer, but is " + layer,
+  else error "ELMO_TASKS_LAYER must be 'mix', 'top' or the number of a layer, but is " + layer,
 
-  // The names of GloVe's files say the width of their vectors: glove.6B.100d.txt.
+  // The names of GloVe's files have the width of their vectors: glove.6B.100d.txt.
   local widths = [
     std.parseInt(std.substr(part, 0, std.length(part) - 1))
     for part in std.split(glove, '.')

@@ -8,10 +8,10 @@ local hidden = [200, 100];
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
   elmo_dropout={ input: 0, output: 0.5 },
-  // So large that the weights stay nearly equal.
+  // Large enough to keep the weights nearly equal.
   elmo_l2=0.1,
 ) (
   local text = text_with(

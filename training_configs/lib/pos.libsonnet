@@ -2,7 +2,7 @@
 local environment = import 'environment.libsonnet';
 
 function(
-  // The number of a layer (0 is the context-insensitive one), 'top', or 'all' for the mix of all layers.
+  // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
@@ -15,9 +15,9 @@ function(
     train_data_path: environment.data('pos/train.conllu'),
     validation_data_path: environment.data('pos/dev.conllu'),
     test_data_path: environment.data('pos/test.conllu'),
-    // Nothing stands between the layer and the linear classifier.
+    // There is nothing between the layer and the linear classifier.
     model: {
-      type: 'simple_tagger',
+      type: 'elmo_pos',
       text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + bilm } },
       encoder: { type: 'pass_through', input_dim: width },
     },

@@ -5,12 +5,12 @@ local text_with = import 'text.libsonnet';
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm='token',
-  // What comes in is dropped out by the encoder, and what comes out after the attention.
+  // The model has dropout at the input of the encoder, and after the attention.
   elmo_dropout={ input: 0, output: 0 },
   elmo_l2=0.001,
-  // With ELMo the model is larger, and the paper holds it back more.
+  // With ELMo the model is larger, and the paper regularises it more.
   attention_dropout=if elmo_at == [] then 0 else 0.5,
   weight_l2=if elmo_at == [] then 0 else 0.0001,
   // Units of each direction of the LSTMs, and of the fully connected layers.
@@ -63,7 +63,7 @@ function(
     },
     trainer: {
       optimizer: { type: 'adam', lr: 0.0004 },
-      // Halved whenever an epoch does not bring a better score.
+      // Halved after each epoch without a better score.
       learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 0 },
       validation_metric: '+accuracy',
       num_epochs: 75,

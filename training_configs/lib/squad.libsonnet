@@ -11,13 +11,13 @@ local gru(input_size) = { type: 'gru', input_size: input_size, hidden_size: hidd
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
-  // The paper's code drops out ELMo at both places, before the dropout of the biGRU's input.
+  // The paper's code has dropout on ELMo at both places, in addition to that of the biGRU's input.
   elmo_dropout={ input: 0.5, output: 0.5 },
   elmo_l2=0,
-  // Differs from the paper: its vectors, GloVe 840B, tell upper from lower case; those that ship and GloVe 6B are of
-  // lower-cased words, and would know no word with a capital. With cased vectors, say `lowercase=false`.
+  // Differs from the paper: its vectors, GloVe 840B, are cased; those that ship and GloVe 6B are of
+  // lower-cased words, and lack all words with a capital. For cased vectors, set `lowercase=false`.
   lowercase=true,
 ) (
   local text = text_with(
@@ -52,7 +52,7 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 45, sorting_keys: ['passage'] },
     },
     trainer: {
-      // TensorFlow's rho, as the paper's code has it, and not torch's.
+      // TensorFlow's default rho, as in the paper's code, and not torch's.
       optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95 },
       moving_average: { type: 'elmo_exponential', decay: 0.999 },
       validation_metric: '+f1',

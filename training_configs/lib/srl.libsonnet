@@ -8,7 +8,7 @@ local predicate = 100;
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
   elmo_dropout={ input: 0.1, output: 0.1 },
   elmo_l2=0.001,

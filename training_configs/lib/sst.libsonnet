@@ -5,9 +5,9 @@ local text_with = import 'text.libsonnet';
 function(
   elmo_at=[],
   bilm=environment.bilm,
-  elmo_layers='all',
+  elmo_layers='mix',
   elmo_layer_norm=null,
-  // What comes in is dropped out by the model.
+  // The model has dropout on its input.
   elmo_dropout={ input: 0, output: 0.5 },
   elmo_l2=0.001,
   // Tokens of the shortest phrases that are trained on.

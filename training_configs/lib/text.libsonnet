@@ -1,4 +1,4 @@
-// The words of a text as a model gets them: GloVe, characters and ELMo beside each other, and how wide that is.
+// The input of a model: GloVe, characters and ELMo, concatenated, and the width of that.
 local environment = import 'environment.libsonnet';
 
 // Places at which a model may have ELMo.
@@ -9,19 +9,19 @@ function(
   elmo_at,
   // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
   bilm=environment.bilm,
-  // 'all', 'top', or the number of a layer.
-  elmo_layers='all',
+  // 'mix', 'top', or the number of a layer.
+  elmo_layers='mix',
   // 'token', 'batch', or null for none.
   elmo_layer_norm=null,
-  // Of the mixed vectors, at each place: the input is already dropped out by the encoders of our models.
+  // Of the mixed vectors, at each place: our models have dropout on the input of their encoders already.
   elmo_dropout={ input: 0, output: 0.5 },
   // Lambda of the paper: L2 on the weights of the mix.
   elmo_l2=0,
-  // Whether words are lower-cased for GloVe: as the vectors are.
+  // Whether words are lower-cased for GloVe: yes if the vectors are.
   lowercase=true,
   // Whether GloVe is tuned.
   tune_glove=false,
-  // { dim, filters, width } of a character CNN, or null for none; a list of widths has so many filters of each.
+  // { dim, filters, width } of a character CNN, or null for none; with a list of widths, there are so many filters of each.
   characters=null,
 ) {
   local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
@@ -37,7 +37,7 @@ function(
   local character_widths = if characters == null then []
   else if std.isArray(characters.width) then characters.width else [characters.width],
 
-  // Widths of what a model gets.
+  // Widths of the input and of the output embedder.
   input_width: glove.width
                + (if characters == null then 0 else characters.filters * std.length(character_widths))
                + width_of_elmo('input'),
@@ -52,8 +52,8 @@ function(
     [if with_elmo then 'elmo']: { type: 'elmo' },
   },
 
-  // Words that only the file of vectors has are kept too: they occur in test files. Where the vectors are tuned, each
-  // costs time and memory in every step, and only the most frequent are kept.
+  // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
+  // time and memory in every step, and only the most frequent are kept.
   vocabulary: {
     pretrained_files: { tokens: glove.file },
     min_pretrained_embeddings: { tokens: if tune_glove then 100000 else -1 },
@@ -66,7 +66,7 @@ function(
     layer_norm: elmo_layer_norm,
   } else { type: 'empty' },
 
-  // What goes into the model of a task.
+  // The part of the model of a task that depends on its text.
   model: {
     text_field_embedder: {
       token_embedders: {
@@ -103,7 +103,7 @@ function(
     },
   },
 
-  // What goes into the trainer: the frozen biLM is not written again with each epoch.
+  // For the trainer: checkpoints without the frozen biLM.
   trainer: {
     [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
   },

@@ -1,6 +1,3 @@
-"""Data loaders of language modelling."""
+"""Data loaders of language modelling; `elmo_tasks.data` exports them."""
 
-from elmo_tasks.data.data_loaders.lm_data_loader import LmDataLoader
-from elmo_tasks.data.data_loaders.lm_window_data_loader import LmWindowDataLoader
-
-__all__ = ["LmDataLoader", "LmWindowDataLoader"]
+__all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Which sentences make a batch, and in which order batches come."""
+"""Batches of sentences of about the same length, and their order."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -13,23 +13,23 @@ __all__ = ["LmBatches"]
 class LmBatches:
     """
     Sentences of about the same length in batches of a budget of tokens. The sentences of a buffer are shuffled, sorted
-    by length and cut into batches, and the batches are shuffled; then comes the next buffer. All of it depends on the
-    text, on these parameters and on the number of the epoch, and on nothing else: neither on a global random generator
-    nor on who asks.
+    by length and cut into batches, and the batches are shuffled; then comes the next buffer. The order depends only on
+    the text, on these parameters and on the number of the epoch: not on a global random generator, and not on the
+    process that asks.
 
     # Parameters
 
     text : `LmText`
         The sentences.
     max_tokens : `int`
-        How many tokens a batch has at most. The two boundaries of a sentence are tokens, padding is none. A sentence
-        that is longer is a batch by itself.
+        The most tokens that a batch has. The two boundaries of a sentence count, padding does not. A longer sentence is
+        a batch by itself.
     buffer_sentences : `int`
-        How many sentences are shuffled together; so many are in memory.
+        How many sentences are shuffled together, and are in memory at once.
     shuffle : `bool`
         `False`: the batches of a buffer come from the shortest sentences to the longest.
     seed : `int`
-        Other seeds, other orders.
+        The seed of the order.
     """
 
     def __init__(self, text: LmText, *, max_tokens: int, buffer_sentences: int, shuffle: bool, seed: int) -> None:

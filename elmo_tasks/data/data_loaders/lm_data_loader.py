@@ -23,42 +23,42 @@ __all__ = ["LmDataLoader"]
 @DataLoader.register("elmo_lm")
 class LmDataLoader(DataLoader):
     """
-    Batches of sentences of about the same length, of a budget of tokens. It streams: the text may be larger than the
-    memory.
+    Batches of sentences of about the same length, with a budget of tokens. It streams, so the text may be larger than
+    the memory.
 
-    Registered as a `DataLoader` with name "elmo_lm". It makes no `Instance` for a sentence, but arrays for a batch,
-    which is what makes it fast; `iter_instances` has them for the vocabulary.
+    Registered as a `DataLoader` with name "elmo_lm". It is fast because it makes arrays for a batch, and no `Instance`
+    for a sentence; `iter_instances` makes instances for the vocabulary.
 
     Each `iter()` is the next epoch. Its order depends on `seed` and on the number of the epoch only, not on the number
     of workers or on global random generators, so `allennlp train --recover`, which skips the batches that are done,
-    goes on with exactly those that are not.
+    resumes with exactly those that are not.
 
-    In distributed training the batches are those of one process: of as many consecutive batches as there are processes,
-    each takes one. What is left at the end of an epoch, fewer batches than processes, is left out.
+    In distributed training each process takes one of as many consecutive batches as there are processes. The last
+    batches of an epoch are skipped if they are fewer than the processes.
 
     # Parameters
 
     reader : `DatasetReader`
-        An `LmReader`, which says what a sentence is.
+        An `LmReader`, which defines the sentences.
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
     max_tokens_per_batch : `int`
-        How many tokens a batch has at most. The two boundaries of a sentence count, padding does not.
-    buffer_sentences : `int`, optional (default = `100000`)
-        How many sentences are shuffled together. Each worker has so many in memory, about 200 bytes each.
-    num_workers : `int`, optional (default = `0`)
+        The most tokens that a batch has. The two boundaries of a sentence count, padding does not.
+    buffer_sentences : `int`
+        How many sentences are shuffled together. Each worker has as many in memory, about 200 bytes each.
+    num_workers : `int`
         Processes that make batches. Each reads all of the text, and makes its share of the batches.
-    shuffle : `bool`, optional (default = `True`)
+    shuffle : `bool`
         `False`: in each buffer from short sentences to long ones.
-    seed : `int`, optional (default = `0`)
-        Other seeds, other orders.
-    batches_per_epoch : `int`, optional (default = `None`)
-        What the trainer takes for an epoch: the next so many batches, over the ends of the text. `None`: the text.
+    seed : `int`
+        The seed of the order.
+    batches_per_epoch : `int`, optional
+        The batches of an epoch of the trainer, which may cross the ends of the text. `None`: one pass over the text.
 
     # Raises
 
     `ConfigurationError`
-        If the reader or a number does not fit.
+        If the reader is another one, or a number is too low.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LmDataLoader(DataLoader):
         if not isinstance(reader, LmReader):
             raise ConfigurationError(
                 f"the data loader 'elmo_lm' must have a dataset reader of type 'elmo_lm', but has a "
-                f"{type(reader).__name__}"
+                f"{type(reader).__name__}: set the type of the dataset_reader"
             )
         for name, value, lowest in (
             ("max_tokens_per_batch", max_tokens_per_batch, reader.max_words + 2),
@@ -107,7 +107,7 @@ class LmDataLoader(DataLoader):
         self._endless = chain.from_iterable(self._epochs)
 
     def __len__(self) -> int:
-        """Exact. The first time one pass over the text, if `batches_per_epoch` does not say it."""
+        """The exact number of batches. Without `batches_per_epoch`, the first call reads the text once."""
         if self.batches_per_epoch is not None:
             return self.batches_per_epoch
         if self._n_batches is None:
@@ -121,7 +121,7 @@ class LmDataLoader(DataLoader):
         return islice(self._endless, self.batches_per_epoch)
 
     def iter_instances(self) -> Iterator[Instance]:
-        # Not `read()`, which would add characters: a vocabulary is counted in a tenth of the time without.
+        # Not `read()`, which would add characters: counting a vocabulary takes a tenth of the time without them.
         return map(self._reader.text_to_instance, self._text)
 
     def index_with(self, vocab: Vocabulary) -> None:
@@ -129,7 +129,7 @@ class LmDataLoader(DataLoader):
         if UNKNOWN_WORD not in vocabulary:
             raise ConfigurationError(
                 f"the vocabulary of the data loader 'elmo_lm' must have the word {UNKNOWN_WORD} in its namespace "
-                f"{LM_NAMESPACE!r}, but has not: give the config a vocabulary of type 'elmo_lm'"
+                f"{LM_NAMESPACE!r}, but does not: set the vocabulary of the config to type 'elmo_lm'"
             )
         self._vocabulary = vocabulary
 
@@ -167,9 +167,9 @@ def _compact_batches(
     worker: int,
     n_workers: int,
 ) -> Iterator[UniqueWordBatch]:
-    """The share of a worker in the share of a process."""
+    """The batches of one worker of one process."""
     every = batches.of_epoch(epoch)
-    # `zip` takes from the same iterator in turn, and leaves out the last group if it is not complete.
+    # `zip` takes from the same iterator in turn, and drops an incomplete last group.
     groups = zip(*[every] * world_size, strict=False)
     own = (group[rank] for group in groups)
     for sentences in islice(own, worker, None, n_workers):

@@ -1,4 +1,4 @@
-"""Text as bilm-tf trains on it: streams of words, cut into windows."""
+"""Windows of running text, as bilm-tf trains on them."""
 
 from collections.abc import Iterator
 from itertools import count, islice
@@ -20,9 +20,10 @@ __all__ = ["LmWindowDataLoader"]
 @DataLoader.register("elmo_lm_windows")
 class LmWindowDataLoader(DataLoader):
     """
-    Batches of windows of text, each of which goes on where the same row of the batch before ended, for a biLM that
-    carries its state on. Rows are streams of sentences between their boundaries; the second half of the rows has the
-    sentences of the first, each read from its end. This is how the authors' code trains; it is here for comparison.
+    Batches of windows of text for a biLM that carries its state from batch to batch: each row continues where the same
+    row of the previous batch ended. Rows are streams of sentences between their boundaries; the second half of the rows
+    has the sentences of the first, each read from its end. The authors' code trains like this; it is here for
+    comparison.
 
     Registered as a `DataLoader` with name "elmo_lm_windows". For one process.
 
@@ -32,16 +33,16 @@ class LmWindowDataLoader(DataLoader):
         An `LmReader`.
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
-    n_streams : `int`, optional (default = `128`)
+    n_streams : `int`
         Streams in each direction.
-    window : `int`, optional (default = `20`)
-        Words that are predicted in each row of a batch, whose rows have one word more.
-    buffer_sentences : `int`, optional (default = `100000`)
+    window : `int`
+        Words that are predicted in each row of a batch; a row has one word more.
+    buffer_sentences : `int`
         How many sentences are shuffled together.
-    shuffle : `bool`, optional (default = `True`)
-        Whether they are.
-    seed : `int`, optional (default = `0`)
-        Other seeds, other orders.
+    shuffle : `bool`
+        Whether sentences are shuffled.
+    seed : `int`
+        The seed of the order.
     """
 
     def __init__(
@@ -77,12 +78,12 @@ class LmWindowDataLoader(DataLoader):
         self._epochs = count()
 
     def __len__(self) -> int:
-        # As for any stream: the trainer then shows no time that is left.
-        raise TypeError("how many windows there are is not known before the end of the text")
+        # As for any stream: the trainer then shows no remaining time.
+        raise TypeError("the number of windows is not known before the end of the text")
 
     def __iter__(self) -> Iterator[TensorDict]:
         epoch = next(self._epochs)
-        # For each row the words that were not in a window yet.
+        # For each row, the words that have not been in a window yet.
         rows: list[list[str]] = [[] for _ in range(2 * self._n_streams)]
         sentences = self._sentences(epoch)
         while True:

@@ -1,4 +1,4 @@
-"""Items made by several processes, in one order whatever their number."""
+"""Items made by several processes, in an order that does not depend on their number."""
 
 import multiprocessing
 import queue
@@ -14,27 +14,27 @@ __all__ = ["interleaved"]
 T = TypeVar("T")
 
 _ITEMS_AHEAD = 32
-"""How many items a worker makes before they are asked for: enough to go on while it fills its buffer of sentences."""
+"""How many items a worker makes ahead: enough to keep the trainer busy while it fills its buffer of sentences."""
 
 
 def interleaved(make: Callable[[int, int], Iterator[T]], n_workers: int) -> Iterator[T]:
     """
-    What `make(0, 1)` makes, made by several processes.
+    The items of `make(0, 1)`, made by several processes.
 
     # Parameters
 
     make : `Callable[[int, int], Iterator[T]]`
-        `make(worker, n_workers)` makes the items number `worker`, `worker + n_workers`, `worker + 2 * n_workers`, ...
-        of those that `make(0, 1)` makes.
+        `make(worker, n_workers)` makes the items `worker`, `worker + n_workers`, `worker + 2 * n_workers`, ... of
+        `make(0, 1)`.
     n_workers : `int`
-        The number of processes. 0: this one makes the items.
+        The number of processes. 0: this process makes the items.
 
     # Raises
 
-    What `make` raises, with the worker's traceback as a note.
-
+    `Exception`
+        Any error of `make`, with the worker's traceback as a note.
     `RuntimeError`
-        If a worker ends before its time, killed for example.
+        If a worker ends too early, killed for example.
     """
     if n_workers == 0:
         yield from make(0, 1)
@@ -50,18 +50,18 @@ def interleaved(make: Callable[[int, int], Iterator[T]], n_workers: int) -> Iter
                     process.join()
                     raise RuntimeError(
                         f"a worker of the data loader must live until its work is done, but {process.name} ended with "
-                        f"exit code {process.exitcode} (-9: killed, perhaps for want of memory): try fewer workers or "
-                        "a smaller buffer"
+                        f"exit code {process.exitcode} (-9: killed, perhaps because memory ran out): try fewer workers "
+                        "or a smaller buffer"
                     ) from None
                 if error is not None:
                     raise error
                 if item is None:
-                    # The item of this turn is not there, so those of later turns are not either.
+                    # This worker has no more items, so the later ones have none either.
                     return
                 yield item
     finally:
         for process, connection in workers:
-            # Not `terminate`: a worker has inherited the handler that AllenNLP has for it.
+            # Not `terminate`: a worker has inherited the signal handler of AllenNLP.
             process.kill()
             process.join()
             connection.close()
@@ -73,7 +73,7 @@ def _started(
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.Process(target=_work, args=(make, worker, n_workers, receiver, sender), daemon=True)
     process.start()
-    # The worker alone has the sending end, and we alone the receiving end: each notices when the other is killed.
+    # Only the worker has the sending end, and only we have the receiving end: each notices when the other is killed.
     sender.close()
     return process, receiver
 
@@ -94,7 +94,7 @@ def _work(
             ready.put((None, error))
 
     threading.Thread(target=fill, daemon=True).start()
-    # A broken pipe: nobody wants more, because the main process ended.
+    # A broken pipe: the main process ended.
     with suppress(BrokenPipeError, KeyboardInterrupt):
         while True:
             answer = ready.get()

@@ -1,4 +1,4 @@
-"""A batch of a language model, small enough to be sent from one process to another."""
+"""A batch of a language model in a small form, which is sent from one process to another."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ __all__ = ["UniqueWordBatch"]
 @dataclass(frozen=True)
 class UniqueWordBatch:
     """
-    The different words of a batch, and where they are. The characters of a token are 400 bytes as a model wants them,
-    but here 4 bytes and its share of a word that occurs more than once. The device of the model unfolds them.
+    The different words of a batch, and their places. The characters of a token are 400 bytes in the tensors of a
+    model; here a token is 4 bytes, and the characters of a word are kept once. The tensors are made on the device of
+    the model.
 
     # Parameters
 
@@ -67,7 +68,7 @@ class UniqueWordBatch:
         # Parameters
 
         device : `torch.device`, optional
-            Where the tensors shall be; `None` is the CPU.
+            The device of the tensors; `None` is the CPU.
 
         # Returns
 
@@ -90,5 +91,5 @@ def _on_device(array: np.ndarray, device: torch.device | None) -> torch.Tensor:
     tensor = torch.from_numpy(array)
     if device is None or device.type != "cuda":
         return tensor.to(device)
-    # Only from pinned memory does the copy not wait for what the GPU has still to do.
+    # Only a copy from pinned memory does not wait for the work that the GPU has queued.
     return tensor.pin_memory().to(device, non_blocking=True)

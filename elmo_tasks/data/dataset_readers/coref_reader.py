@@ -1,4 +1,4 @@
-"""Coreference in documents, as CoNLL-2012 has it."""
+"""Dataset reader of coreference, in the format of CoNLL-2012."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,15 +20,15 @@ class CorefReader(DatasetReader):
     Reads documents in the columns of CoNLL-2012: see `elmo_tasks.data.formats.coref_conll.read_documents`.
 
     Registered as a `DatasetReader` with name "elmo_coref". AllenNLP's `coref` reads neither speakers nor genres, gives
-    one text without the ends of its sentences, and does not say which line is broken.
+    one text without the ends of its sentences, and does not name the broken line.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
-    remove_singleton_clusters : `bool`, optional (default = `False`)
-        Whether clusters of one mention are left out, as OntoNotes has none. The model never predicts one, so that it
-        loses them all in the scores of a corpus that has them, LitBank for example.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    remove_singleton_clusters : `bool`
+        Whether clusters of one mention are dropped, as OntoNotes has none. The model never predicts one, so in the
+        scores of a corpus that has them, LitBank for example, it misses them all.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class CorefReader(DatasetReader):
 
         sentences : `Sequence[Sequence[str]]`
             The words of a document.
-        speakers : `Sequence[Sequence[str]]`, optional (default = `None`)
-            Who says each word.
-        clusters : `Iterable[Iterable[Tuple[int, int]]]`, optional (default = `None`)
+        speakers : `Sequence[Sequence[str]]`, optional
+            The speaker of each word.
+        clusters : `Iterable[Iterable[Tuple[int, int]]]`, optional
             First and last words of the mentions of each cluster, counted from the beginning of the document.
         name, part : `str`, `int`, optional
-            The document's.
-        genre : `str`, optional (default = `None`)
+            Name and part of the document.
+        genre : `str`, optional
             Two letters as in OntoNotes, by default the first two of the name.
 
         # Returns

@@ -1,4 +1,4 @@
-"""Text for a language model, in AllenNLP's terms."""
+"""Dataset reader of text for a language model."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ __all__ = ["LmReader"]
 @DatasetReader.register("elmo_lm")
 class LmReader(DatasetReader):
     """
-    Reads files of one tokenised sentence a line.
+    Reads files with one tokenised sentence on each line.
 
     Registered as a `DatasetReader` with name "elmo_lm". Its instances serve the vocabulary and predictions; the data
     loader "elmo_lm" makes the same tensors without them.
@@ -56,7 +56,7 @@ class LmReader(DatasetReader):
         # Returns
 
         `Instance`
-            `word_ids`; `apply_token_indexers` adds `character_ids`, which a vocabulary has no use for.
+            `word_ids`; `apply_token_indexers` adds `character_ids`, which a vocabulary does not need.
         """
         return Instance({"word_ids": _WordsField(words)})
 
@@ -66,7 +66,7 @@ class LmReader(DatasetReader):
 
 
 class _WordsField(Field[torch.Tensor]):
-    """Words as numbers in the vocabulary of the language model, with its own word for the unknown."""
+    """Words as numbers in the vocabulary of the language model, with its own word for unknown ones."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words

@@ -1,4 +1,4 @@
-"""Named entities in columns, as CoNLL-2003 has them."""
+"""Dataset reader of named entities, in the columns of CoNLL-2003."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,13 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.tag_field import TagField
+from elmo_tasks.data.fields import SpanTagsField
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["NerReader"]
 
-# Nothing else parts columns: a word may have a no-break space in it.
+# Only these separate columns: a word may have a no-break space in it.
 _SPACE = re.compile("[ \t]+")
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 
@@ -23,19 +23,20 @@ _TAG = re.compile(r"O|[BIELSU]-\S+")
 @DatasetReader.register("elmo_ner")
 class NerReader(DatasetReader):
     """
-    Reads files of one word a line and an empty line after each sentence. The first column is the word, the last its
-    tag; columns between them (part of speech, chunk) are not read. A file of words alone has no tags, for prediction.
+    Reads files with one word on each line and an empty line after each sentence. The first column is the word, the last
+    its tag; columns between them (part of speech, chunk) are not read. A file of words alone has no tags, for
+    prediction.
 
-    Tags may be in any scheme that marks entities from the inside (IOB1, BIO, BIOES, BIOUL); they come out as BIOUL,
-    which the CRF of the paper's model works with (section A.7).
+    Tags may be in any scheme that marks entities from the inside (IOB1, BIO, BIOES, BIOUL); they are converted to
+    BIOUL, which the CRF of the paper's model uses (section A.7).
 
-    Registered as a `DatasetReader` with name "elmo_ner". AllenNLP's `conll2003` wants exactly four columns, takes no
-    file without tags, and does not say which line is broken.
+    Registered as a `DatasetReader` with name "elmo_ner". AllenNLP's `conll2003` needs exactly four columns, reads no
+    file without tags, and does not name the broken line.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
     """
 
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: object) -> None:
@@ -52,7 +53,7 @@ class NerReader(DatasetReader):
 
         words : `Sequence[Union[str, Token]]`
             A sentence.
-        tags : `Sequence[str]`, optional (default = `None`)
+        tags : `Sequence[str]`, optional
             A tag for each word.
 
         # Returns
@@ -65,7 +66,7 @@ class NerReader(DatasetReader):
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
         if tags is not None:
             bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
-            fields["tags"] = TagField(bioul, text, prefixes="BILU", labels="types of entities")
+            fields["tags"] = SpanTagsField(bioul, text, prefixes="BILU", labels="types of entities")
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
@@ -74,13 +75,13 @@ class NerReader(DatasetReader):
 
 def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     """
-    The sentences of a file and their tags, `None` in a file of words alone.
+    The sentences of a file and their tags, which are `None` in a file of words alone.
 
     # Raises
 
     `ValueError`
-        If a line has another number of columns than the first, a last column that is no tag, or is not UTF-8; the
-        message names file and line.
+        If a line has another number of columns than the first, a last column that is not a tag, or is not UTF-8; with
+        file and line.
     """
     n_columns = 0
     sentence: list[list[str]] = []
@@ -105,7 +106,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     if sentence:
         yield _words_and_tags(sentence)
     if not n_columns:
-        raise ValueError(f"{path} must hold at least one sentence, a word a line, but holds none")
+        raise ValueError(f"{path} must hold at least one sentence, one word on each line, but holds none")
 
 
 def _words_and_tags(sentence: list[list[str]]) -> tuple[list[str], list[str] | None]:

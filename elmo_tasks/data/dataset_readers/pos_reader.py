@@ -1,4 +1,4 @@
-"""Parts of speech in CoNLL-U, the format of Universal Dependencies."""
+"""Dataset reader of parts of speech, in CoNLL-U, the format of Universal Dependencies."""
 
 import logging
 import re
@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.known_tags_field import KnownTagsField
+from elmo_tasks.data.fields import KnownTagsField
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["PosReader"]
@@ -24,7 +24,7 @@ _UNIVERSAL = frozenset(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()  # noqa: SIM905
 )
 _NO_TAG = "_"
-# A word; what is written as one and counts as several (`2-3  don't`); what is not written at all (`5.1`).
+# A word; a token that stands for several words (`2-3  don't`), or an empty node (`5.1`).
 _WORD, _OTHER = re.compile(r"[1-9]\d*"), re.compile(r"[1-9]\d*-[1-9]\d*|\d+\.[1-9]\d*")
 
 
@@ -32,24 +32,24 @@ _WORD, _OTHER = re.compile(r"[1-9]\d*"), re.compile(r"[1-9]\d*-[1-9]\d*|\d+\.[1-
 class PosReader(DatasetReader):
     """
     Reads the words of CoNLL-U files and one of their two columns of tags. A multiword token is read as the words that
-    it stands for, which have the tags; empty nodes, which nobody wrote, are left out. A file without any tag in the
-    column is for prediction.
+    it stands for, which have the tags; empty nodes, which are not in the text, are skipped. A file without any tag in
+    the column is for prediction.
 
     Registered as a `DatasetReader` with name "elmo_pos". AllenNLP's `universal_dependencies` reads syntax for another
-    model, names its fields otherwise than `simple_tagger` does, and does not say which line is broken.
+    model, has other names of fields than `simple_tagger`, and does not name the broken line.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
-    tags : `Literal["upos", "xpos"]`, optional (default = `"upos"`)
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    tags : `Literal["upos", "xpos"]`
         Which column: the 17 universal tags, or those of the language; in English treebanks these are the Penn
         Treebank's, as in the paper.
 
     # Raises
 
     `ConfigurationError`
-        If `tags` is neither.
+        If `tags` is neither of the two.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class PosReader(DatasetReader):
 
         words : `Sequence[Union[str, Token]]`
             A sentence.
-        tags : `Sequence[str]`, optional (default = `None`)
+        tags : `Sequence[str]`, optional
             A tag for each word.
-        where : `str`, optional (default = `"the input"`)
-            What an error calls the place of the sentence.
+        where : `str`
+            The place of the sentence as an error names it.
 
         # Returns
 
@@ -92,7 +92,7 @@ class PosReader(DatasetReader):
             If there are no words.
         """
         if not words:
-            raise ValueError(f"{where}: a sentence must have at least one word, but has none: take it out")
+            raise ValueError(f"{where}: a sentence must have at least one word, but has none: remove it")
         tokens = [word if isinstance(word, Token) else Token(word) for word in words]
         text = TextField(tokens)
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
@@ -133,7 +133,7 @@ def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] 
     if not has_tags:
         other = "upos" if column == "xpos" else "xpos"
         logger.warning(
-            "%s has no tags in the column %s: it can be predicted from, but neither trained on nor evaluated. "
+            "%s has no tags in the column %s: it serves for predictions, but not for training or evaluation. "
             "The reader's tags: '%s' reads the other column",
             path,
             column.upper(),
@@ -170,7 +170,7 @@ def _check(columns: list[str], next_word: int, where: str) -> None:
         raise ValueError(
             f"{where}: the words of a sentence must be numbered from 1 on (with ranges like 2-3 for multiword tokens, "
             f"and 2.1 for empty nodes), so that {next_word} comes here, but here is {columns[0]!r}: an empty line "
-            "parts sentences"
+            "separates sentences"
         )
     if not columns[1].strip():
         raise ValueError(f"{where}: a word must have a form in the second column, but that is empty")

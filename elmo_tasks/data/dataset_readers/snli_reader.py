@@ -1,4 +1,4 @@
-"""Pairs of sentences, as SNLI and MultiNLI have them."""
+"""Dataset reader of pairs of sentences, in the formats of SNLI and MultiNLI."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.known_label_field import KnownLabelField
+from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.text_lines import numbered_lines
 
@@ -19,7 +19,7 @@ __all__ = ["SnliReader"]
 logger = logging.getLogger(__name__)
 
 _LABEL, _PREMISE, _HYPOTHESIS = "gold_label", "sentence1", "sentence2"
-# What the annotators did not agree on.
+# The label of pairs that the annotators did not agree on.
 _NO_AGREEMENT = "-"
 
 
@@ -27,21 +27,21 @@ _NO_AGREEMENT = "-"
 class SnliReader(DatasetReader):
     """
     Reads the two forms in which SNLI and MultiNLI are distributed: JSON lines with the keys `sentence1` (the premise),
-    `sentence2` (the hypothesis) and `gold_label`, or a table with tabs whose first line names these columns. Others are
-    not read. Pairs whose label is `-`, on which the annotators did not agree, are skipped and counted in the log. A
-    file without labels is for prediction.
+    `sentence2` (the hypothesis) and `gold_label`, or a table with tabs whose first line names these columns. Other
+    keys are ignored. Pairs whose label is `-`, on which the annotators did not agree, are skipped and counted in the
+    log. A file without labels is for prediction.
 
-    Registered as a `DatasetReader` with name "elmo_snli". AllenNLP's `snli` has no table, and does not say which line
-    is broken.
+    Registered as a `DatasetReader` with name "elmo_snli". AllenNLP's `snli` has no table, and does not name the broken
+    line.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
-    tokenizer : `Tokenizer`, optional (default = `SpacyBlankTokenizer()`)
-        Of both sentences.
-    labels : `List[str]`, optional (default = `["entailment", "neutral", "contradiction"]`)
-        Those that a file may have.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    tokenizer : `Tokenizer`
+        The tokenizer of both sentences, by default `SpacyBlankTokenizer`.
+    labels : `List[str]`
+        The labels that a file may have.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class SnliReader(DatasetReader):
 
         premise, hypothesis : `str`
             Two sentences.
-        label : `str`, optional (default = `None`)
-            What the second is to the first.
-        where : `str`, optional (default = `"the input"`)
-            What an error calls the place of the pair.
+        label : `str`, optional
+            The relation of the second to the first.
+        where : `str`
+            The place of the pair as an error names it.
 
         # Returns
 
@@ -88,7 +88,7 @@ class SnliReader(DatasetReader):
         for name, text in (("premise", premise), ("hypothesis", hypothesis)):
             tokens: list[Token] = self._tokenizer.tokenize(text)
             if not tokens:
-                raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: take the pair out")
+                raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: remove the pair")
             fields[name] = TextField(tokens)
             metadata[f"{name}_tokens"] = [token.text for token in tokens]
         fields["metadata"] = MetadataField(metadata)
@@ -107,7 +107,7 @@ class SnliReader(DatasetReader):
 
 
 def _agreed_pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The pairs of a file, each with its file and line, but for those on which the annotators did not agree."""
+    """The pairs of a file that the annotators agreed on, each with its file and line."""
     n_pairs = n_skipped = 0
     for where, pair in _pairs(path):
         for key in (_PREMISE, _HYPOTHESIS):
@@ -120,7 +120,7 @@ def _agreed_pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         else:
             yield where, pair
     if n_pairs == n_skipped:
-        raise ValueError(f"{path} must hold at least one pair, but holds none, beside {n_skipped} with the label '-'")
+        raise ValueError(f"{path} must hold at least one pair, but holds only {n_skipped} with the label '-'")
     logger.info("%s: %d pairs, and %d skipped whose label is '-'", path, n_pairs - n_skipped, n_skipped)
 
 
@@ -154,5 +154,5 @@ def _json(line: str, where: str) -> dict[str, Any]:
     try:
         pair: dict[str, Any] = json.loads(line)
     except ValueError as error:
-        raise ValueError(f"{where}: a pair must be a JSON object, but {line!r:.100} is none: {error}") from None
+        raise ValueError(f"{where}: a pair must be a JSON object, but is {line!r:.100} ({error})") from None
     return pair

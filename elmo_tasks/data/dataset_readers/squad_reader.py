@@ -1,4 +1,4 @@
-"""Questions on paragraphs, as SQuAD 1.1 has them."""
+"""Dataset reader of questions on paragraphs, in the format of SQuAD 1.1."""
 
 import logging
 from bisect import bisect_left, bisect_right
@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 class _Passage(NamedTuple):
-    """A paragraph, tokenized once for all questions on it, which share its field too: indexed words take memory."""
+    """A paragraph, tokenized once for all questions on it. They share its field, since indexed words take memory."""
 
     text: str
     field: TextField
-    # The first character of each token, and the one behind its last.
+    # The first character of each token, and the one after its last.
     starts: list[int]
     ends: list[int]
 
@@ -36,7 +36,7 @@ class _Passage(NamedTuple):
         return first, last
 
     def has_bounds_of(self, answer: Answer) -> bool:
-        """Whether the answer begins where a token begins and ends where one ends, white space aside."""
+        """Whether the answer begins where a token begins and ends where one ends, apart from white space."""
         first, last = self.span(answer)
         text = self.text[self.starts[first] : self.ends[last]]
         return text == answer.text.strip()
@@ -46,23 +46,23 @@ class _Passage(NamedTuple):
 class SquadReader(DatasetReader):
     """
     Reads the JSON files of SQuAD 1.1. A paragraph is one sequence of tokens, as in the code of the paper's model
-    (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is taken to be all of that
-    token; how many do is written to the log. Of several right answers the one that most people gave is to be learnt,
-    the first of them in doubt.
+    (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is extended to all of that
+    token; the log says how many are. Of several correct answers the most frequent is trained on, and the first of
+    these.
 
-    Registered as a `DatasetReader` with name "elmo_squad". AllenNLP's `squad1` takes an answer that is not where the
-    file says without a word, drops questions without counting them, breaks on an answer that ends in white space at the
-    end of its paragraph, and keeps the words of a paragraph in memory once for each question.
+    Registered as a `DatasetReader` with name "elmo_squad". AllenNLP's `squad1` does not notice an answer that is not
+    where the file says, drops questions without counting them, fails on an answer that ends in white space at the end
+    of its paragraph, and keeps the words of a paragraph in memory once for each question.
 
     # Parameters
 
-    tokenizer : `Tokenizer`, optional (default = `SpacyBlankTokenizer("en")`)
-        Of questions and paragraphs. Its tokens must say where in the text they begin.
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
-    max_passage_tokens : `int`, optional (default = `None`)
-        Where longer paragraphs are cut; a question whose answer is then lost is left out, and the number of these is
-        written to the log. For training: what a model is evaluated on must be whole.
+    tokenizer : `Tokenizer`
+        Of questions and paragraphs, by default `SpacyBlankTokenizer`. Its tokens must have their places in the text.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    max_passage_tokens : `int`, optional
+        Longer paragraphs are cut to this length; a question whose answer is lost is dropped, and the log says how many
+        are. For training only: evaluation needs whole paragraphs.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class SquadReader(DatasetReader):
             if instance is not None:
                 yield instance
         logger.info(
-            "%s: %d questions; %d answers begin or end within a token, which is then taken as a whole",
+            "%s: %d questions; %d answers begin or end within a token, and are extended to all of it",
             *(file_path, counts["questions"], counts["within"]),
         )
         if counts["lost"]:
             logger.warning(
-                "%s: %d of %d questions are left out: their answers are beyond the first %d tokens of the paragraph",
+                "%s: %d of %d questions are dropped: their answers are beyond the first %d tokens of the paragraph",
                 *(file_path, counts["lost"], counts["questions"], self._max_passage_tokens),
             )
 
@@ -111,18 +111,18 @@ class SquadReader(DatasetReader):
 
         question, passage : `str`
             Texts of at least one word.
-        answers : `Sequence[Tuple[str, int]]`, optional (default = `None`)
+        answers : `Sequence[Tuple[str, int]]`, optional
             Parts of the passage, each with the place of its first character.
-        question_id : `str`, optional (default = `None`)
-            What the question is known by.
+        question_id : `str`, optional
+            The id of the question.
 
         # Returns
 
         `Optional[Instance]`
             `question`; `passage`; `metadata` (`id`, `question_tokens`, `passage`, `passage_tokens`, and `offsets`, the
-            first character of each of these and the one behind its last); and, if there are answers, `span_start` and
-            `span_end`, the first and the last token of the one to be learnt, with the texts of all as `answers` in the
-            metadata. `None` if the answer to be learnt is beyond `max_passage_tokens`.
+            first character of each of these and the one after its last); and, if there are answers, `span_start` and
+            `span_end`, the first and the last token of the one to train on, with the texts of all as `answers` in the
+            metadata. `None` if the answer to train on is beyond `max_passage_tokens`.
 
         # Raises
 
@@ -138,7 +138,7 @@ class SquadReader(DatasetReader):
         if len(starts) < len(tokens):
             raise ConfigurationError(
                 f"the tokenizer must say where each token begins, but {type(self._tokenizer).__name__} does not: "
-                "'spacy_blank' does"
+                "use 'spacy_blank'"
             )
         ends = [start + len(token.ensure_text()) for start, token in zip(starts, tokens, strict=True)]
         return _Passage(text, TextField(tokens), starts, ends)
@@ -170,7 +170,7 @@ class SquadReader(DatasetReader):
             if first > last:
                 raise ValueError(
                     f"the answer {answer.text!r} of question {question.id} must have a token, but "
-                    f"{type(self._tokenizer).__name__} makes none of it: 'spacy_blank' does"
+                    f"{type(self._tokenizer).__name__} makes none of it: use 'spacy_blank'"
                 )
             counts["within"] += not passage.has_bounds_of(answer)
             fields["span_start"] = IndexField(first, passage.field)

@@ -1,4 +1,4 @@
-"""Semantic roles in columns, as CoNLL-2012 and OntoNotes have them."""
+"""Dataset reader of semantic roles, in the columns of CoNLL-2012 and OntoNotes."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.tag_field import TagField
+from elmo_tasks.data.fields import SpanTagsField
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
@@ -29,7 +29,7 @@ _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 
 class Proposition(NamedTuple):
     """
-    A predicate of a sentence.
+    A predicate of a sentence with its arguments.
 
     # Parameters
 
@@ -45,7 +45,7 @@ class Proposition(NamedTuple):
     @property
     def verb_indicator(self) -> list[int]:
         """1 at the words of the predicate."""
-        # Differs from AllenNLP, which marks `C-V` too: that is for the model to find.
+        # Differs from AllenNLP, which marks `C-V` too: the model has to find that.
         return [int(tag in ("B-V", "I-V")) for tag in self.tags]
 
 
@@ -53,15 +53,15 @@ class Proposition(NamedTuple):
 class SrlReader(DatasetReader):
     """
     Reads a file in the columns of CoNLL-2012, or all of a folder, however deep, whose names end in `gold_conll`. There
-    is an instance for each predicate of a sentence; one whose column has no `V` is left out, and the log says how many.
+    is an instance for each predicate of a sentence; columns without a `V` are skipped, and the log says how many.
 
-    Registered as a `DatasetReader` with name "elmo_srl". AllenNLP's `srl` takes no single file, does not say which line
-    is broken, lets propositions with crossing brackets in, and loses one where two predicates share a word.
+    Registered as a `DatasetReader` with name "elmo_srl". AllenNLP's `srl` takes no single file, does not name the
+    broken line, accepts propositions with crossing brackets, and loses one where two predicates share a word.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
     """
 
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: object) -> None:
@@ -82,7 +82,7 @@ class SrlReader(DatasetReader):
             A sentence.
         verb_indicator : `Sequence[int]`
             1 at the words of the predicate, 0 at the others.
-        tags : `Sequence[str]`, optional (default = `None`)
+        tags : `Sequence[str]`, optional
             The arguments in the BIO scheme.
 
         # Returns
@@ -112,7 +112,7 @@ class SrlReader(DatasetReader):
         indicator = SequenceLabelField(list(verb_indicator), text)
         fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
         if tags is not None:
-            fields["tags"] = TagField(tags, text, prefixes="BI", labels="labels of arguments")
+            fields["tags"] = SpanTagsField(tags, text, prefixes="BI", labels="labels of arguments")
             metadata["gold_tags"] = list(tags)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
@@ -128,7 +128,7 @@ def read_propositions(path: str) -> Iterator[Proposition]:
     # Raises
 
     `ValueError`
-        If a folder has no such file, or a file a broken line or column; the message names file and line.
+        If a folder has no such file, or a file has a broken line or column; with file and line.
     """
     files = [path]
     if os.path.isdir(path):
@@ -147,7 +147,7 @@ def read_propositions(path: str) -> Iterator[Proposition]:
                 yield Proposition([columns[_WORD] for _, columns in rows], tags)
     logger.info("%s: %d propositions", path, n_read)
     if n_without_predicate:
-        logger.warning("%s: %d propositions without a predicate (V) were left out", path, n_without_predicate)
+        logger.warning("%s: %d propositions without a predicate (V) were skipped", path, n_without_predicate)
 
 
 _Row = tuple[int, list[str]]
@@ -196,7 +196,9 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
                 + ": close one before the next, or give its later part a label like C-ARG1"
             )
         if n_closed > (label is not None) + len(opened):
-            raise ValueError(f"{where}: a bracket must be opened before it is closed, but {cell!r} closes none")
+            raise ValueError(
+                f"{where}: a bracket must be opened before it is closed, but {cell!r} closes one that is not open"
+            )
         if opened:
             label, line_of_label = opened[0], line
             if label == "V":

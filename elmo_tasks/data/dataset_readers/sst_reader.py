@@ -1,4 +1,4 @@
-"""Sentences with their sentiment, as the Stanford Sentiment Treebank has them."""
+"""Dataset reader of sentiment, in the format of the Stanford Sentiment Treebank."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
-from elmo_tasks.data.known_label_field import KnownLabelField
 from elmo_tasks.text_lines import numbered_lines
 
 if TYPE_CHECKING:
@@ -28,22 +28,22 @@ _LABELS = ("0", "1", "2", "3", "4")
 @DatasetReader.register("elmo_sst")
 class SstReader(DatasetReader):
     r"""
-    Reads files of one tree a line in the brackets of the Penn Treebank, with a sentiment from 0 (very negative) to 4
-    (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
+    Reads files with one tree on each line, in the brackets of the Penn Treebank, with a sentiment from 0 (very
+    negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
 
-    Words come out as they are written elsewhere: `-LRB-` as `(`, `\/` as `/`, and the two kinds of double quotes as
-    `"`. A number that a no-break space joins to a fraction, as in the treebank, comes out as two words.
+    Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to `"`. A
+    number that a no-break space joins to a fraction, as in the treebank, becomes two words.
 
-    Registered as a `DatasetReader` with name "elmo_sst". AllenNLP's `sst_tokens` takes all phrases or none, and does
+    Registered as a `DatasetReader` with name "elmo_sst". AllenNLP's `sst_tokens` reads all phrases or none, and does
     not say which line is broken.
 
     # Parameters
 
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        See `DatasetReader`.
-    min_phrase_length : `int`, optional (default = `None`)
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    min_phrase_length : `int`, optional
         `None` reads whole sentences. With a number, each phrase of at least that many tokens is an instance (the paper
-        trains on those of four, section A.8), and shorter ones, be they whole sentences, are not.
+        trains on those of four, section A.8); shorter ones are not, even if they are whole sentences.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class SstReader(DatasetReader):
 
         words : `Sequence[Union[str, Token]]`
             A sentence or a phrase.
-        label : `str`, optional (default = `None`)
+        label : `str`, optional
             Its sentiment, from `"0"` to `"4"`.
-        where : `str`, optional (default = `"the input"`)
-            What an error calls its place.
+        where : `str`
+            Its place as an error names it.
 
         # Returns
 
@@ -113,7 +113,7 @@ class SstReader(DatasetReader):
 
 def _trees(path: str) -> Iterator[tuple[str, "Tree"]]:
     """The trees of a file, each with its file and line."""
-    # Every start of `allennlp` would wait a second for it.
+    # Imported here because it would add a second to every start of `allennlp`.
     from nltk.tree import Tree
 
     for number, line in numbered_lines(path):

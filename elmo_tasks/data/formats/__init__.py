@@ -1,6 +1,3 @@
-"""File formats of data sets, read without AllenNLP's instances."""
+"""File formats of data sets, read without AllenNLP's instances; `elmo_tasks.data` exports some."""
 
-from elmo_tasks.data.formats.lm_text import LmText
-from elmo_tasks.data.formats.wsd_corpus import WsdCorpus, WsdInstance, WsdSentence
-
-__all__ = ["LmText", "WsdCorpus", "WsdInstance", "WsdSentence"]
+__all__: list[str] = []

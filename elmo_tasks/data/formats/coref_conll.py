@@ -1,4 +1,4 @@
-"""Files of coreference in the columns of CoNLL-2012: read and written."""
+"""Reads and writes coreference in the columns of CoNLL-2012."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ __all__ = ["CorefDocument", "document_lines", "read_documents"]
 Mention = tuple[int, int]
 """First and last word (inclusive), counted from the beginning of the document."""
 
-# Nothing else parts columns: a word may have a no-break space in it.
+# Only these separate columns: a word may have a no-break space in it.
 _SPACE = re.compile("[ \t]+")
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
 _BRACKETS = re.compile(r"(\()?(\d+)(\))?")
@@ -22,7 +22,7 @@ _WITH_SPEAKER = 11
 
 @dataclass
 class CorefDocument:
-    """A document, or a part of one, with what CoNLL-2012 says of it."""
+    """A document, or a part of one, with its annotation in CoNLL-2012."""
 
     name: str
     part: int = 0
@@ -57,16 +57,16 @@ def read_documents(path: str) -> Iterator[CorefDocument]:
                 builder = None
             elif line.strip():
                 if builder is None:
-                    raise ValueError(
-                        f"words must stand in a document, after '#begin document (NAME); part 000': {line!r}"
-                    )
+                    raise ValueError(f"words must be in a document, after '#begin document (NAME); part 000': {line!r}")
                 builder.add([column for column in _SPACE.split(line) if column], number)
             elif builder is not None:
                 builder.end_sentence()
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from None
     if builder is not None:
-        raise ValueError(f"{path}, line {number}: the file ends, but document {builder.document.name!r} must end first")
+        raise ValueError(
+            f"{path}, line {number}: the document {builder.document.name!r} must end before the file, but does not"
+        )
     if not n_documents:
         raise ValueError(f"{path} must hold at least one document, but holds none")
 
@@ -79,13 +79,13 @@ def _begun(line: str) -> "_Builder":
 
 
 class _Builder:
-    """A document of which some lines have been read."""
+    """A document that is being read."""
 
     def __init__(self, document: CorefDocument) -> None:
         self.document = document
         self._n_words = 0
         self._n_columns = 0
-        # Of each cluster: where mentions began that have not ended, with their lines; and its mentions.
+        # For each cluster, the first words of its open mentions, with their lines; and its mentions.
         self._open: dict[int, list[tuple[int, int]]] = {}
         self._mentions: dict[int, list[Mention]] = {}
 
@@ -128,14 +128,15 @@ class _Builder:
         for cluster, starts in self._open.items():
             if starts:
                 raise ValueError(
-                    f"a mention of cluster {cluster} begins in line {starts[-1][1]} and does not end in its document"
+                    f"a mention of cluster {cluster} must end in its document, but one that begins in line "
+                    f"{starts[-1][1]} does not"
                 )
         self.document.clusters = _merged(self._mentions.values())
         return self.document
 
 
 def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
-    """Clusters without mentions in common, in the order of their first mentions; each mention once, in order."""
+    """Disjoint clusters, in the order of their first mentions; each mention once, in order."""
     cluster_of: dict[Mention, set[Mention]] = {}
     for cluster in clusters:
         together = set(cluster).union(*(cluster_of[mention] for mention in cluster if mention in cluster_of))
@@ -147,7 +148,7 @@ def document_lines(
     name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
 ) -> Iterator[str]:
     """
-    A document in twelve columns, those that are not known being placeholders: what the reference scorer reads.
+    A document in twelve columns, as the reference scorer reads it; unknown columns have placeholders.
 
     # Parameters
 
@@ -171,7 +172,7 @@ def document_lines(
 
 
 def _cells(clusters: Iterable[Iterable[Sequence[int]]]) -> dict[int, list[str]]:
-    """The brackets at each word that has any, those of inner mentions inside."""
+    """The brackets of each word that has any; those of inner mentions are inside."""
     begins: dict[int, list[tuple[int, str]]] = {}
     ends: dict[int, list[tuple[int, str]]] = {}
     for number, cluster in enumerate(clusters):
@@ -181,7 +182,7 @@ def _cells(clusters: Iterable[Iterable[Sequence[int]]]) -> dict[int, list[str]]:
             else:
                 begins.setdefault(start, []).append((start - end, f"({number}"))
                 ends.setdefault(end, []).append((-start, f"{number})"))
-    # Ends first: what ends here began before. Longer mentions begin before shorter ones, and end after them.
+    # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones, and end after them.
     return {
         word: [bracket for _, bracket in [*sorted(ends.get(word, [])), *sorted(begins.get(word, []))]]
         for word in {*begins, *ends}

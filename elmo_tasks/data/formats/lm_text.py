@@ -1,52 +1,46 @@
-"""The text that a biLM is trained on: one tokenised sentence a line."""
+"""The training text of a biLM: one tokenised sentence a line."""
 
-import codecs
 import glob
-import gzip
-import io
 import logging
-import lzma
 import os
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.text_lines import byte_lines, decoded
 
 __all__ = ["LmText"]
 
 logger = logging.getLogger(__name__)
 
-_DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-
 
 class LmText:
     """
-    The sentences of some files, as lists of words, in the order of the files' names and of their lines. A word is what
-    white space parts, so it has none inside. Nothing is kept in memory: each `iter()` reads the files again.
+    The sentences of some files, as lists of words, in the order of the files' names and of their lines. Words are
+    separated by white space, and have none inside. Nothing is kept in memory: each `iter()` reads the files again.
 
-    The first complete pass logs how many lines are not as they should be.
+    The first complete pass logs how many lines are irregular.
 
     # Parameters
 
     path : `Union[str, os.PathLike]`
         A file, a folder (all its files but hidden ones, not those of its folders) or a pattern like `news/*.txt.gz`.
-        What ends with `.gz` or `.xz` is decompressed.
-    errors : `str`, optional (default = `"strict"`)
+        Files that end with `.gz` or `.xz` are decompressed.
+    errors : `str`
         `"replace"`: bytes that are not UTF-8 become U+FFFD. `"strict"`: they are an error.
-    max_words : `int`, optional (default = `250`)
+    max_words : `int`
         The length of the longest sentence.
-    long_lines : `str`, optional (default = `"split"`)
+    long_lines : `str`
         `"split"`: a line with more words becomes the fewest sentences that are short enough, all of about the same
-        length. `"skip"`: it is left out.
+        length. `"skip"`: it is skipped.
 
     # Raises
 
     `ConfigurationError`
-        If there is no such file, or an option has another value.
+        If there is no such file, or an option has an unknown value.
     `ValueError`
         While reading: if a line is not UTF-8, a file cannot be decompressed, or there is no sentence at all. The
         message names the file and the line.
@@ -79,16 +73,15 @@ class LmText:
         irregular: Counter[str] = Counter()
         n_sentences = 0
         for file in self._files:
-            for number, line in _numbered_lines(file):
+            for number, line in byte_lines(file):
                 try:
                     words = line.decode().split()
-                except UnicodeDecodeError as error:
+                except UnicodeDecodeError:
                     if not self._replace:
-                        raise ValueError(
-                            f"{file}, line {number}: the text must be UTF-8, but byte {error.start + 1} of this line "
-                            f"is {line[error.start]:#04x}: convert the file, with iconv for example, or read it with "
-                            "errors: 'replace'"
-                        ) from None
+                        try:
+                            decoded(line, file, number)
+                        except ValueError as error:
+                            raise ValueError(f"{error}, or read it with errors: 'replace'") from None
                     words = line.decode(errors="replace").split()
                     irregular["with bytes replaced that are not UTF-8"] += 1
                 if 0 < len(words) <= self._max_words:
@@ -126,23 +119,10 @@ def _files(path: str) -> list[str]:
         files = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
     if not files:
         raise ConfigurationError(
-            f"the path of a text must be a file, a folder with files or a pattern that matches files, but {path!r} "
-            f"is none of them, seen from {os.getcwd()}"
+            f"the path of a text must be a file, a folder with files or a pattern that matches files, but nothing is "
+            f"found at {path!r}, as seen from {os.getcwd()}"
         )
     return sorted(files)
-
-
-def _numbered_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    decompressor = _DECOMPRESSORS.get(Path(path).suffix)
-    number = 0
-    try:
-        # The decompressors find the end of each line in Python; the buffer does it in C.
-        with io.BufferedReader(decompressor(path)) if decompressor else open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                # A file from Windows may begin with a byte order mark, which is no part of its first word.
-                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(f"{path}, after line {number}: the file cannot be decompressed: {error}") from error
 
 
 def _split_evenly(words: list[str], max_words: int) -> list[list[str]]:

@@ -19,9 +19,9 @@ class Answer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question about a paragraph, and what is right; `None` where that is not known."""
+    """A question about a paragraph, and its correct answers, if they are known."""
 
-    # `None` where a user asks; a file always has one.
+    # `None` in a prediction; a file always has one.
     id: str | None
     text: str
     paragraph: str
@@ -31,12 +31,12 @@ class Question(NamedTuple):
 def read_questions(path: str) -> Iterator[Question]:
     """
     The questions of a file in the order of the file; those of a paragraph share one object for its text. A file
-    without `answers` is one to predict from.
+    without `answers` is for prediction.
 
     # Raises
 
     `ValueError`
-        If the file is not one of SQuAD 1.1, or an answer is not where it should be; the message names file and place.
+        If the file is not in the format of SQuAD 1.1, or an answer is not at its place; with file and place.
     """
     n_questions = 0
     has_answers = None
@@ -51,7 +51,7 @@ def read_questions(path: str) -> Iterator[Question]:
                     raise ValueError(
                         f"{at_entry} (question {question.id}): either all questions of a file must have answers or "
                         f"none, but this one has {'some' if question.answers else 'none'} and those before have "
-                        f"{'some' if has_answers else 'none'}: part the file in two"
+                        f"{'some' if has_answers else 'none'}: split the file in two"
                     )
                 has_answers = question.answers is not None
                 n_questions += 1
@@ -71,7 +71,9 @@ def _load(path: str) -> dict[str, Any]:
                 f"{path}, line {error.lineno}: the file must be one JSON object like {_LAYOUT}, but is not: {error.msg}"
             ) from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path} must be one JSON object like {_LAYOUT}, but is {_TYPES.get(type(content), 'none')}")
+        raise ValueError(
+            f"{path} must be one JSON object like {_LAYOUT}, but is {_TYPES.get(type(content), 'something else')}"
+        )
     return content
 
 
@@ -88,7 +90,7 @@ def _value(entry: dict[str, Any], key: str, kind: type, place: str) -> Any:
 
 def _items(entry: dict[str, Any], key: str, place: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The objects of a list, each with its place in the file."""
-    # The first name stands behind that of the file.
+    # The first key follows the name of the file.
     at_key = f"{place}.{key}" if place.endswith("]") else f"{place}: {key}"
     for number, item in enumerate(_value(entry, key, list, place)):
         if not isinstance(item, dict):
@@ -100,7 +102,7 @@ def _question(entry: dict[str, Any], paragraph: str, place: str) -> Question:
     identifier = _value(entry, "id", str, place)
     text = _value(entry, "question", str, place)
     if not text.strip():
-        raise ValueError(f"{place} (question {identifier}) must ask something, but is {text!r}: leave it out")
+        raise ValueError(f"{place} (question {identifier}) must have a text, but has {text!r}: drop it")
     if "answers" not in entry:
         return Question(identifier, text, paragraph, None)
     answers = tuple(
@@ -109,7 +111,8 @@ def _question(entry: dict[str, Any], paragraph: str, place: str) -> Question:
     if not answers or entry.get("is_impossible", False):
         raise ValueError(
             f"{place} (question {identifier}): a question must have an answer in its paragraph, but this one has none: "
-            "SQuAD 2.0 has such, SQuAD 1.1 has not; leave them out, or the key 'answers' if you want predictions only"
+            "SQuAD 2.0 has such questions, SQuAD 1.1 does not; drop them, or the key 'answers' if you want predictions "
+            "only"
         )
     return Question(identifier, text, paragraph, answers)
 
@@ -124,6 +127,6 @@ def _answer(entry: dict[str, Any], paragraph: str, identifier: str, place: str) 
         at = paragraph.find(text)
         raise ValueError(
             f"{place} (question {identifier}): the paragraph must have the answer {text!r} at character {start}, but "
-            f"has {found!r} there: " + (f"set 'answer_start' to {at}" if at >= 0 else "it is nowhere in the paragraph")
+            f"has {found!r} there: " + (f"set 'answer_start' to {at}" if at >= 0 else "the paragraph does not have it")
         )
     return Answer(text, start)

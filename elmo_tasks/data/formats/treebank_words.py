@@ -1,4 +1,4 @@
-"""How the Penn Treebank writes what is read otherwise elsewhere, in the text of a biLM too."""
+"""Words that the Penn Treebank escapes: brackets and quotes, which ordinary text and the text of a biLM do not."""
 
 __all__ = ["TREEBANK_WORDS"]
 
@@ -12,4 +12,4 @@ TREEBANK_WORDS = {
     "``": '"',
     "''": '"',
 }
-"""From the treebank's word to the other."""
+"""From the word of the treebank to that of ordinary text."""

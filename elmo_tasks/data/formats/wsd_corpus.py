@@ -1,15 +1,14 @@
 """Words with their senses in the XML and the keys of the unified evaluation framework (Raganato et al. 2017)."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
+from elmo_tasks.text_lines import numbered_lines, opened
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 
@@ -23,17 +22,17 @@ class WsdInstance(NamedTuple):
     id: str
     lemma: str
     pos: str
-    # Its words in the sentence: those from `start` on, without `end`.
+    # Its first word in the sentence, and the one after its last.
     start: int
     end: int
-    # All that are right, by their keys in WordNet.
+    # All correct ones, by their keys in WordNet.
     senses: tuple[str, ...]
 
 
 class WsdSentence(NamedTuple):
     """
-    A sentence as the biLM gets it: what the XML has as one word with spaces is several, and quotes and brackets are
-    written as they are elsewhere, and not as in the Penn Treebank.
+    A sentence as the biLM gets it: a word with spaces in the XML is several words, and quotes and brackets are written
+    as in ordinary text, and not as in the Penn Treebank.
     """
 
     words: list[str]
@@ -47,14 +46,14 @@ class WsdCorpus:
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        `NAME.data.xml` or `NAME.data.xml.gz`, beside which stands `NAME.gold.key.txt` or `NAME.gold.key.txt.gz`.
+        `NAME.data.xml` or `NAME.data.xml.gz`, next to `NAME.gold.key.txt` or `NAME.gold.key.txt.gz`.
 
     # Raises
 
     `ValueError`
-        If the path has another end; while reading, if a file is not as it should be, or the two do not fit each other.
+        If the name does not end like these; while reading, if a file is broken, or the two do not fit each other.
     `FileNotFoundError`
-        If one of the two is not there.
+        If one of the two does not exist.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -64,23 +63,25 @@ class WsdCorpus:
             raise ValueError(f"a data set must be a file NAME{_XML} or NAME{_XML}.gz, but is '{path}'")
         self.name = name.removesuffix(_XML)
         if not self.path.is_file():
-            raise FileNotFoundError(f"there must be a data set '{path}', but there is none")
+            raise FileNotFoundError(f"there must be a data set '{path}', but there is no such file")
         choices = [self.path.with_name(f"{self.name}{_KEYS}{end}") for end in ("", ".gz")]
         found = [file for file in choices if file.is_file()]
         if not found:
-            raise FileNotFoundError(f"beside '{path}' must be its keys, {choices[0].name}, plain or .gz, but are none")
+            raise FileNotFoundError(
+                f"next to '{path}' must be its keys, {choices[0].name}, plain or .gz, but there is no such file"
+            )
         self.key_path = found[0]
 
     @classmethod
     def find(cls, folder: str | PathLike[str]) -> list["WsdCorpus"]:
         """
         The data sets in a folder and those in it, in the order of their names. One of the name `ALL`, which the
-        framework makes of the others, is left out, so that nothing counts twice.
+        framework makes of the others, is skipped, so that no instance counts twice.
 
         # Raises
 
         `FileNotFoundError`
-            If there is none.
+            If there are no data sets.
         """
         files = [file for end in ("", ".gz") for file in Path(folder).rglob(f"*{_XML}{end}")]
         corpora = sorted((cls(file) for file in files if not file.name.startswith(f"ALL{_XML}")), key=lambda c: c.name)
@@ -88,34 +89,33 @@ class WsdCorpus:
             raise FileNotFoundError(f"'{folder}' must hold data sets, NAME{_XML} with NAME{_KEYS}, but holds none")
         names = [corpus.name for corpus in corpora]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"a data set must be there once, but {', '.join(twice)} is several times in '{folder}'")
+            raise ValueError(f"a data set must have one file, but {', '.join(twice)} has several in '{folder}'")
         return corpora
 
     @cached_property
     def keys(self) -> dict[str, tuple[str, ...]]:
-        """The right senses of each instance."""
+        """The correct senses of each instance."""
         keys: dict[str, tuple[str, ...]] = {}
-        with _opened(self.key_path) as file:
-            for number, raw in _lines(file, self.key_path):
-                where = f"{self.key_path}, line {number}"
-                name, *senses = _decoded(raw, where).split() or [""]
-                if not name:
-                    continue
-                if not senses or not all("%" in sense for sense in senses):
-                    raise ValueError(
-                        f"{where}: a line must have the id of an instance and sense keys like play%1:10:01::, but is "
-                        f"{raw.decode().strip()!r:.100}"
-                    )
-                if name in keys:
-                    raise ValueError(f"{where}: an instance must have one line, but {name} has another above")
-                keys[name] = tuple(senses)
+        for number, line in numbered_lines(self.key_path):
+            where = f"{self.key_path}, line {number}"
+            name, *senses = line.split() or [""]
+            if not name:
+                continue
+            if not senses or not all("%" in sense for sense in senses):
+                raise ValueError(
+                    f"{where}: a line must have the id of an instance and sense keys like play%1:10:01::, but is "
+                    f"{line.strip()!r:.100}"
+                )
+            if name in keys:
+                raise ValueError(f"{where}: an instance must have one line, but {name} has another above")
+            keys[name] = tuple(senses)
         if not keys:
             raise ValueError(f"{self.key_path} must hold the senses of at least one instance, but holds none")
         return keys
 
     def __iter__(self) -> Iterator[WsdSentence]:
         missing = set(self.keys)
-        with _opened(self.path) as file:
+        with opened(self.path) as file:
             try:
                 for _, element in ElementTree.iterparse(file):
                     if element.tag == "sentence":
@@ -123,7 +123,7 @@ class WsdCorpus:
                         for instance in sentence.instances:
                             if instance.id not in missing:
                                 raise ValueError(
-                                    f"{self.path}: the instance {instance.id} must come once, but does twice"
+                                    f"{self.path}: the instance {instance.id} must come once, but comes twice"
                                 )
                             missing.remove(instance.id)
                         if sentence.words:
@@ -134,12 +134,10 @@ class WsdCorpus:
                 raise ValueError(
                     f"{self.path}, line {error.position[0]}: the file must be XML, but here it is not: {error}"
                 ) from None
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise ValueError(f"{self.path}: the file cannot be decompressed: {error}") from error
         if missing:
             raise ValueError(
                 f"{self.key_path} must hold the senses of the instances in {self.path.name}, but has {len(missing)} "
-                f"that are not there, {min(missing)} among them: take both files from one release"
+                f"that it lacks, {min(missing)} among them: take both files from one release"
             )
 
     def _sentence(self, element: ElementTree.Element) -> WsdSentence:
@@ -165,21 +163,3 @@ class WsdCorpus:
         if name not in self.keys:
             raise ValueError(f"{where}: {self.key_path.name} must hold the sense of {name}, but does not")
         return WsdInstance(name, lemma.lower(), pos, start, end, self.keys[name])
-
-
-def _opened(path: Path) -> IO[bytes]:
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")  # type: ignore[return-value]
-
-
-def _lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        yield from enumerate(file, start=1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: the file cannot be decompressed: {error}") from error
-
-
-def _decoded(line: bytes, where: str) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: the file must be UTF-8, but is not: {error}") from None

@@ -1,4 +1,4 @@
-"""Which mention before a mention it refers back to."""
+"""The antecedents of mentions: scores, loss and clusters."""
 
 import torch
 from allennlp.modules.token_embedders import Embedding
@@ -19,11 +19,11 @@ _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
 class AntecedentScorer(torch.nn.Module):
     """
     The score of each pair of a mention and one before it (Lee et al. 2017, section 4): how likely both are mentions,
-    and what a network of two hidden layers says of both vectors, their product, and features of the pair.
+    and the score of a network of two hidden layers from both vectors, their product, and features of the pair.
 
-    The first layer is linear, so that its products with the vectors are computed once for each mention and not for each
-    pair; what is left for pairs, their product, is computed for some mentions at a time. A document's length costs
-    memory in proportion.
+    The first layer is linear, so its products with the vectors are computed once for each mention and not for each
+    pair; only the product of the two vectors is computed for pairs, for some mentions at a time. Memory is linear in
+    the length of the document.
 
     # Parameters
 
@@ -36,11 +36,11 @@ class AntecedentScorer(torch.nn.Module):
     feature_dim : `int`
         Units of the embedding of each feature: the same speaker, the genre, the distance.
     max_antecedents : `int`
-        How many mentions before a mention are looked at.
+        How many mentions before a mention are candidates.
     dropout : `float`
         Of the features and the hidden layers.
-    max_pairs : `int`, optional (default = `8192`)
-        How many pairs are computed at once, about.
+    max_pairs : `int`
+        About how many pairs are computed at once.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AntecedentScorer(torch.nn.Module):
         self.speaker_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=2)
         self.genre_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=n_genres)
         self.distance_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=len(_DISTANCES) + 1)
-        # Of a mention, an antecedent, their product and the features beside each other.
+        # Its input is the concatenation of a mention, an antecedent, their product and the features.
         self.first_layer = torch.nn.Linear(3 * span_dim + 3 * feature_dim, hidden_dim)
         self.rest = torch.nn.Sequential(
             torch.nn.ReLU(),
@@ -86,7 +86,7 @@ class AntecedentScorer(torch.nn.Module):
         mention_scores : `torch.Tensor`
             Shape `(n_mentions,)`.
         speakers : `torch.LongTensor`
-            Shape `(n_mentions,)`: who says it.
+            Shape `(n_mentions,)`: the number of the speaker.
         genre : `int`
             The document's.
 
@@ -123,12 +123,12 @@ class AntecedentScorer(torch.nn.Module):
         n_antecedents: int,
     ) -> torch.Tensor:
         """
-        What the network says of some mentions from `first` on: shape `(n_rows, n_antecedents)`, with any number where
-        there is no antecedent.
+        The network's scores for some mentions from `first` on: shape `(n_rows, n_antecedents)`, with arbitrary values
+        where there is no antecedent.
         """
         of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
         last = min(first + self._rows_at_once, len(vectors))
-        # The antecedents of neighbours are nearly the same: those of all rows are one slice, and no vector is copied.
+        # Neighbours have nearly the same antecedents: those of all rows are one slice, and no vector is copied.
         lowest = max(0, first - n_antecedents)
         rows, columns = slice(first, last), slice(lowest, last)
         # Shape: (n_rows, 1), (n_columns,)
@@ -147,7 +147,7 @@ class AntecedentScorer(torch.nn.Module):
         return scores.gather(1, nearest_first.clamp(min=0))
 
     def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
-        """Of pairs, whose distance is counted in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
+        """Features of pairs, whose distance is counted in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
         buckets = torch.bucketize(distances, self._distances, right=True)
         # Shape: (feature_dim,)
         of_genre = self.genre_embedding.weight[genre]
@@ -162,14 +162,14 @@ class AntecedentScorer(torch.nn.Module):
 
 def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
     """
-    Which antecedents are right.
+    The antecedents that are in the same cluster.
 
     # Parameters
 
     clusters : `torch.LongTensor`
-        Shape `(n_mentions,)`: the number of each mention's cluster, and -1 for what is in none.
+        Shape `(n_mentions,)`: the number of each mention's cluster, and -1 for mentions without one.
     n_antecedents : `int`
-        How many mentions before a mention are looked at.
+        How many mentions before a mention are candidates.
 
     # Returns
 
@@ -185,8 +185,8 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
 
 def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
     """
-    Of any right antecedent of each mention, or of none where there is no right one (Lee et al. 2017, section 5). That
-    a mention has no antecedent has the score 0.
+    The loss of antecedents: minus the log of the probability that a mention has any of its right antecedents, or none
+    where there is no right one (Lee et al. 2017, section 5). The score of having no antecedent is 0.
 
     # Parameters
 
@@ -217,7 +217,7 @@ def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
     # Returns
 
     `torch.LongTensor`
-        Shape `(n_mentions,)`: the likeliest antecedent of each, and -1 where it is likelier that there is none.
+        Shape `(n_mentions,)`: the most probable antecedent of each, and -1 where having none is more probable.
     """
     # 0 for none, then the nearest first. Shape: (n_mentions,)
     distances = torch.nn.functional.pad(scores, (1, 0)).argmax(-1)
@@ -226,7 +226,7 @@ def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
 
 
 def clusters_of(spans: list[list[int]], antecedents: list[int]) -> list[list[tuple[int, int]]]:
-    """The spans that hang together by their antecedents, all of which come before; one alone is no cluster."""
+    """The clusters of spans that are connected by their antecedents; a span alone is not a cluster."""
     clusters: dict[int, list[tuple[int, int]]] = {}
     cluster_of: list[int] = []
     for number, ((start, end), antecedent) in enumerate(zip(spans, antecedents, strict=True)):

@@ -1,4 +1,4 @@
-"""The spans of a document that may be mentions: which there are, what they look like, and which are kept."""
+"""The spans of a document that may be mentions: their vectors, and the choice of the best."""
 
 import torch
 from allennlp.modules.token_embedders import Embedding
@@ -19,7 +19,7 @@ class SpanEmbedder(torch.nn.Module):
     hidden_dim : `int`
         Units of the encoder.
     max_width : `int`
-        Words that a span has at most.
+        The most words that a span has.
     width_dim : `int`
         Units of the embedding of the width.
     dropout : `float`
@@ -28,7 +28,7 @@ class SpanEmbedder(torch.nn.Module):
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
         super().__init__()
-        # Without a bias, which attention would not see.
+        # Without a bias, which attention ignores.
         self.head = torch.nn.Linear(hidden_dim, 1, bias=False)
         self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
         self._dropout = torch.nn.Dropout(dropout)
@@ -46,9 +46,9 @@ class SpanEmbedder(torch.nn.Module):
         # Parameters
 
         embedded : `torch.Tensor`
-            Shape `(n_words, embedded_dim)`, of one document: what the encoder got.
+            Shape `(n_words, embedded_dim)`, of one document: the input of the encoder.
         hidden : `torch.Tensor`
-            Shape `(n_words, hidden_dim)`: what it made of it.
+            Shape `(n_words, hidden_dim)`: the output of the encoder.
         sentences : `torch.LongTensor`
             Shape `(n_words,)`: the number of each word's sentence.
 
@@ -74,7 +74,7 @@ class SpanEmbedder(torch.nn.Module):
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """The weighted mean of the words from each word on: shape `(n_words, max_width, embedded_dim)`."""
         n_more = self._max_width - 1
-        # Views of the words from each word on, the spans of all widths that begin there have them in common.
+        # Views of the words from each word on, which the spans of all widths that begin there share.
         # Shape: (n_words, embedded_dim, max_width), (n_words, 1, max_width)
         windows = pad(embedded, (0, 0, 0, n_more)).unfold(0, self._max_width, 1)
         scores = pad(self.head(hidden).squeeze(-1), (0, n_more)).unfold(0, self._max_width, 1).unsqueeze(1)
@@ -87,8 +87,8 @@ class SpanEmbedder(torch.nn.Module):
 
 def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: int) -> torch.Tensor:
     """
-    The best spans of which no two cross: each is taken, from the highest score down, unless it overlaps one that was
-    taken without one being inside of the other (Lee et al. 2017, section 5). AllenNLP's `coref` takes those too.
+    The best spans of which no two cross: from the highest score down, a span is taken unless it overlaps a taken one
+    and neither is inside of the other (Lee et al. 2017, section 5). AllenNLP's `coref` takes crossing spans too.
 
     # Parameters
 
@@ -97,19 +97,19 @@ def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: in
     scores : `torch.Tensor`
         Shape `(n_spans,)`.
     limit : `int`
-        How many are taken at most.
+        The most spans that are taken.
 
     # Returns
 
     `torch.LongTensor`
-        Shape `(n_taken,)`: the rows of those that are taken, in the order of `spans`.
+        Shape `(n_taken,)`: the rows of the taken spans, in the order of `spans`.
     """
     pairs = spans.tolist()
     # The furthest end of the taken spans that begin at a word, and the furthest beginning of those that end there.
     furthest_end: dict[int, int] = {}
     furthest_start: dict[int, int] = {}
     taken: list[int] = []
-    # One loop in Python: whether a span is taken hangs on all better ones. Equal scores: the first in the text.
+    # A loop in Python: whether a span is taken depends on all better ones. Equal scores: the first in the text.
     for row in scores.detach().float().argsort(descending=True, stable=True).tolist():
         if len(taken) >= limit:
             break

@@ -1,4 +1,4 @@
-"""Highway LSTMs that run forward and backward by turns."""
+"""Highway LSTMs that alternate in direction."""
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -14,8 +14,8 @@ __all__ = ["AlternatingHighwayLstm"]
 class AlternatingHighwayLstm(Seq2SeqEncoder):
     """
     The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): LSTMs with highway connections on top
-    of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices
-    begin orthonormal, gate by gate, and forget gates with a bias of 1.
+    of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices are
+    initialised orthonormal, gate by gate, and forget gates with a bias of 1.
 
     Registered as a `Seq2SeqEncoder` with name "elmo_alternating_highway_lstm". It computes what AllenNLP's
     `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with
@@ -29,15 +29,15 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         Units of each LSTM.
     num_layers : `int`
         The paper has 8.
-    recurrent_dropout_probability : `float`, optional (default = `0.0`)
+    recurrent_dropout_probability : `float`
         Of an LSTM's output on its way to the next word: the same units at all words of a sentence.
-    use_input_projection_bias : `bool`, optional (default = `False`)
-        Whether what comes from the input has a bias too; that of the gates is beside the one they have in any case.
+    use_input_projection_bias : `bool`
+        Whether the projection of the input has a bias too, in addition to the bias of the gates.
 
     # Raises
 
     `ConfigurationError`
-        If a size is not positive, or the probability not from 0 on and below 1.
+        If a size is not positive, or the probability is not at least 0 and below 1.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
                 raise ConfigurationError(f"{name} of elmo_alternating_highway_lstm must be at least 1, but is {size}")
         if not 0.0 <= recurrent_dropout_probability < 1.0:
             raise ConfigurationError(
-                "recurrent_dropout_probability of elmo_alternating_highway_lstm must be from 0 on and below 1, but is "
+                "recurrent_dropout_probability of elmo_alternating_highway_lstm must be at least 0 and below 1, but is "
                 f"{recurrent_dropout_probability}"
             )
         self._dims = input_size, hidden_size
@@ -76,7 +76,7 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
         inputs : `torch.Tensor`
             Shape `(batch_size, timesteps, input_size)`.
-        mask : `torch.BoolTensor`, optional (default = `None`)
+        mask : `torch.BoolTensor`, optional
             Shape `(batch_size, timesteps)`: true at words. `None`: everywhere.
 
         # Returns
@@ -120,8 +120,8 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
 class _HighwayLstm(torch.nn.Module):
     """
-    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, and in `input_weight` what
-    the highway carries.
+    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, and in `input_weight` the
+    input that the highway carries.
     """
 
     def __init__(self, input_dim: int, dim: int, *, runs_backward: bool, dropout: float, input_bias: bool) -> None:

@@ -1,12 +1,12 @@
 """
-The loop over the words of sentences: a highway LSTM and its gradient.
+The recurrence of a highway LSTM over packed sentences, and its gradient.
 
 Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
 sentence to the shortest, so that padding costs nothing. A layer that runs backward visits the same steps from the last
-to the first: sentences come in as it goes, and nothing is turned around.
+to the first: shorter sentences join as it goes, so no input is ever reversed.
 
-With the products of a word `x` and of the output `h` before it, which dropout may have thinned (He et al. 2017, section
-2.2; `s` is the logistic function):
+With the products of a word `x` and of the previous output `h`, after dropout (He et al. 2017, section 2.2; `s` is the
+logistic function):
 
     i, f, g, o, r = s(z_i), s(z_f), tanh(z_g), s(z_o), s(z_r)       z = W_x x + W_h h + b
     c_t = f * c_{t-1} + i * g
@@ -32,7 +32,7 @@ _CANDIDATE = 2
 @dataclass(frozen=True)
 class PackedBatch:
     """
-    Where the words of a batch are.
+    The places of the words of a batch.
 
     # Parameters
 
@@ -41,7 +41,7 @@ class PackedBatch:
     sentences : `torch.Tensor`
         Shape `(n_words,)`: the sentence of each packed word; the longest is 0.
     before, after : `torch.Tensor`
-        Shape `(n_words,)`: the packed row of the word before it and after it, `n_words` where there is none.
+        Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where there is none.
     steps : `List[slice]`
         The packed rows of each step.
     """
@@ -54,7 +54,7 @@ class PackedBatch:
 
     @property
     def n_sentences(self) -> int:
-        """Those with words."""
+        """The number of sentences with words."""
         return self.steps[0].stop if self.steps else 0
 
 
@@ -107,14 +107,14 @@ def pack(mask: torch.Tensor) -> PackedBatch:
 
 class HighwayRecurrence(torch.autograd.Function):
     """
-    A layer over a packed batch: backward through the sentences with what is known of all steps computed at once, and
-    for the weights one product over all words.
+    A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
+    the weights is one product over all words.
 
     `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)` takes `products`, of shape
-    `(n_words, 5 * dim)`, the input's and the bias's share of the gates i, f, g, o, r; `carried`, of shape
-    `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`, that of the output
-    before; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, that of the same; and the `PackedBatch`. It
-    returns the outputs, of shape `(n_words, dim)`.
+    `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
+    `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`, the weights of the
+    previous output; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the previous output; and
+    the `PackedBatch`. It returns the outputs, of shape `(n_words, dim)`.
     """
 
     @staticmethod
@@ -160,7 +160,7 @@ class HighwayRecurrence(torch.autograd.Function):
         forget_gates = gates.chunk(_N_GATES, -1)[1]
 
         d_outputs = d_outputs.clone()
-        # The gradients of what a step leaves to the next. Shape: (n_sentences, dim)
+        # The gradients of the state that a step passes to the next. Shape: (n_sentences, dim)
         d_memory, d_state = d_outputs.new_zeros(2, batch.n_sentences, d_outputs.size(-1))
         for rows in batch.steps if ctx.runs_backward else batch.steps[::-1]:
             n_now = rows.stop - rows.start
@@ -173,7 +173,7 @@ class HighwayRecurrence(torch.autograd.Function):
             if dropout_mask is not None:
                 d_state[:n_now].mul_(dropout_mask[:n_now])
 
-        # What the recurrent side of each word read. Shape: (n_words, dim)
+        # The input of the recurrent side at each word. Shape: (n_words, dim)
         read = _with_zero_row(outputs)[previous]
         if dropout_mask is not None:
             read *= dropout_mask[batch.sentences]
@@ -185,9 +185,8 @@ def _slopes(
     gates: torch.Tensor, memories: torch.Tensor, carried: torch.Tensor, previous: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    What the gradient of each word is multiplied with on its way through the cell: that of the memory on its way to the
-    products for i, f and g, that of the output on its way to those for o and r, of shape `(n_words, 5 * dim)`; and that
-    of the output on its way to the memory, of shape `(n_words, dim)`.
+    The derivatives of the cell at each word: of the memory by the products for i, f and g, and of the output by those
+    for o and r, of shape `(n_words, 5 * dim)`; and of the output by the memory, of shape `(n_words, dim)`.
     """
     # Shape: (n_words, dim), each
     input_gate, _, halved, output_gate, highway_gate = gates.chunk(_N_GATES, -1)
@@ -205,7 +204,7 @@ def _slopes(
 
 
 def _with_doubled_candidate(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
-    """A copy, where the share of `g` of a dimension with i, f, g, o, r is doubled."""
+    """A copy in which the part of `g`, of a dimension with i, f, g, o, r, is doubled."""
     doubled = tensor.clone()
     doubled.chunk(_N_GATES, dim)[_CANDIDATE].mul_(2.0)
     return doubled

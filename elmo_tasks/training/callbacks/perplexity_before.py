@@ -1,13 +1,16 @@
-"""What fine-tuning changes: the perplexity before it and after."""
+"""The perplexity before and after fine-tuning."""
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.gradient_descent_trainer import GradientDescentTrainer
 from allennlp.training.util import evaluate
+
+from elmo_tasks.atomic_files import atomic_file
 
 __all__ = ["PerplexityBeforeCallback"]
 
@@ -31,17 +34,17 @@ class PerplexityBeforeCallback(TrainerCallback):
     def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
         if trainer._validation_data_loader is None:
             raise ConfigurationError(
-                "'elmo_perplexity_before' must have validation data, but there is none: set validation_data_path, or "
-                "leave the callback out"
+                "'elmo_perplexity_before' must have validation data, but has none: set validation_data_path, or "
+                "drop the callback"
             )
         path = os.path.join(self.serialization_dir, _FILE)
-        # A run that is recovered has changed the weights already.
+        # A recovered run has changed the weights already.
         if os.path.exists(path):
             return
         metrics = evaluate(trainer.model, trainer._validation_data_loader, trainer.cuda_device)
         if is_primary:
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(metrics, file, indent=2)
+            with atomic_file(Path(path)) as temporary:
+                temporary.write_text(json.dumps(metrics, indent=2), encoding="utf-8")
 
     def on_end(
         self,

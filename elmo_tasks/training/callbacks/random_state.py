@@ -1,4 +1,4 @@
-"""A run that is broken off goes on with the same random numbers."""
+"""The random numbers of an interrupted run, which resumes with the same."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ __all__ = ["RandomStateCallback"]
 @TrainerCallback.register("elmo_random_state")
 class RandomStateCallback(TrainerCallback):
     """
-    Keeps the state of torch's random generators in each checkpoint, so that dropout and sampled negatives go on after
-    `--recover` as they would have: AllenNLP keeps the weights and the optimizer only. The data loader has to give the
-    same batches again, as `elmo_lm` does. In distributed training the first process alone writes checkpoints, so that
-    all processes go on with its random numbers: with others than without the break.
+    Keeps the state of torch's random generators in each checkpoint, so that after `--recover` dropout and sampled
+    negatives are those of a run without the interruption: AllenNLP keeps only the weights and the optimizer. The data
+    loader has to give the same batches again, as `elmo_lm` does. In distributed training the first process alone writes
+    checkpoints, so all processes resume with its random numbers, and differ from a run without the interruption.
 
     Registered as a `TrainerCallback` with name "elmo_random_state".
     """

@@ -24,9 +24,9 @@ class CorefScores(Metric):
     (Pradhan et al. 2014) counts, and the mean of their F1, which the paper reports; and the recall of mentions among
     the spans that a model keeps.
 
-    Registered as a `Metric` with name "elmo_coref_scores". AllenNLP's `conll_coref_scores` leaves clusters of one
-    mention out of B-cubed, and out of one side of CEAF-e; and its workers wait for each other document by document, so
-    that a batch of other size hangs distributed training.
+    Registered as a `Metric` with name "elmo_coref_scores". AllenNLP's `conll_coref_scores` ignores clusters of one
+    mention in B-cubed, and in one side of CEAF-e; and its workers wait for each other document by document, so
+    distributed training hangs when their batches differ in size.
     """
 
     supports_distributed = True
@@ -52,8 +52,8 @@ class CorefScores(Metric):
         predicted, gold : `Sequence[Sequence[Iterable[Hashable]]]`
             The clusters of each document, and the mentions of each cluster: a mention is anything that is equal to
             itself, `(start, end)` for example. A mention is in one cluster.
-        kept : `Sequence[Iterable[Hashable]]`, optional (default = `None`)
-            The spans of each document that a model looks for antecedents of.
+        kept : `Sequence[Iterable[Hashable]]`, optional
+            The spans of each document for which a model looks for antecedents.
         """
         counts, mentions = torch.zeros_like(self._counts), torch.zeros_like(self._mentions)
         for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
@@ -63,7 +63,7 @@ class CorefScores(Metric):
                 all_mentions = set().union(*key_sets)
                 found = len(all_mentions.intersection(kept[number]))
                 mentions += torch.tensor([found, len(all_mentions)], dtype=torch.float64)
-        # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
+        # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
         self._mentions += dist_reduce_sum(mentions).cpu()
 
@@ -73,7 +73,7 @@ class CorefScores(Metric):
 
         `Dict[str, float]`
             `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures'; `muc_f1`,
-            `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where there is nothing to divide by.
+            `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
         """
         scores = []
         for precise, predicted, recalled, gold in self._counts.tolist():
@@ -106,14 +106,14 @@ def _counts(system: list[set[Hashable]], key: list[set[Hashable]]) -> list[Count
 
 
 def _muc(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
-    """Links that are right: a cluster falls into its shared parts, and each mention that the other side has not."""
+    """Correct links: a cluster is split into its shared parts, and the mentions that the other side lacks."""
     right = sum(shared.values()) - len(shared)
     n_system, n_key = (sum(len(cluster) - 1 for cluster in clusters if cluster) for clusters in (system, key))
     return right, n_system, right, n_key
 
 
 def _b_cubed(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
-    """For each mention, the part of its cluster that is with it on the other side too."""
+    """For each mention, the share of its cluster that is in its cluster on the other side too."""
     precise = sum(count * count / len(system[column]) for (_, column), count in shared.items())
     recalled = sum(count * count / len(key[row]) for (row, _), count in shared.items())
     return precise, sum(map(len, system)), recalled, sum(map(len, key))
@@ -121,7 +121,7 @@ def _b_cubed(system: list[set[Hashable]], key: list[set[Hashable]], shared: Coun
 
 def _ceafe(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
     """The similarity of the clusters, paired so that it is largest."""
-    # Every start of `allennlp` would wait for it.
+    # Imported here because it would slow down every start of `allennlp`.
     from scipy.optimize import linear_sum_assignment
 
     similarity = np.zeros((len(key), len(system)))

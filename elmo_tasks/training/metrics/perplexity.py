@@ -21,7 +21,7 @@ class Perplexity(Metric):
     # Parameters
 
     unknown_id : `int`
-        The number that all words have that are not in the vocabulary.
+        The number of all words that are not in the vocabulary.
     """
 
     def __init__(self, unknown_id: int) -> None:
@@ -43,12 +43,12 @@ class Perplexity(Metric):
         losses : `torch.Tensor`
             Shape `(2,)`: the negative log-likelihood of all predictions of a batch, forward and backward, in nats.
         n_predictions : `int`
-            How many there are in each direction: a word each, and the end of each sentence.
+            Their number in each direction: one for each word, and one for the end of each sentence.
         word_ids : `torch.Tensor`
             Shape `(batch_size, timesteps)`: the words, -1 where there is none.
         """
         if self._since is None:
-            # The first batch is not timed: nobody knows when it began.
+            # The first batch is not timed: its start is not known.
             self._since = time.monotonic()
         else:
             self._n_timed += n_predictions
@@ -62,12 +62,12 @@ class Perplexity(Metric):
         # Returns
 
         `Dict[str, float]`
-            `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share`, the part of the words that are
-            unknown; and `tokens_per_second`, since the last reset. All but the share are 0 before the first
+            `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share`, the share of unknown
+            words; and `tokens_per_second`, since the last reset. All but the share are 0 before the first
             batch.
         """
         seconds = 0.0 if self._since is None else time.monotonic() - self._since
-        # Also where there was no batch: a sum over processes waits for each of them.
+        # Also without a batch: a sum over processes waits for each of them.
         n_timed = dist_reduce_sum(self._n_timed)
         n_predictions = dist_reduce_sum(self._n_predictions)
         losses = [dist_reduce_sum(float(loss)) for loss in self._losses]

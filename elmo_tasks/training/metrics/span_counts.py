@@ -1,4 +1,4 @@
-"""What the F1 of entities and that of arguments share: counts of right, predicted and gold spans."""
+"""Counts of right, predicted and gold spans, for the F1 of entities and that of arguments."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 
 __all__ = ["count_spans", "pairs_of_spans", "precision_recall_f1"]
 
-# Those of a sentence, each with its label first.
+# The spans of a sentence, each with its label first.
 Spans = set[tuple[Any, ...]]
 
 
@@ -29,7 +29,7 @@ def pairs_of_spans(
     # Raises
 
     `ValueError`
-        If the two are not of the same length.
+        If the two differ in length.
     """
     for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
         if len(predicted_tags) != len(gold_tags):
@@ -45,11 +45,11 @@ def count_spans(counts: torch.Tensor, rows: dict[str, int], predicted: Spans, go
     # Parameters
 
     counts : `torch.LongTensor`
-        Shape `(n_rows, 3)`: to its columns the right, the predicted and the gold spans are added.
+        Shape `(n_rows, 3)`: the right, the predicted and the gold spans are added to its columns.
     rows : `Dict[str, int]`
         The row of each label.
     predicted, gold : `Set[Tuple]`
-        Of a sentence, as `pairs_of_spans` gives them.
+        Of a sentence, from `pairs_of_spans`.
     """
     for column, spans in enumerate((predicted & gold, predicted, gold)):
         for label, *_ in spans:
@@ -57,7 +57,7 @@ def count_spans(counts: torch.Tensor, rows: dict[str, int], predicted: Spans, go
 
 
 def precision_recall_f1(counts: torch.Tensor) -> tuple[float, float, float]:
-    """Of the number of right, predicted and gold spans, of shape `(3,)`; 0 where there is nothing to divide by."""
+    """From the number of right, predicted and gold spans, of shape `(3,)`; 0 where the denominator is 0."""
     right, predicted, gold = counts.tolist()
     return (
         right / predicted if predicted else 0.0,

@@ -44,12 +44,12 @@ class SpanF1(Metric):
         # Raises
 
         `ValueError`
-            If the two are not of the same length.
+            If the two differ in length.
         """
         counts = torch.zeros_like(self._counts)
         for found, wanted in pairs_of_spans(predicted, gold, tags_to_spans):
             count_spans(counts, self._rows, found, wanted)
-        # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
+        # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -57,8 +57,8 @@ class SpanF1(Metric):
         # Returns
 
         `Dict[str, float]`
-            `precision`, `recall` and `f1-measure`, each followed by `-overall` and by each type; 0 where there is
-            nothing to divide by.
+            `precision`, `recall` and `f1-measure`, each followed by `-overall` and by each type; 0 where the
+            denominator is 0.
         """
         rows = {"overall": self._counts.sum(0), **{label: self._counts[row] for label, row in self._rows.items()}}
         metrics: dict[str, float] = {}

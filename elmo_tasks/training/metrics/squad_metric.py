@@ -14,13 +14,13 @@ __all__ = ["SquadEmF1"]
 @Metric.register("elmo_squad_em_f1")
 class SquadEmF1(Metric):
     """
-    Exact match and F1 of answers as the official script for SQuAD 1.1 (`evaluate-v1.1.py`) computes them: without
-    regard to case, punctuation, articles and white space, and for each question against the gold answer that is best.
-    Both are parts of 1, where the script says percent.
+    Exact match and F1 of answers as the official script for SQuAD 1.1 (`evaluate-v1.1.py`) computes them: ignoring
+    case, punctuation, articles and white space, and for each question against the best gold answer.
+    Both are from 0 to 1, where the script has percent.
 
-    Registered as a `Metric` with name "elmo_squad_em_f1". AllenNLP's `squad`, of which this takes the normalisation,
-    is made of the script for SQuAD 2.0: an answer of which nothing is left, as of "the", has there the F1 1 against
-    another such, and here 0.
+    Registered as a `Metric` with name "elmo_squad_em_f1". AllenNLP's `squad`, whose normalisation is used here,
+    follows the script for SQuAD 2.0: two answers that are empty after normalisation, such as "the", have the F1 1
+    there, and 0 here.
     """
 
     def __init__(self) -> None:
@@ -42,16 +42,18 @@ class SquadEmF1(Metric):
         # Raises
 
         `ValueError`
-            If there are not as many of one as of the other, or a question has no right answer.
+            If the two differ in length, or a question has no right answer.
         """
         sums = torch.zeros_like(self._sums)
         for answer, right_answers in zip(predicted, gold, strict=True):
             if not right_answers:
-                raise ValueError(f"a question must have at least one right answer, but that of {answer!r} has none")
+                raise ValueError(
+                    f"a question must have at least one right answer, but the one answered with {answer!r} has none"
+                )
             exact = max(_exact_match(answer, right) for right in right_answers)
             f1 = max(_f1(answer, right) for right in right_answers)
             sums += torch.tensor([exact, f1, 1.0], dtype=sums.dtype)
-        # Every worker of a distributed training scores a part of the batch, and each of them reports the mean of all.
+        # In distributed training each worker scores a part of the batch, and all report the mean.
         self._sums += dist_reduce_sum(sums).cpu()
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -72,7 +74,7 @@ def _exact_match(answer: str, right_answer: str) -> float:
 
 
 def _f1(answer: str, right_answer: str) -> float:
-    """Of the words, each as often as it occurs in both."""
+    """The F1 of the words, each counted as often as it occurs in both."""
     words, right_words = (normalize_answer(text).split() for text in (answer, right_answer))
     n_common = (Counter(words) & Counter(right_words)).total()
     return 2 * n_common / (len(words) + len(right_words)) if n_common else 0.0

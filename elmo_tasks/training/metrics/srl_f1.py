@@ -24,10 +24,10 @@ class SrlF1(Metric):
     Precision, recall and F1 of the arguments of predicates, as CoNLL-2005's `srl-eval.pl` counts, whose score is that
     of the paper:
 
-    * A `C-ARG1` goes on with the last `ARG1` before it: both are parts of one argument, which is right if its label and
+    * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
       all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
     * An `R-ARG1` is an argument of its own.
-    * The predicate, `V` and what goes on with it, is given and does not count.
+    * The predicate, `V` and its continuations, is given and does not count.
     * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no others.
 
     Registered as a `Metric` with name "elmo_srl_f1". AllenNLP's `SpanBasedF1Measure` takes all words from the first
@@ -36,7 +36,7 @@ class SrlF1(Metric):
     # Parameters
 
     labels : `Iterable[str]`
-        Those that arguments may have, `ARG0` and the like; with or without those that begin with `C-`.
+        The labels of arguments, `ARG0` and the like; with or without those that begin with `C-`.
     """
 
     def __init__(self, labels: Iterable[str]) -> None:
@@ -58,14 +58,14 @@ class SrlF1(Metric):
         # Raises
 
         `ValueError`
-            If the two are not of the same length.
+            If the two differ in length.
         """
         counts = torch.zeros_like(self._counts)
         for found, wanted in pairs_of_spans(predicted, gold, _arguments):
             count_spans(counts, self._rows, found, wanted)
             is_perfect = all(label == _PREDICATE for label, _ in found ^ wanted)
             counts[-1] += torch.tensor([is_perfect, 1, 1])
-        # Every worker of a distributed training counts a part of the batch, and each of them reports the sum.
+        # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -74,7 +74,7 @@ class SrlF1(Metric):
 
         `Dict[str, float]`
             `precision`, `recall` and `f1` of all arguments but the predicate, and each of them followed by `-` and a
-            label; `perfect`, the share of propositions that are. 0 where there is nothing to divide by.
+            label; `perfect`, the share of perfect propositions. 0 where the denominator is 0.
         """
         counted = [row for label, row in self._rows.items() if label != _PREDICATE]
         rows = {"": self._counts[counted].sum(0)}

@@ -56,7 +56,7 @@ class TestLmBatches:
             assert [len(list(some.of_epoch(epoch))) for epoch in range(3)] == [some.count()] * 3
 
     def test_the_order_depends_on_seed_and_epoch_alone(self, text):
-        """Oracle: the same again after NumPy's global generator was used, and another with another seed or epoch."""
+        """Oracle: the same order after NumPy's global generator was used, and another with another seed or epoch."""
         first = list(batches(text).of_epoch(1))
         np.random.seed(3)
         assert list(batches(text).of_epoch(1)) == first

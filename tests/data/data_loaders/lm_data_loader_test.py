@@ -99,8 +99,8 @@ class TestLmDataLoader:
 
     @pytest.mark.parametrize("batches_per_epoch", [None, 7])
     @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_who_skips_batches_goes_on_with_the_others(self, make, batches_per_epoch, num_workers):
-        """Oracle: the batches of a loader that was not interrupted. The first epoch is left in the middle and begun
+    def test_skipping_batches_resumes_with_the_others(self, make, batches_per_epoch, num_workers):
+        """Oracle: the batches of a loader that was not interrupted. The first epoch is left in the middle and started
         again by a new loader, with another number of workers, as AllenNLP recovers."""
         undisturbed = make(batches_per_epoch=batches_per_epoch)
         expected = [words_of(undisturbed) for _ in range(3)]
@@ -109,7 +109,7 @@ class TestLmDataLoader:
         recovered = make(batches_per_epoch=batches_per_epoch, num_workers=num_workers)
         assert [words_of(recovered) for _ in range(3)] == expected
 
-    def test_epochs_of_a_number_of_batches_go_on_where_the_last_ended(self, make):
+    def test_epochs_of_a_number_of_batches_continue_where_the_last_ended(self, make):
         """Oracle: the batches of two epochs of the text, one after the other."""
         whole, parts = make(), make(batches_per_epoch=7)
         expected = words_of(whole) + words_of(whole)
@@ -121,7 +121,7 @@ class TestLmDataLoader:
     @pytest.mark.parametrize("num_workers", [0, 2])
     @pytest.mark.parametrize("world_size", [2, 3])
     def test_processes_share_the_batches_of_one(self, make, in_process, world_size, num_workers):
-        """Oracle: the batches of one process, dealt out in turn, without those at the end that are too few."""
+        """Oracle: the batches of one process, dealt out in turn, without an incomplete last group."""
         every = words_of(make())
         n = len(every) // world_size
         for rank in range(world_size):
@@ -155,11 +155,11 @@ class TestLmDataLoader:
         with pytest.raises(ConfigurationError, match=f"{option} must be at least .*, but is {value}"):
             make(**{option: value})
 
-    def test_what_does_not_belong_together_is_refused(self, make, path):
+    def test_parts_that_do_not_fit_are_refused(self, make, path):
         """Oracle: the messages."""
         with pytest.raises(ConfigurationError, match="type 'elmo_lm', but has a NerReader"):
             LmDataLoader(NerReader(), path, max_tokens_per_batch=100)
-        with pytest.raises(ConfigurationError, match="give the config a vocabulary of type 'elmo_lm'"):
+        with pytest.raises(ConfigurationError, match="set the vocabulary of the config to type 'elmo_lm'"):
             make().index_with(Vocabulary())
         with pytest.raises(ValueError, match="call index_with"):
             list(LmDataLoader(LmReader(), path, max_tokens_per_batch=300))

@@ -36,7 +36,7 @@ def streams(batches, n_rows: int) -> list[list[str]]:
 
 
 class TestLmWindowDataLoader:
-    def test_a_row_goes_on_where_it_ended(self, make):
+    def test_a_row_continues_where_it_ended(self, make):
         """Oracle: the last word of a window is the first of the next in its row."""
         batches = make(shuffle=False)()
         assert len(batches) > 3
@@ -45,13 +45,13 @@ class TestLmWindowDataLoader:
             assert all(len(row) == 4 for row in after)
 
     def test_rows_are_sentences_and_the_same_from_their_ends(self, make):
-        """Oracle: the sentences in turn, between their boundaries; for the second half of the rows turned round."""
+        """Oracle: the sentences in turn, between their boundaries; reversed for the second half of the rows."""
         rows = streams(make(shuffle=False, n_streams=1)(), 2)
         bounded = [["<S>", *line.split(), "</S>"] for line in TEXT]
         forward, backward = (
             [word for part in parts for word in part] for parts in (bounded, [b[::-1] for b in bounded])
         )
-        # What does not fill a window at the end of the text is left out.
+        # Words at the end of the text that do not fill a window are dropped.
         assert len(forward) - 4 < len(rows[0]) <= len(forward)
         assert rows == [forward[: len(rows[0])], backward[: len(rows[1])]]
 
@@ -81,7 +81,7 @@ class TestLmWindowDataLoader:
         for column, word in enumerate(["<S>", "a", "b", "c", "</S>", "<S>"]):
             assert ids[0, column].tolist() == word_to_character_ids(word).tolist()
 
-    def test_what_does_not_fit_is_refused(self, path):
+    def test_wrong_arguments_are_refused(self, path):
         """Oracle: the messages."""
         with pytest.raises(
             ConfigurationError, match="must have a dataset reader of type 'elmo_lm', but has a NerReader"

@@ -25,7 +25,7 @@ def broken_at(number: int, worker: int, n_workers: int) -> Iterator[int]:
 def killed_at(number: int, worker: int, n_workers: int) -> Iterator[int]:
     for item in islice(count(), worker, None, n_workers):
         if item == number:
-            # Only when what comes before has been sent, or it would be lost too.
+            # Only after the earlier items have been sent, or they would be lost too.
             time.sleep(0.2)
             os.kill(os.getpid(), signal.SIGKILL)
         yield item
@@ -54,8 +54,8 @@ class TestInTurn:
             list(interleaved(partial(killed_at, 5), 2))
         assert not multiprocessing.active_children()
 
-    def test_workers_end_when_nobody_wants_more(self):
-        """Oracle: the processes that there are."""
+    def test_workers_end_when_no_more_items_are_taken(self):
+        """Oracle: the list of processes."""
         items = interleaved(partial(broken_at, -1), 2)
         assert next(items) == 0
         assert len(multiprocessing.active_children()) == 2
@@ -63,7 +63,7 @@ class TestInTurn:
         assert not multiprocessing.active_children()
 
     def test_workers_end_when_the_main_process_is_killed(self):
-        """Oracle: the processes that there are: a pipe whose end every worker holds is closed when the last is gone."""
+        """Oracle: the list of processes: a pipe that every worker holds is closed when the last one ends."""
         receiver, sender = multiprocessing.Pipe(duplex=False)
 
         def main() -> None:

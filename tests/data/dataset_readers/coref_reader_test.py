@@ -2,8 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Instance, Vocabulary
+from allennlp.data import Batch, Instance, Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data import CorefReader, ElmoTokenIndexer
@@ -41,8 +40,8 @@ class TestCorefReader:
                 "clusters": document.clusters,
             }
 
-    def test_words_alone_will_do(self):
-        """Oracle: by hand: nobody speaks, no genre, no clusters."""
+    def test_words_alone_are_enough(self):
+        """Oracle: by hand: no speakers, no genre, no clusters."""
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]
         assert (metadata["document"], metadata["genre"]) == ("", "")
@@ -77,7 +76,7 @@ class TestCorefReader:
         assert tokens["elmo"]["character_ids"].shape == (2, 2, 3, 50)
 
     @pytest.mark.parametrize(("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])])
-    def test_clusters_of_one_mention_can_be_left_out(self, remove, kept):
+    def test_clusters_of_one_mention_can_be_dropped(self, remove, kept):
         """Oracle: by hand."""
         reader = CorefReader(remove_singleton_clusters=remove)
         instance = reader.text_to_instance(SENTENCES, clusters=[[(1, 1)], [(0, 0), (3, 3)]])
@@ -93,29 +92,3 @@ class TestCorefReader:
         """Oracle: the message names it and the number of words."""
         with pytest.raises(ValueError, match=rf"has 5 words, but is \[{mention[0]}, {mention[1]}\]"):
             CorefReader().text_to_instance(SENTENCES, clusters=[[(0, 0), mention]])
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; `max_instances` is one of AllenNLP's own parameters."""
-        params = Params({"type": "elmo_coref", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 2})
-        reader = DatasetReader.from_params(params)
-        instances = list(reader.read(str(path)))
-        assert isinstance(reader, CorefReader)
-        assert [metadata_of(instance)["document"] for instance in instances] == ["nw/0", "nw/1"]
-        assert all(list(text.token_indexers) == ["x"] for instance in instances for text in instance["tokens"])
-
-    def test_indexers_are_applied_late(self, path):
-        """Oracle: AllenNLP's contract for readers that workers run: indexers are not sent with every instance."""
-        instance = next(iter(CorefReader()._read(str(path))))
-        assert all(text._token_indexers is None for text in instance["tokens"])
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every document once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        names = []
-        for worker in range(n_workers):
-            reader = CorefReader()
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            names += [metadata_of(instance)["document"] for instance in reader.read(str(path))]
-        assert sorted(names) == [f"nw/{number}" for number in range(7)]

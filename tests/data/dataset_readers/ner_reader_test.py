@@ -4,10 +4,8 @@ from pathlib import Path
 import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data import ElmoTokenIndexer, NerReader
+from elmo_tasks.data import NerReader
 
 WORDS = ["New", "York", "and", "Paris", "Ann"]
 BIOUL = ["B-LOC", "L-LOC", "O", "U-LOC", "U-PER"]
@@ -39,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 class TestNerReader:
     @pytest.mark.parametrize("scheme", SCHEMES)
     @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])
-    def test_every_scheme_and_number_of_columns_comes_out_as_bioul(self, path, scheme, middle):
+    def test_every_scheme_and_number_of_columns_is_read_as_bioul(self, path, scheme, middle):
         """Oracle: the tags written by hand."""
         lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
@@ -89,7 +87,7 @@ class TestNerReader:
         with pytest.raises(ValueError, match=f"{re.escape(str(path))} must hold at least one sentence"):
             read(path, content)
 
-    def test_a_carriage_return_alone_ends_no_line(self, path):
+    def test_a_carriage_return_alone_is_an_error(self, path):
         """Oracle: the message, which must name file and line."""
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line 2: .* carriage return"):
             read(path, "a O\nb O\rc O\r")
@@ -136,7 +134,7 @@ class TestNerReader:
         with pytest.raises(ValueError, match=rf"{path}, line {line}: .*{rest}"):
             read(path, content)
 
-    def test_a_file_that_is_not_there_is_an_error(self, path):
+    def test_a_missing_file_is_an_error(self, path):
         """Oracle: the system's own error, which names the file."""
         with pytest.raises(FileNotFoundError, match=str(path)):
             list(NerReader().read(str(path)))
@@ -147,49 +145,3 @@ class TestNerReader:
             assert content_of(NerReader().text_to_instance(words)) == (["New", "York"], None)
             instance = NerReader().text_to_instance(words, ["B-LOC", "I-LOC"])
             assert content_of(instance) == (["New", "York"], ["B-LOC", "L-LOC"])
-
-    def test_indexers_are_applied_late(self, path):
-        """Oracle: AllenNLP's contract for readers that workers run: indexers are not sent with every instance."""
-        path.write_text("a O\n")
-        reader = NerReader({"x": ElmoTokenIndexer()})
-        (instance,) = reader._read(str(path))
-        assert instance["tokens"]._token_indexers is None
-        reader.apply_token_indexers(instance)
-        assert list(instance["tokens"].token_indexers) == ["x"]
-        assert isinstance(NerReader()._token_indexers["tokens"], SingleIdTokenIndexer)
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; `max_instances` is one of AllenNLP's own parameters."""
-        path.write_text("a O\n\nb O\n\nc O\n")
-        params = Params({"type": "elmo_ner", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 2})
-        reader = DatasetReader.from_params(params)
-        instances = list(reader.read(str(path)))
-        assert isinstance(reader, NerReader)
-        assert [content_of(instance)[0] for instance in instances] == [["a"], ["b"]]
-        assert list(instances[0]["tokens"].token_indexers) == ["x"]
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every sentence once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
-        parts = []
-        for worker in range(n_workers):
-            reader = NerReader()
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            parts.append([content_of(instance)[0][0] for instance in reader.read(str(path))])
-        assert sorted(word for part in parts for word in part) == [f"word{number}" for number in range(7)]
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("start_method", ["fork", "spawn"])
-    def test_a_data_loader_with_workers_gives_every_sentence_once(self, environment, path, start_method):
-        """Oracle: the sentences of the file."""
-        path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
-        loader = MultiProcessDataLoader(
-            NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method=start_method
-        )
-        loader.index_with(Vocabulary.from_instances(NerReader().read(str(path))))
-        words = [sentence["words"][0] for batch in loader for sentence in batch["metadata"]]
-        assert sorted(words) == [f"word{number}" for number in range(7)]

@@ -3,9 +3,8 @@ import re
 from pathlib import Path
 
 import pytest
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import Instance, Token
 
 from elmo_tasks.data import PosReader
 
@@ -35,12 +34,12 @@ def read(path: Path, content: str | bytes, **kwargs: object) -> list[tuple[list[
 
 class TestPosReader:
     def test_words_and_tags_are_read(self, path):
-        """Oracle: by hand: either column; comments, empty lines and the end of the file part no words."""
+        """Oracle: by hand: either column; comments, empty lines and the end of the file add no words."""
         content = f"# text = Dogs bark\n{SENTENCE}\n\n# newdoc\n{line(1, 'Yes', 'INTJ', 'UH')}"
         assert read(path, content) == [(["Dogs", "bark"], ["NOUN", "VERB"]), (["Yes"], ["INTJ"])]
         assert read(path, content, tags="xpos") == [(["Dogs", "bark"], ["NNS", "VBP"]), (["Yes"], ["UH"])]
 
-    def test_multiword_tokens_and_empty_nodes_are_no_words(self, path):
+    def test_multiword_tokens_and_empty_nodes_are_skipped(self, path):
         """Oracle: by hand."""
         content = (
             line("0.1", "They", "PRON", "PRP")
@@ -72,7 +71,7 @@ class TestPosReader:
         [
             ("3 x NOUN\n", r"line 4: .* 10 columns with tabs between them, but this one has 1: '3 x NOUN'"),
             (line(4, "x"), r"line 4: .* so that 3 comes here, but here is '4'"),
-            (line(1, "x"), r"line 4: .* so that 3 comes here, but here is '1': an empty line parts"),
+            (line(1, "x"), r"line 4: .* so that 3 comes here, but here is '1': an empty line separates"),
             (line("x", "x"), r"line 4: .* here is 'x'"),
             (line("3.0", "x"), r"line 4: .* here is '3.0'"),
             (line(3, " "), r"line 4: a word must have a form"),
@@ -105,7 +104,7 @@ class TestPosReader:
         assert read(path, line(1, "Dogs", xpos="_")) == [(["Dogs"], ["NOUN"])]
         assert not caplog.records
 
-    def test_another_column_is_an_error(self):
+    def test_an_unknown_column_is_an_error(self):
         """Oracle: the message says rule and value."""
         with pytest.raises(ConfigurationError, match="tags must be 'upos' or 'xpos', but is 'pos'"):
             PosReader(tags="pos")
@@ -117,13 +116,3 @@ class TestPosReader:
             assert content_of(PosReader().text_to_instance(words, ["a", "b"])) == (["It", "works"], ["a", "b"])
         with pytest.raises(ValueError, match="the input: a sentence must have at least one word"):
             PosReader().text_to_instance([])
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; the indexers are those of the config."""
-        path.write_text(SENTENCE)
-        params = {"type": "elmo_pos", "tags": "xpos", "token_indexers": {"x": {"type": "elmo"}}}
-        reader = DatasetReader.from_params(Params(params))
-        (instance,) = reader.read(str(path))
-        assert isinstance(reader, PosReader)
-        assert content_of(instance)[1] == ["NNS", "VBP"]
-        assert list(instance["tokens"].token_indexers) == ["x"]

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
-from elmo_tasks.data import ElmoTokenIndexer, SnliReader
+from elmo_tasks.data import SnliReader
 
 PAIR = {"gold_label": "neutral", "sentence1": "A man isn't here.", "sentence2": "It rains"}
 WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains"])
@@ -100,7 +99,7 @@ class TestSnliReader:
         assert read(path, content) == read(path, content.rstrip()) == [(*WORDS, "neutral")] * 2
 
     def test_quotes_in_a_table_are_words(self, path):
-        """Oracle: by hand: a tab alone parts columns."""
+        """Oracle: by hand: only a tab separates columns."""
         pair = {**PAIR, "sentence1": '"Go', "sentence2": 'say "'}
         assert read(path, table(pair)) == [(['"', "Go"], ["say", '"'], "neutral")]
 
@@ -123,8 +122,8 @@ class TestSnliReader:
             (lines(PAIR, {"sentence1": "a"}), 2, "must have a text under 'sentence2', but has only sentence1"),
             (lines({**PAIR, "sentence1": None}), 1, "must have a text under 'sentence1', but has None"),
             (lines({**PAIR, "sentence2": ["a"]}), 1, r"must have a text under 'sentence2', but has \['a'\]"),
-            (lines(PAIR) + "{'sentence1': 1}\n", 2, "must be a JSON object, but .* is none: Expecting"),
-            (lines(PAIR) + '{"sentence1": "a"', 2, "must be a JSON object, but .* is none"),
+            (lines(PAIR) + "{'sentence1': 1}\n", 2, r"must be a JSON object, but is .* \(Expecting"),
+            (lines(PAIR) + '{"sentence1": "a"', 2, r"must be a JSON object, but is .* \("),
             (lines(PAIR) + "[1]\n", 2, r"must be a JSON object, or the first line name .* but is '\[1\]'"),
             ("A man sleeps.\tA man is awake.\tneutral\n", 1, "or the first line name the columns of a table"),
             ("\n\nsentence1,sentence2\n", 3, "or the first line name the columns of a table"),
@@ -147,7 +146,7 @@ class TestSnliReader:
 
     def test_a_file_of_skipped_pairs_is_an_error(self, path):
         """Oracle: the message, which must say why."""
-        with pytest.raises(ValueError, match="holds none, beside 2 with the label '-'"):
+        with pytest.raises(ValueError, match="holds only 2 with the label '-'"):
             read(path, lines({**PAIR, "gold_label": "-"}) * 2)
 
     def test_a_label_that_was_not_in_the_training_is_named(self, path):
@@ -156,37 +155,3 @@ class TestSnliReader:
         known, unknown = SnliReader().read(str(path))
         with pytest.raises(ValueError, match=rf"{path}, line 2: .*the training \(neutral\), but is 'entailment'"):
             unknown["label"].index(Vocabulary.from_instances([known]))
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; `max_instances` is one of AllenNLP's own parameters."""
-        path.write_text(lines(PAIR, PAIR, PAIR))
-        params = {"type": "elmo_snli", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 2}
-        reader = DatasetReader.from_params(Params(params))
-        instances = list(reader.read(str(path)))
-        assert isinstance(reader, SnliReader)
-        assert len(instances) == 2
-        for name in ("premise", "hypothesis"):
-            assert list(instances[0][name].token_indexers) == ["x"]
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every pair once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        path.write_text(lines(*({**PAIR, "sentence1": f"word{number}"} for number in range(7))))
-        parts = []
-        for worker in range(n_workers):
-            reader = SnliReader()
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            parts.append([content_of(instance)[0][0] for instance in reader.read(str(path))])
-        assert sorted(word for part in parts for word in part) == [f"word{number}" for number in range(7)]
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-    @pytest.mark.slow
-    def test_a_data_loader_with_workers_gives_every_pair_once(self, environment, path):
-        """Oracle: the premises of the file."""
-        path.write_text(lines(*({**PAIR, "sentence1": f"word{number}"} for number in range(7))))
-        loader = MultiProcessDataLoader(SnliReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2)
-        loader.index_with(Vocabulary.from_instances(SnliReader().read(str(path))))
-        words = [pair["premise_tokens"][0] for batch in loader for pair in batch["metadata"]]
-        assert sorted(words) == [f"word{number}" for number in range(7)]

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data import ElmoTokenIndexer, SrlReader
+from elmo_tasks.data import SrlReader
 from elmo_tasks.data.dataset_readers.srl_reader import read_propositions
 
 
@@ -50,7 +49,7 @@ class TestSrlReader:
         ]
 
     def test_parts_and_long_predicates_stay_what_they_are(self, path):
-        """Oracle: by hand; what goes on with the predicate is not marked."""
+        """Oracle: by hand; the later part of the predicate is not marked."""
         content = rows("It , he went on , did up", "(ARG1*) * (ARG0*) (V* *) * (C-ARG1*) (C-V*)")
         tags = ["B-ARG1", "O", "B-ARG0", "B-V", "I-V", "O", "B-C-ARG1", "B-C-V"]
         words = ["It", ",", "he", "went", "on", ",", "did", "up"]
@@ -63,7 +62,7 @@ class TestSrlReader:
         assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
 
     def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V` too, and reads what has no predicate."""
+        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V`, and reads columns without a predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 
         folder = fixtures_root / "srl" / "train"
@@ -85,7 +84,7 @@ class TestSrlReader:
         assert instance["metadata"].metadata == expected
 
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
-        """Oracle: by hand; files with other endings are left alone."""
+        """Oracle: by hand; files with other endings are ignored."""
         for name in ("b/z.gold_conll", "b/a.v4_gold_conll", "a/c/x.gold_conll", "a/x.gold_skel", "x.txt"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(rows(name, "(V*)"))
@@ -99,13 +98,13 @@ class TestSrlReader:
         ):
             list(SrlReader().read(str(tmp_path)))
 
-    def test_a_proposition_without_predicate_is_left_out_and_counted(self, path, caplog):
+    def test_a_proposition_without_predicate_is_skipped_and_counted(self, path, caplog):
         """Oracle: the log."""
         path.write_text(rows("Ann slept", "(ARG0*) *", "(ARG0*) (V*)", "* *"))
         with caplog.at_level(logging.INFO, "elmo_tasks"):
             assert len(list(read_propositions(str(path)))) == 1
         assert f"{path}: 1 propositions" in caplog.text
-        assert f"{path}: 2 propositions without a predicate (V) were left out" in caplog.text
+        assert f"{path}: 2 propositions without a predicate (V) were skipped" in caplog.text
 
     @pytest.mark.parametrize(
         ("column", "line", "rest"),
@@ -171,32 +170,6 @@ class TestSrlReader:
         reader.apply_token_indexers(instance)
         with pytest.raises(ValueError, match=r"training \(ARG0, V\), but the sentence 'c d' has ARG9"):
             instance.index_fields(vocabulary)
-
-    def test_it_is_made_from_a_config_and_applies_indexers_late(self, environment, path):
-        """Oracle: the name in AllenNLP's registry, and its contract for readers that workers run."""
-        path.write_text(rows("a", "(V*)") + "\n" + rows("b", "(V*)"))
-        params = Params({"type": "elmo_srl", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 1})
-        reader = DatasetReader.from_params(params)
-        assert isinstance(reader, SrlReader)
-        (instance,) = reader.read(str(path))
-        assert isinstance(instance["tokens"].token_indexers["x"], ElmoTokenIndexer)
-        instance = next(iter(SrlReader()._read(str(path))))
-        assert instance["tokens"]._token_indexers is None
-        assert isinstance(SrlReader()._token_indexers["tokens"], SingleIdTokenIndexer)
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every proposition once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        path.write_text("\n".join(rows(f"word{number}", "(V*)") for number in range(7)))
-        parts = []
-        for worker in range(n_workers):
-            reader = SrlReader()
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            parts.append([content_of(instance)[0][0] for instance in reader.read(str(path))])
-        assert sorted(word for part in parts for word in part) == [f"word{number}" for number in range(7)]
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
     @pytest.mark.slow
     def test_open_data_is_read_as_allennlp_reads_it(self, shared_data):

@@ -166,28 +166,3 @@ class TestSstReader:
         known, unknown = SstReader().read(str(path))
         with pytest.raises(ValueError, match=rf"{path}, line 2: .*the training \(3\), but is '1'"):
             unknown["label"].index(Vocabulary.from_instances([known]))
-
-    def test_it_is_made_from_a_config(self, environment, path):
-        """Oracle: the name in AllenNLP's registry; `max_instances` is one of AllenNLP's own parameters."""
-        path.write_text(f"{TREE}\n" * 3)
-        params = {"type": "elmo_sst", "token_indexers": {"x": {"type": "elmo"}}, "max_instances": 2}
-        reader = DatasetReader.from_params(Params({**params, "min_phrase_length": 2}))
-        instances = list(reader.read(str(path)))
-        assert isinstance(reader, SstReader)
-        assert [content_of(instance)[0] for instance in instances] == [["It", "'s", "good"], ["'s", "good"]]
-        assert list(instances[0]["tokens"].token_indexers) == ["x"]
-
-    @pytest.mark.parametrize("n_workers", [1, 2, 3])
-    def test_workers_share_a_file_out(self, path, n_workers):
-        """Oracle: every phrase once, in the parts that AllenNLP's `WorkerInfo` asks for."""
-        from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
-
-        path.write_text("".join(f"(2 (1 word{number}) (3 end))\n" for number in range(7)))
-        parts = []
-        for worker in range(n_workers):
-            reader = SstReader(min_phrase_length=1)
-            reader._set_worker_info(WorkerInfo(n_workers, worker))
-            parts.append([" ".join(content_of(instance)[0]) for instance in reader.read(str(path))])
-        expected = [phrase for number in range(7) for phrase in (f"word{number} end", f"word{number}", "end")]
-        assert sorted(phrase for part in parts for phrase in part) == sorted(expected)
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1

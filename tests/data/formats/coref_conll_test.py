@@ -72,7 +72,7 @@ class TestReadDocuments:
         ],
     )
     def test_mentions_may_be_inside_of_each_other_and_cross(self, path, cells, clusters):
-        """Oracle: by hand: of one cluster, what began last ends first."""
+        """Oracle: by hand: in one cluster, the last to begin ends first."""
         assert read(path, document(*cells))[0].clusters == clusters
 
     def test_clusters_with_a_mention_in_common_are_one(self, path):
@@ -107,7 +107,7 @@ class TestReadDocuments:
     @pytest.mark.parametrize(
         ("content", "line", "rest"),
         [
-            (document("-", "(0"), 5, "cluster 0 begins in line 3 and does not end"),
+            (document("-", "(0"), 5, "cluster 0 must end in its document, but one that begins in line 3 does not"),
             (document("-", "7)"), 3, r"'7\)' ends a mention of cluster 7, but none has begun"),
             (document("(0)", "0)"), 3, r"'0\)' ends a mention of cluster 0"),
             (document("-", "(x)"), 3, r"last column must be '-' or brackets .* has '\(x\)'"),
@@ -115,12 +115,12 @@ class TestReadDocuments:
             (document("-", "(0)|"), 3, "has ''"),
             (document("-", "X -"), 3, "must have 5 columns.* has 6: 'x 0 1 word1 X -'"),
             ("#begin document (x); part 000\nx 0 0 -\n", 2, "must have at least 5 columns.* has 4"),
-            ("x 0 0 word -\n", 1, "words must stand in a document, after '#begin document"),
+            ("x 0 0 word -\n", 1, "words must be in a document, after '#begin document"),
             ("#end document\n", 1, "must begin before it ends"),
             ("#begin document x\n", 1, "must begin like .* but begins '#begin document x'"),
-            (document("-") + "\nx 0 0 word -\n", 6, "words must stand in a document"),
+            (document("-") + "\nx 0 0 word -\n", 6, "words must be in a document"),
             ("#begin document (x); part 000\n#begin document (y); part 000\n", 2, "'x' must end before another"),
-            ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the file ends, but document 'x' must end first"),
+            ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the document 'x' must end before the file"),
         ],
     )
     def test_a_broken_line_is_named(self, path, content, line, rest):
@@ -135,7 +135,7 @@ class TestReadDocuments:
             read(path, content)
 
     def test_litbank_is_read(self, shared_data):
-        """Oracle: the numbers of its documents, words and mentions, counted by other means."""
+        """Oracle: the numbers of its documents, words and mentions, counted independently."""
         file = shared_data / "corpora" / "coref" / "dev.conll"
         documents = list(read_documents(str(file)))
         lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
@@ -165,7 +165,7 @@ class TestDocumentLines:
         spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
         numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),
     )
-    def test_what_is_written_is_read_again(self, tmp_path_factory, spans, numbers):
+    def test_written_lines_are_read_again(self, tmp_path_factory, spans, numbers):
         """Oracle: the clusters; mentions of one cluster that cross cannot be written in CoNLL's columns."""
         clusters: dict[int, list[tuple[int, int]]] = {}
         for (start, end), number in zip(sorted(spans), numbers, strict=False):

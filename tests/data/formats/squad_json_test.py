@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def changed(place: str, value: object = None) -> dict:
-    """The content with another value, or without the key if there is none."""
+    """The content with another value, or without the key."""
     content = copy.deepcopy(CONTENT)
     *path, last = [int(part) if part.isdigit() else part for part in place.split(".")]
     entry = content
@@ -106,7 +106,7 @@ class TestReadQuestions:
             ("data.0.paragraphs.0.qas", None, r"paragraphs\[0\] must have the key 'qas'"),
             (f"{QAS}.1.id", None, r"qas\[1\] must have the key 'id'"),
             (f"{QAS}.1.id", 7, r"qas\[1\]: 'id' must be a text, but is 7"),
-            (f"{QAS}.1.question", " \n", r"qas\[1\] \(question q2\) must ask something, but is ' \\n': leave it out"),
+            (f"{QAS}.1.question", " \n", r"qas\[1\] \(question q2\) must have a text, but has ' \\n': drop it"),
             (f"{QAS}.1.answers", [], r"\(question q2\): a question must have an answer.*SQuAD 2.0 has such"),
             (f"{QAS}.1.is_impossible", True, r"\(question q2\): a question must have an answer.*SQuAD 2.0 has such"),
             (f"{QAS}.1.answers", None, r"\(question q2\): either all .* this one has none and those before have some"),
@@ -121,13 +121,17 @@ class TestReadQuestions:
                 r"set 'answer_start' to 29",
             ),
             (f"{QAS}.1.answers.0.answer_start", -5, r"'1998' at character -5, but has 'Jord' there: .* to 32"),
-            (f"{QAS}.1.answers.0.text", "1999", r"'1999' at character 32, but has '1998' there: it is nowhere"),
+            (
+                f"{QAS}.1.answers.0.text",
+                "1999",
+                r"'1999' at character 32, but has '1998' there: the paragraph does not have it",
+            ),
             (f"{QAS}.1.answers.0.text", " ", r"answers\[0\] \(question q2\): an answer must have at least one word"),
             ("data", [], r"must hold at least one question, as in .*, but holds none"),
             (QAS, [], r"must hold at least one question, as in .*, but holds none"),
         ],
     )
-    def test_what_is_broken_is_named(self, path, place, value, message):
+    def test_a_broken_value_is_named(self, path, place, value, message):
         """Oracle: the message, with file, place, question, value and remedy."""
         path.write_text(json.dumps(changed(place, value)))
         with pytest.raises(ValueError, match=f"{re.escape(str(path.parent))}.*{message}"):
@@ -140,11 +144,11 @@ class TestReadQuestions:
             (b'{\n"data": [,]}', r"file.json, line 2: the file must be one JSON object"),
             (b"", r"file.json, line 1: "),
             (b"[]", r"must be one JSON object like .*, but is a list"),
-            (b"null", r"must be one JSON object like .*, but is none"),
+            (b"null", r"must be one JSON object like .*, but is something else"),
             (b'{"data": "\xff"}', r"file.json must be UTF-8, but is not: .* iconv"),
         ],
     )
-    def test_what_is_no_json_object_is_named(self, path, content, message):
+    def test_a_file_that_is_not_a_json_object_is_named(self, path, content, message):
         """Oracle: the message, with the file."""
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):

@@ -38,7 +38,7 @@ def write(folder: Path, xml: str | bytes = XML, keys: str | bytes = KEYS, name: 
 class TestWsdCorpus:
     @pytest.mark.parametrize("end", ["", ".gz"])
     def test_sentences_and_their_senses_are_read(self, tmp_path, end):
-        """Oracle: by hand; words with spaces are parted, quotes written as elsewhere, lemmas in lower case."""
+        """Oracle: by hand; words with spaces are split, quotes written as in ordinary text, lemmas in lower case."""
         corpus = WsdCorpus(write(tmp_path, end=end))
         assert corpus.name == "mini"
         first, second = corpus
@@ -65,7 +65,7 @@ class TestWsdCorpus:
             ('lemma="Be" ', "", "sentence d000.s000: an instance must have an id, a lemma"),
             (">is<", "> <", "sentence d000.s000: an instance .* the text ' '"),
             ("t001", "t007", "sentence d000.s000: mini.gold.key.txt must hold the sense of d000.s000.t007"),
-            ('t001" lemma="Be"', 't000" lemma="Be"', "the instance d000.s000.t000 must come once, but does twice"),
+            ('t001" lemma="Be"', 't000" lemma="Be"', "the instance d000.s000.t000 must come once, but comes twice"),
             ('<wf lemma="big"', '<x lemma="big"', "mini.data.xml, line 8: the file must be XML"),
             (XML[-30:], "", "mini.data.xml, line 1[0-9]: the file must be XML"),
             ('<wf lemma="yes" pos="X">Yes</wf>', "<word/>", "s001: a sentence must .* but has <word>"),
@@ -85,7 +85,7 @@ class TestWsdCorpus:
             (KEYS + KEYS, "line 4: an instance must have one line, but d000.s000.t000 has another"),
             (b"d000.s000.t000 caf\xe9%1:1:1::\n", "line 1: the file must be UTF-8"),
             ("\n", "must hold the senses of at least one instance"),
-            (KEYS + "d000.s000.t009 a%1:1:1::\n", "has 1 that are not there, d000.s000.t009 among them"),
+            (KEYS + "d000.s000.t009 a%1:1:1::\n", "has 1 that it lacks, d000.s000.t009 among them"),
         ],
     )
     def test_broken_keys_are_named(self, tmp_path, keys, message):
@@ -97,10 +97,10 @@ class TestWsdCorpus:
         """Oracle: the message, for each of the two files."""
         xml, keys = gzip.compress(XML.encode() * 9), gzip.compress(KEYS.encode() * 9)
         for content in ({"xml": xml[:-20]}, {"keys": keys[:-20]}):
-            with pytest.raises(ValueError, match="cannot be decompressed"):
+            with pytest.raises(ValueError, match="must be one that can be decompressed"):
                 list(WsdCorpus(write(tmp_path, end=".gz", **content)))
 
-    def test_files_that_are_not_there_are_named(self, tmp_path):
+    def test_missing_files_are_named(self, tmp_path):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=r"must be a file NAME\.data\.xml or .*, but is 'x\.xml'"):
             WsdCorpus("x.xml")
@@ -117,7 +117,7 @@ class TestWsdCorpus:
             write(tmp_path / name, name=name)
         assert [corpus.name for corpus in WsdCorpus.find(tmp_path)] == ["senseval2", "senseval3"]
         write(tmp_path, name="senseval2", end=".gz")
-        with pytest.raises(ValueError, match="must be there once, but senseval2 is several times"):
+        with pytest.raises(ValueError, match="must have one file, but senseval2 has several in"):
             WsdCorpus.find(tmp_path)
         with pytest.raises(FileNotFoundError, match="must hold data sets"):
             WsdCorpus.find(tmp_path / "senseval9")

@@ -29,7 +29,7 @@ def inputs(n_mentions: int, span_dim: int = 6) -> tuple[torch.Tensor, torch.Tens
 
 
 def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int) -> torch.Tensor:
-    """Lee et al.'s formula for one pair, its parts beside each other."""
+    """Lee et al.'s formula for one pair, with its parts concatenated."""
     bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
     parts = [
         vectors[i],
@@ -46,7 +46,7 @@ class TestAntecedentScorer:
     @pytest.mark.parametrize("n_mentions", [1, 2, 5, 90])
     @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
     def test_scores_are_those_of_the_pairs(self, n_mentions, max_antecedents):
-        """Oracle: a loop over the pairs with all parts beside each other; minus infinity where there is no pair."""
+        """Oracle: a loop over the pairs with all parts concatenated; minus infinity where there is no pair."""
         module = scorer(max_antecedents=max_antecedents, max_pairs=64)
         data = inputs(n_mentions)
         found = module(*data)
@@ -60,7 +60,7 @@ class TestAntecedentScorer:
                     torch.testing.assert_close(found[i, column], pair_score(module, *data, i, j))
 
     @pytest.mark.parametrize("max_pairs", [1, 7, 100, 1000])
-    def test_parts_make_no_difference(self, max_pairs):
+    def test_the_size_of_the_parts_makes_no_difference(self, max_pairs):
         """Oracle: all pairs at once."""
         data = inputs(53)
         whole = scorer(max_antecedents=20, max_pairs=100_000)
@@ -69,7 +69,7 @@ class TestAntecedentScorer:
         torch.testing.assert_close(parts(*data), whole(*data), rtol=0, atol=1e-12)
 
     def test_gradients_are_those_of_all_pairs_at_once(self):
-        """Oracle: autograd without parts; every parameter has one."""
+        """Oracle: autograd without parts; every parameter has a gradient."""
         data = inputs(80)
         gradients = []
         for max_pairs in (100, 100_000):
@@ -83,7 +83,7 @@ class TestAntecedentScorer:
 
     @pytest.mark.parametrize("n_mentions", [0, 1])
     def test_without_pairs_there_are_no_scores_but_a_loss(self, n_mentions):
-        """Oracle: by hand: the only choice is none, of probability 1; the loss can be gone back from."""
+        """Oracle: by hand: the only choice is no antecedent, with probability 1; the loss has a gradient."""
         vectors, scores, speakers, genre = inputs(n_mentions)
         found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
         assert found.shape == (n_mentions, 0)
@@ -93,7 +93,7 @@ class TestAntecedentScorer:
         loss.backward()
 
     def test_features_and_hidden_layers_are_dropped_out(self):
-        """Oracle: other scores in each run of training, equal ones in evaluation."""
+        """Oracle: different scores in each run of training, equal ones in evaluation."""
         module, data = scorer(), inputs(5)
         assert torch.equal(module(*data), module(*data))
         assert not torch.equal(module.train()(*data), module(*data))
@@ -129,8 +129,8 @@ class TestLoss:
 
 
 class TestClusters:
-    def test_the_best_antecedent_is_the_likeliest(self):
-        """Oracle: by hand; none has the score 0."""
+    def test_the_best_antecedent_is_the_most_probable(self):
+        """Oracle: by hand; having no antecedent has the score 0."""
         inf = -math.inf
         scores = torch.tensor([[inf, inf], [1.0, inf], [-1.0, -2.0], [1.0, 2.0]])
         assert best_antecedents(scores).tolist() == [-1, 0, -1, 1]

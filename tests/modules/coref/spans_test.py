@@ -20,7 +20,7 @@ def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
 class TestSpanEmbedder:
     @pytest.mark.parametrize("lengths", [[4, 2, 5], [1], [1, 1, 1], [12]])
     @pytest.mark.parametrize("max_width", [1, 3, 10])
-    def test_there_are_all_spans_within_a_sentence(self, lengths, max_width):
+    def test_all_spans_within_a_sentence_are_found(self, lengths, max_width):
         """Oracle: loops over sentences, first and last words."""
         n_words = sum(lengths)
         sentences = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
@@ -54,7 +54,7 @@ class TestSpanEmbedder:
         assert not zero[:, :8].any() and not zero[:, 10:].any()
         assert 0.3 < zero[:, 8:10].float().mean() < 0.7
 
-    def test_gradients_reach_all_that_goes_in(self):
+    def test_gradients_reach_all_inputs(self):
         """Oracle: torch's numerical gradients."""
         module = embedder().double()
         embedded, hidden = (torch.randn(4, n, dtype=torch.double, requires_grad=True) for n in (5, 4))
@@ -69,8 +69,8 @@ class TestSpansWithoutCrossings:
         limit=st.integers(0, 30),
         seed=st.integers(0, 1000),
     )
-    def test_spans_are_taken_from_the_best_down_if_they_cross_none(self, spans, limit, seed):
-        """Oracle: every pair is looked at, word by word."""
+    def test_spans_that_cross_none_are_taken_from_the_best_down(self, spans, limit, seed):
+        """Oracle: a comparison of every pair, word by word."""
         ordered = sorted(spans)
         generator = torch.Generator().manual_seed(seed)
         # Few different scores: the first of equal ones in the text goes first.
@@ -84,6 +84,6 @@ class TestSpansWithoutCrossings:
         assert kept.dtype == torch.long
 
     def test_spans_inside_of_others_are_kept(self):
-        """Oracle: by hand: the second crosses the first, the others are inside, outside or beside it."""
+        """Oracle: by hand: the second crosses the first, the others are inside, around or next to it."""
         spans = torch.tensor([[2, 5], [4, 7], [2, 3], [3, 5], [1, 8], [6, 6]])
         assert spans_without_crossings(spans, torch.arange(6, 0, -1), 9).tolist() == [0, 2, 4, 5]

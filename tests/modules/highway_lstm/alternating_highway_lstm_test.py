@@ -92,8 +92,8 @@ class TestAlternatingHighwayLstm:
         arguments = [tensor.clone().normal_().requires_grad_() for tensor in (inputs, *parameters.values())]
         assert torch.autograd.gradcheck(run, arguments)
 
-    def test_padding_changes_nothing_and_comes_out_as_zero(self):
-        """Oracle: each sentence alone; what lies in the padding has no influence and no gradient."""
+    def test_padding_changes_nothing_and_is_zero(self):
+        """Oracle: each sentence alone; values in the padding have no influence and no gradient."""
         encoder, _ = both(4)
         mask = masked(LENGTHS)
         inputs = torch.randn(*mask.shape, 6, dtype=torch.float64, requires_grad=True)
@@ -120,8 +120,8 @@ class TestAlternatingHighwayLstm:
                 torch.testing.assert_close(outputs[row, :length], encoder(inputs[row : row + 1, :length])[0])
         assert all(parameter.grad is not None for parameter in encoder.parameters())
 
-    def test_even_layers_see_what_came_and_odd_ones_what_comes(self):
-        """Oracle: by hand: which outputs of one and of two layers change with a word in the middle."""
+    def test_even_layers_see_earlier_words_and_odd_ones_later_words(self):
+        """Oracle: by hand: the outputs of one and of two layers that change with a word in the middle."""
         inputs = torch.randn(1, 5, 6, dtype=torch.float64)
         changed = inputs.clone()
         changed[0, 2] += 1.0
@@ -170,7 +170,7 @@ class TestAlternatingHighwayLstm:
         [
             ({"hidden_size": 0}, "hidden_size .* at least 1, but is 0"),
             ({"num_layers": -1}, "num_layers .* at least 1, but is -1"),
-            ({"recurrent_dropout_probability": 1.0}, "from 0 on and below 1, but is 1.0"),
+            ({"recurrent_dropout_probability": 1.0}, "at least 0 and below 1, but is 1.0"),
         ],
     )
     def test_wrong_sizes_are_errors(self, wrong, rule):

@@ -56,13 +56,13 @@ def train(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Model:
 
 
 class TestPerplexityBeforeCallback:
-    def test_it_says_what_was_before_and_what_is_after(self, tmp_path, capsys):
+    def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
         """Oracle: by hand: the weight before the first step and after two."""
         train(tmp_path, 2)
         assert "): 100.00 before, 98.00 after\n" in capsys.readouterr().out
         assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
 
-    def test_a_run_that_goes_on_keeps_what_was_before_its_first_step(self, tmp_path, capsys):
+    def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):
         """Oracle: the first run's file, and its line."""
         train(tmp_path, 1)
         before = (tmp_path / "metrics_before.json").read_text()
@@ -71,7 +71,7 @@ class TestPerplexityBeforeCallback:
         assert "): 100.00 before, 97.00 after\n" in capsys.readouterr().out
         assert (tmp_path / "metrics_before.json").read_text() == before
 
-    def test_a_run_that_is_broken_off_says_nothing(self, tmp_path, capsys):
+    def test_an_interrupted_run_prints_nothing(self, tmp_path, capsys):
         """Oracle: the output."""
         with pytest.raises(KeyboardInterrupt):
             train(tmp_path, 1, Fail(str(tmp_path)))

@@ -106,7 +106,7 @@ class TestCorefScores:
         assert metric.get_metric()["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
 
     def test_an_example_of_the_authors_of_the_reference_scorer(self):
-        """Oracle: Pradhan et al. 2014, who reckon it by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
+        """Oracle: Pradhan et al. 2014, who compute it by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
         found = scored(("abc defg", "ab cd fghi"))
         assert found["muc_f1"] == pytest.approx(0.4)
         assert found["b_cubed_f1"] == pytest.approx(f1(4 / 8, 35 / 12 / 7))
@@ -167,13 +167,13 @@ class TestCorefScores:
             assert found[f"{name}_f1"] == pytest.approx(scorer.get_f1())
 
     def test_mentions_are_recalled_if_they_are_kept(self):
-        """Oracle: by hand: 2 of 3 and 1 of 2; a span that is kept and no mention does not matter."""
+        """Oracle: by hand: 2 of 3 and 1 of 2; a kept span that is not a mention does not count."""
         metric = CorefScores()
         metric([[], []], [clusters("ab c"), clusters("xy")], kept=[["a", "c", "q"], iter(["y"])])
         assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)
         assert metric.get_metric()["mention_recall"] == 0.0
 
-    def test_nothing_at_all_is_zero(self):
+    def test_without_clusters_all_scores_are_zero(self):
         """Oracle: by hand."""
         metric = CorefScores()
         metric([[]], [[]], kept=[[]])
@@ -191,7 +191,7 @@ class TestCorefScores:
         assert Metric.by_name("elmo_coref_scores") is CorefScores
 
     @pytest.mark.slow
-    def test_workers_with_batches_of_other_sizes_report_the_sum(self, tmp_path):
+    def test_workers_with_batches_of_different_sizes_report_the_sum(self, tmp_path):
         """Oracle: one process with all documents."""
         alone = CorefScores()
         predicted, gold = ["ab cd", "abc", "abcd"], ["ab cd", "ab c", "ab cd"]

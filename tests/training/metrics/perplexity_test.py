@@ -47,12 +47,12 @@ class TestPerplexity:
         given_to(metric, (1.0, 1.0, [2, 3])).get_metric(reset=True)
         assert set(metric.get_metric().values()) == {0.0}
 
-    def test_what_no_number_can_hold_is_infinite(self):
+    def test_a_perplexity_beyond_floats_is_infinite(self):
         """Oracle: by hand; Python's `exp` raises there."""
         assert given_to(Perplexity(UNKNOWN), (1e5, 1.0, [1])).get_metric()["perplexity"] == math.inf
 
     def test_many_small_losses_add_up(self):
-        """Oracle: by hand; a sum in float32 stands still at 2 ** 24."""
+        """Oracle: by hand; a sum in float32 stops growing at 2 ** 24."""
         metric = given_to(Perplexity(UNKNOWN), (2.0**24, 2.0**24, [3] * 2**20))
         for _ in range(64):
             given_to(metric, (1.0, 1.0, [3]))
@@ -60,7 +60,7 @@ class TestPerplexity:
         assert metric.get_metric()["perplexity"] == pytest.approx(math.exp((2**24 + 64) / n), rel=1e-9)
 
     def test_it_keeps_no_graph(self):
-        """Oracle: torch's own word for it."""
+        """Oracle: torch's own attribute."""
         metric = Perplexity(UNKNOWN)
         metric(torch.ones(2, requires_grad=True) * 2, 1, torch.tensor([[3]]))
         assert not metric._losses.requires_grad

@@ -118,7 +118,7 @@ class TestSpanF1:
         ours = SpanF1(LABELS)
         ours([pair[1] for pair in pairs], [pair[0] for pair in pairs])
         expected, metrics = theirs.get_metric(), ours.get_metric()
-        # Theirs leaves out a type that never occurred.
+        # Theirs lacks a type that never occurred.
         assert set(expected) <= set(metrics)
         for name in metrics:
             assert metrics[name] == pytest.approx(expected.get(name, 0.0), abs=1e-9)

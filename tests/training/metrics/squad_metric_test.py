@@ -20,7 +20,7 @@ def scores(predicted: list[str], gold: list[list[str]]) -> tuple[float, float]:
 
 
 def words_of(answer: str) -> list[str]:
-    """The words that SQuAD 1.1 compares, in another way than AllenNLP's: punctuation goes before articles."""
+    """The words that SQuAD 1.1 compares, computed differently from AllenNLP: punctuation is removed before articles."""
     kept = answer.lower().translate({ord(character): None for character in string.punctuation})
     return [word for word in re.split(r"\s+", re.sub(r"\b(?:the|an|a)\b", " ", kept)) if word]
 

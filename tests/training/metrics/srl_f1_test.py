@@ -65,7 +65,7 @@ class TestSrlF1:
         [
             pytest.param("B-ARG0 B-V B-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="all right"),
             pytest.param("B-ARG0 B-V O", "B-ARG0 O O", (1, 1, 1), 1, id="the predicate does not count"),
-            pytest.param("B-ARG0 B-V B-C-V", "B-ARG0 B-V O", (1, 1, 1), 1, id="nor does what goes on with it"),
+            pytest.param("B-ARG0 B-V B-C-V", "B-ARG0 B-V O", (1, 1, 1), 1, id="nor do its continuations"),
             pytest.param("O O B-C-V", "O O O", (0, 0, 0), 1, id="nor that alone"),
             pytest.param("B-ARG0 I-ARG0 B-V", "B-ARG0 O B-V", (0, 1, 1), 0, id="wrong boundary"),
             pytest.param("B-ARG0 B-V", "B-ARG1 B-V", (0, 1, 1), 0, id="wrong label"),
@@ -76,8 +76,10 @@ class TestSrlF1:
             pytest.param("B-ARG1 B-V O B-C-ARG1", "B-ARG1 B-V B-C-ARG1 O", (0, 1, 1), 0, id="a part elsewhere"),
             pytest.param("B-V B-C-ARG1", "B-V B-ARG1", (1, 1, 1), 1, id="a part without a head is the argument"),
             pytest.param("B-C-ARG1 B-V B-ARG1", "B-ARG1 B-V B-ARG1", (2, 2, 2), 1, id="a head after it is another"),
-            pytest.param("B-C-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-C-ARG1", (1, 1, 1), 1, id="the second goes on"),
-            pytest.param("B-ARG0 B-V B-C-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="another's head is none"),
+            pytest.param(
+                "B-C-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-C-ARG1", (1, 1, 1), 1, id="the second is a continuation"
+            ),
+            pytest.param("B-ARG0 B-V B-C-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="another label has no head"),
             pytest.param(
                 "B-ARG1 O B-ARG1 B-V B-C-ARG1", "B-ARG1 O B-ARG1 B-V O", (1, 2, 2), 0, id="it is the last head's"
             ),
@@ -87,7 +89,7 @@ class TestSrlF1:
             pytest.param("O O", "B-ARG0 O", (0, 1, 0), 0, id="nothing there, one found"),
         ],
     )
-    def test_it_counts_what_it_should(self, gold, predicted, counts, perfect):
+    def test_it_counts_by_the_rules(self, gold, predicted, counts, perfect):
         """Oracle: worked by hand from the rules of the shared task."""
         right, found, wanted = counts
         precision, recall = right / found if found else 0.0, right / wanted if wanted else 0.0

@@ -1,34 +1,11 @@
-"""What ELMo at its places must do in the models of all tasks."""
+"""Tests of ELMo at the input and the output of the models of all tasks."""
 
 import pytest
 import torch
 
-from elmo_tasks import data, models
 from tests.task_models import BOTH, PLACES, TASKS, TaskModel
 
-CLASSES = {
-    "coref": (models.CorefResolver, data.CorefReader),
-    "ner": (models.NerTagger, data.NerReader),
-    "snli": (models.Esim, data.SnliReader),
-    "squad": (models.SquadModel, data.SquadReader),
-    "srl": (models.SemanticRoleLabeler, data.SrlReader),
-    "sst": (models.BiattentiveClassifier, data.SstReader),
-}
 EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
-GLOVE = "text_field_embedder.token_embedder_tokens.weight"
-# Beside the biLM.
-FROZEN = {
-    "coref": {GLOVE},
-    "ner": {"crf._constraint_mask"},
-    "snli": {GLOVE},
-    "squad": {GLOVE},
-    "srl": set(),
-    "sst": {GLOVE},
-}
-# A softmax does not see what is added to all its inputs: these have gradients, but they are zero.
-UNSEEN = {"squad": {"attention.similarity._bias", "self_attention.similarity._bias"}}
-# Sentences in three instances: all of three documents, two of a pair, a question and its passage.
-N_SENTENCES = {"coref": 18, "ner": 3, "snli": 6, "squad": 6, "srl": 3, "sst": 3}
 
 
 def loss_of(made: TaskModel) -> torch.Tensor:
@@ -36,11 +13,11 @@ def loss_of(made: TaskModel) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("task", TASKS)
-class TestPlaces:
+class TestElmoInEveryModel:
     def test_model_and_reader_are_those_of_the_task(self, make_model, task):
-        """Oracle: the classes by hand."""
+        """Oracle: the table of tasks, by hand."""
         made = make_model(task, [])
-        assert (type(made.model), type(made.reader)) == CLASSES[task]
+        assert (type(made.model), type(made.reader)) == (TASKS[task].model, TASKS[task].reader)
 
     @pytest.mark.parametrize("place", PLACES)
     def test_elmo_is_where_the_config_wants_it(self, make_model, task, place):
@@ -50,14 +27,14 @@ class TestPlaces:
         assert made.elmo_embedders() == found
 
     @pytest.mark.parametrize("place", PLACES)
-    def test_everything_but_what_is_frozen_is_trained(self, make_model, task, place):
-        """Oracle: the names of the parameters with a gradient that is not zero."""
+    def test_all_parameters_but_the_frozen_ones_are_trained(self, make_model, task, place):
+        """Oracle: the table of tasks; all other parameters have a gradient that is not zero."""
         made = make_model(task, PLACES[place])
         loss_of(made).backward()
         for name, parameter in made.model.named_parameters():
-            if ".bilm." in name or name in FROZEN[task]:
+            if ".bilm." in name or name in TASKS[task].frozen:
                 assert parameter.grad is None, name
-            elif name not in UNSEEN.get(task, ()):
+            elif name not in TASKS[task].unseen:
                 assert parameter.grad.abs().max() > 0, name
 
     @pytest.mark.parametrize("place", PLACES)
@@ -71,10 +48,10 @@ class TestPlaces:
             bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(len(args[0])))
         for number, training in enumerate((True, True, False), start=1):
             made.model.train(training)(**made.tensors(made.instances[:3]))
-            assert passes == [N_SENTENCES[task]] * number * len(bilms)
+            assert passes == [TASKS[task].n_sentences] * number * len(bilms)
 
     def test_the_two_places_have_mixes_of_their_own(self, make_model, task):
-        """Oracle: by hand: other modules, and their weights have other gradients."""
+        """Oracle: by hand: different modules, with different gradients."""
         made = make_model(task, BOTH)
         loss_of(made).backward()
         below, above = (embedder.mix for embedder in made.elmo_embedders())
@@ -84,7 +61,7 @@ class TestPlaces:
 
     @pytest.mark.parametrize("place", ["input", "output", "both"])
     def test_elmo_makes_a_difference(self, make_model, task, place):
-        """Oracle: another loss with gamma = 0 at any place; without ELMo there is nothing to turn off."""
+        """Oracle: a different loss with gamma = 0 at any place."""
         made = make_model(task, PLACES[place])
         made.enlarge()
         with torch.no_grad():

@@ -1,0 +1,133 @@
+"""Fields of labels and tags that must be those of the training."""
+
+from collections.abc import Iterable, Sequence
+
+from allennlp.data import Vocabulary
+from allennlp.data.fields import LabelField, SequenceLabelField, TextField
+
+__all__ = ["KnownLabelField", "KnownTagsField", "SpanTagsField"]
+
+
+class KnownLabelField(LabelField):
+    """
+    A `LabelField` whose error for a label that the vocabulary does not have names the place of the label. AllenNLP's
+    raises a bare `KeyError`.
+
+    # Parameters
+
+    label : `str`
+        The label.
+    where : `str`
+        The place as an error names it: the file and the line.
+    """
+
+    def __init__(self, label: str, where: str) -> None:
+        super().__init__(label)
+        self._where = where
+
+    def index(self, vocab: Vocabulary) -> None:
+        """
+        # Raises
+
+        `ValueError`
+            If the vocabulary does not have the label.
+        """
+        known = _known(vocab, self._label_namespace)
+        if self.label not in known:
+            raise ValueError(
+                f"{self._where}: the label must be one of the training ({', '.join(known)}), but is {self.label!r}: "
+                "omit the labels if you want predictions only"
+            )
+        super().index(vocab)
+
+
+class KnownTagsField(SequenceLabelField):
+    """
+    A `SequenceLabelField` whose error for a tag that the vocabulary does not have names the place of the sentence.
+    AllenNLP's raises a bare `KeyError`.
+
+    # Parameters
+
+    tags : `Sequence[str]`
+        A tag for each word.
+    text : `TextField`
+        The words.
+    where : `str`
+        The place of the sentence as an error names it: the file and the line.
+    """
+
+    def __init__(self, tags: Sequence[str], text: TextField, where: str) -> None:
+        super().__init__(list(tags), text)
+        self._where = where
+
+    def index(self, vocab: Vocabulary) -> None:
+        """
+        # Raises
+
+        `ValueError`
+            If the vocabulary does not have a tag.
+        """
+        known = _known(vocab, self._label_namespace)
+        for token, tag in zip(self.sequence_field, self.labels, strict=True):
+            if tag not in known:
+                raise ValueError(
+                    f"{self._where}: tags must be those of the training ({', '.join(known)}), but {token.text!r} has "
+                    f"{tag!r}: read the column that the model was trained on, or omit the tags (write _) if you want "
+                    "predictions only"
+                )
+        super().index(vocab)
+
+
+class SpanTagsField(SequenceLabelField):
+    """
+    A `SequenceLabelField` of tags like `B-PER`. A label is in the vocabulary with all prefixes of the scheme or with
+    none: a tag that the training data lacks by chance may be in test data.
+
+    # Parameters
+
+    tags : `Sequence[str]`
+        `O`, or a prefix and a label for each word.
+    text : `TextField`
+        The words.
+    prefixes : `str`
+        Those of the scheme: `BIO` has `BI`, and `BIOUL` has `BILU`.
+    labels : `str`
+        The labels as an error names them, `types of entities` for example.
+    """
+
+    def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str, labels: str) -> None:
+        super().__init__(list(tags), text)
+        self._prefixes = prefixes
+        self._name_of_labels = labels
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        super().count_vocab_items(counter)
+        counts = counter[self._label_namespace]
+        for label in _labels(self.labels):
+            for prefix in self._prefixes:
+                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
+
+    def index(self, vocab: Vocabulary) -> None:
+        """
+        # Raises
+
+        `ValueError`
+            If the vocabulary does not have a tag.
+        """
+        known = _known(vocab, self._label_namespace)
+        if unknown := _labels(tag for tag in self.labels if tag not in known):
+            raise ValueError(
+                f"the {self._name_of_labels} must be those of the training ({', '.join(_labels(known))}), but the "
+                f"sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
+                "omit the tags if you want predictions only, or train with a vocabulary that has them"
+            )
+        super().index(vocab)
+
+
+def _known(vocab: Vocabulary, namespace: str) -> dict[str, int]:
+    known: dict[str, int] = vocab.get_token_to_index_vocabulary(namespace)
+    return known
+
+
+def _labels(tags: Iterable[str]) -> list[str]:
+    return sorted({tag[2:] for tag in tags if tag != "O"})

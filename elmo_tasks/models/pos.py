@@ -1,0 +1,33 @@
+"""The model of parts of speech."""
+
+from typing import Any
+
+from allennlp.models import Model
+from allennlp.models.simple_tagger import SimpleTagger
+
+__all__ = ["PosClassifier"]
+
+
+@Model.register("elmo_pos")
+class PosClassifier(SimpleTagger):
+    """
+    A linear classifier of the words over an encoder; the paper's Table 6 (section 5.3) has no encoder, but a layer of
+    the biLM. It is AllenNLP's `SimpleTagger`, whose parameters it takes, with a default predictor that knows its reader
+    and without the two rows of numbers a word in a prediction.
+
+    Registered as a `Model` with name "elmo_pos".
+    """
+
+    def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `words` and their `tags`.
+        """
+        readable = super().make_output_human_readable(output_dict)
+        # AllenNLP gives padding tags too.
+        pairs = zip(readable["words"], readable["tags"], strict=True)
+        return {"words": readable["words"], "tags": [tags[: len(words)] for words, tags in pairs]}
+
+    default_predictor = "elmo_sentence"

@@ -1,0 +1,88 @@
+"""Tests of the contract that AllenNLP has with every dataset reader."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
+from allennlp.data.fields import ListField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.data import ElmoTokenIndexer, NerReader
+from tests.paths import FIXTURES
+
+# A small file of each reader that is registered for a task.
+FILES = {
+    "elmo_coref": FIXTURES / "coref" / "dev.conll",
+    "elmo_ner": FIXTURES / "ner" / "dev.txt",
+    "elmo_pos": FIXTURES / "pos" / "dev.conllu",
+    "elmo_snli": FIXTURES / "snli" / "dev.jsonl",
+    "elmo_squad": FIXTURES / "squad" / "dev.json",
+    "elmo_srl": FIXTURES / "srl" / "dev",
+    "elmo_sst": FIXTURES / "sst" / "dev.txt",
+}
+
+
+@pytest.fixture(params=FILES)
+def name(request: pytest.FixtureRequest, environment: pytest.MonkeyPatch) -> str:
+    return request.param
+
+
+def reader_of(name: str, **arguments: Any) -> DatasetReader:
+    return DatasetReader.from_params(Params({"type": name, **arguments}))
+
+
+def texts_of(instance: Instance) -> list[TextField]:
+    fields = [field for field in instance.fields.values() if isinstance(field, TextField)]
+    return fields + [text for field in instance.fields.values() if isinstance(field, ListField) for text in field]
+
+
+def words_of(instances: Iterable[Instance]) -> list[str]:
+    return [repr([[token.text for token in text.tokens] for text in texts_of(instance)]) for instance in instances]
+
+
+class TestEveryReader:
+    def test_it_is_made_from_a_config(self, name):
+        """Oracle: the name in AllenNLP's registry, indexers by hand; `max_instances` is AllenNLP's own parameter."""
+        instances = list(reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2).read(FILES[name]))
+        assert len(instances) == 2
+        for text in (text for instance in instances for text in texts_of(instance)):
+            assert isinstance(text.token_indexers["x"], ElmoTokenIndexer)
+        assert isinstance(reader_of(name)._token_indexers["tokens"], SingleIdTokenIndexer)
+
+    def test_indexers_are_applied_late(self, name):
+        """Oracle: AllenNLP's contract for readers that workers run: indexers are not sent with every instance."""
+        reader = reader_of(name)
+        instance = next(iter(reader._read(str(FILES[name]))))
+        assert texts_of(instance)
+        assert all(text._token_indexers is None for text in texts_of(instance))
+        reader.apply_token_indexers(instance)
+        assert all(text._token_indexers is reader._token_indexers for text in texts_of(instance))
+
+    def test_workers_share_a_file_out(self, name):
+        """Oracle: the instances of one reader alone, in the parts that AllenNLP's `WorkerInfo` asks for."""
+        alone, parts = words_of(reader_of(name).read(FILES[name])), []
+        for worker in range(3):
+            reader = reader_of(name)
+            reader._set_worker_info(WorkerInfo(3, worker))
+            parts.append(words_of(reader.read(FILES[name])))
+        assert sorted(words for part in parts for words in part) == sorted(alone)
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_a_data_loader_with_workers_gives_every_sentence_once(environment, tmp_path: Path, start_method: str):
+    """Oracle: the sentences of the file."""
+    path = tmp_path / "file.txt"
+    path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
+    loader = MultiProcessDataLoader(
+        NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method=start_method
+    )
+    loader.index_with(Vocabulary.from_instances(NerReader().read(str(path))))
+    words = [sentence["words"][0] for batch in loader for sentence in batch["metadata"]]
+    assert sorted(words) == [f"word{number}" for number in range(7)]
