@@ -1,5 +1,6 @@
 """The module that AllenNLP imports. It registers all classes of elmo_tasks, and gives configs their variables."""
 
+import allennlp.commands.train
 import allennlp.common.params
 
 from elmo_tasks import commands, data, environment, models, modules, predictors, training
@@ -7,3 +8,4 @@ from elmo_tasks import commands, data, environment, models, modules, predictors,
 __all__ = ["commands", "data", "models", "modules", "predictors", "training"]
 
 allennlp.common.params.evaluate_file = environment.evaluate_file
+allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)
