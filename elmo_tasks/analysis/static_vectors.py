@@ -1,4 +1,4 @@
-"""Words by vectors that are the same in every sentence, as GloVe's."""
+"""Static word vectors, which are the same in every sentence, as GloVe's."""
 
 import gzip
 import zlib
@@ -14,9 +14,9 @@ class StaticVectors:
     """
     # Parameters
 
-    words : `List[str]`
+    words
         The vocabulary.
-    vectors : `np.ndarray`
+    vectors
         Shape `(n_words, dim)`.
     """
 
@@ -31,7 +31,7 @@ class StaticVectors:
         """
         # Parameters
 
-        path : `Union[str, os.PathLike]`
+        path
             GloVe's form, plain or `.gz`: in each line a word and as many numbers as in the first.
 
         # Raises
@@ -69,15 +69,15 @@ class StaticVectors:
         """
         # Parameters
 
-        word : `str`
+        word
             Looked up as it is, and in lower case if it is not there.
-        k : `int`, optional (default = `10`)
+        k
             How many neighbours.
 
         # Returns
 
         `List[Tuple[str, float]]`
-            The words with the highest cosines, the word itself left out; `None` if the word has no vector.
+            The words with the highest cosines, without the word itself; `None` if the word has no vector.
         """
         row = self._rows.get(word, self._rows.get(word.lower()))
         if row is None:
