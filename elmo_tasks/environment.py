@@ -1,7 +1,7 @@
 """
 Data and biLM of the configs: the external variables of the files in `training_configs/`.
 
-`elmo_tasks.variables` says what each variable means. What is not set, or empty, is what ships here. A config
+`elmo_tasks.variables` lists them. One that is not set, or empty, stands for what ships with this package. A config
 imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated
 config, and of an archive.
 """
@@ -170,7 +170,7 @@ def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def glove_remedy(folder: Path) -> str:
-    """What to do about a file of word vectors that is not in the folder `glove` of the data."""
+    """The remedy for a file of word vectors that is not in the folder `glove` of the data."""
     files = _glove_files(str(folder.parent))
     if files:
         return f"choose one of {', '.join(files)} with {_GLOVE}"

@@ -13,7 +13,7 @@ class Variable:
     name : `str`
         The variable.
     default : `str`
-        What holds where it is not set.
+        Its value, or the behaviour, where it is not set.
     meaning : `str`
         One sentence or two.
     """

@@ -4,6 +4,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.data import WsdInstance
+from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["FirstSenses", "wordnet_index"]
 
@@ -69,14 +70,10 @@ class FirstSenses:
         `ValueError`
             If a line is not as it should be; the message names file and line.
         """
-        file = wordnet_index(folder)
-        return cls._from_index(file.read_text(encoding="utf-8").splitlines(), str(file))
-
-    @classmethod
-    def _from_index(cls, lines: list[str], path: str) -> "FirstSenses":
+        path = wordnet_index(folder)
         senses = {}
         known = set()
-        for number, line in enumerate(lines, start=1):
+        for number, line in numbered_lines(path):
             columns = line.split()
             key = columns[0] if len(columns) == 4 else ""
             lemma, _, rest = key.partition("%")

@@ -106,8 +106,8 @@ def _check_request(path: Path, request: Mapping[str, object]) -> None:
         path.write_text(text, encoding="utf-8")
     elif (known := path.read_text(encoding="utf-8")) != text:
         raise ValueError(
-            f"'{path.parent}' is an index that was interrupted, with the settings {known}, and can be resumed only with "
-            f"the same, but now they are {text}: give the same, or remove the folder"
+            f"'{path.parent}' is an index that was interrupted, with the settings {known}, and can be resumed only "
+            f"with the same, but now they are {text}: give the same, or remove the folder"
         )
 
 
@@ -136,8 +136,8 @@ def _after(sentences: Iterable[Sequence[str]], path: Path, n_done: int) -> Itera
             line = _line(next(rest, []))
             if line != file.readline():
                 raise ValueError(
-                    f"'{path.parent}' is an index that was interrupted, and can be resumed only with the same text, but "
-                    f"sentence {number} of the text is now {line.decode().strip()!r:.100}: name the same text, or "
+                    f"'{path.parent}' is an index that was interrupted, and can be resumed only with the same text, "
+                    f"but sentence {number} of the text is now {line.decode().strip()!r:.100}: name the same text, or "
                     "remove the folder"
                 )
     first = next(rest, None)

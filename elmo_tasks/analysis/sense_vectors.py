@@ -89,8 +89,8 @@ class SenseVectors:
 
         `List[str]`
             For each layer, and then for the mean of the layers, the nearest of the senses that the lemma had in
-            training as the same part of speech; `None` if it had no sense there. Of two that are as near, the one that came
-            first in training.
+            training as the same part of speech; `None` if it had no sense there. Of two that are as near, the one that
+            came first in training.
         """
         known = self._candidates.get((instance.lemma, instance.pos))
         if known is None:

@@ -1,11 +1,10 @@
 """Static word vectors, which are the same in every sentence, as GloVe's."""
 
-import gzip
-import zlib
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
+
+from elmo_tasks.text_lines import byte_lines
 
 __all__ = ["StaticVectors"]
 
@@ -32,7 +31,7 @@ class StaticVectors:
         # Parameters
 
         path
-            GloVe's form, plain or `.gz`: in each line a word and as many numbers as in the first.
+            GloVe's form, plain, `.gz` or `.xz`: in each line a word and as many numbers as in the first.
 
         # Raises
 
@@ -43,26 +42,22 @@ class StaticVectors:
         """
         words: list[str] = []
         rows: list[np.ndarray] = []
-        try:
-            with gzip.open(path) if Path(path).suffix == ".gz" else open(path, "rb") as file:
-                for number, line in enumerate(file, start=1):
-                    # Some of GloVe's words have spaces in them.
-                    columns = line.rstrip().rsplit(b" ", len(rows[0]) if rows else line.rstrip().count(b" "))
-                    try:
-                        row = np.array(columns[1:], np.float32)
-                        words.append(columns[0].decode())
-                    except ValueError:
-                        row = np.zeros(0, np.float32)
-                    if len(row) < 2 or (rows and len(row) != len(rows[0])):
-                        raise ValueError(
-                            f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
-                            f"numbers, with spaces between them, but is {line!r:.80}"
-                        )
-                    rows.append(row)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: the file cannot be decompressed: {error}") from error
+        for number, line in byte_lines(path):
+            # Some of GloVe's words have spaces in them.
+            columns = line.rstrip().rsplit(b" ", len(rows[0]) if rows else line.rstrip().count(b" "))
+            try:
+                row = np.array(columns[1:], np.float32)
+                words.append(columns[0].decode())
+            except ValueError:
+                row = np.zeros(0, np.float32)
+            if len(row) < 2 or (rows and len(row) != len(rows[0])):
+                raise ValueError(
+                    f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
+                    f"numbers, with spaces between them, but is {line!r:.80}"
+                )
+            rows.append(row)
         if not rows:
-            raise ValueError(f"{path} must hold at least one vector, but holds none")
+            raise ValueError(f"{path} must hold at least one vector, but is empty")
         return cls(words, np.stack(rows))
 
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]] | None:

@@ -27,7 +27,7 @@ def endings_in_one_line(
     also
         Further errors that say what is wrong with the input.
     resume
-        What is kept of the work after Ctrl-C, and how it is resumed.
+        How to resume after Ctrl-C.
     """
     try:
         yield

@@ -75,7 +75,7 @@ def _table_1(results: Results) -> Table:
             ]
         )
     sources = paper.sources_of("".join(paper.TABLE_1[name].source for name in results.tasks()))
-    relative = "relative increase: the part of the baseline's errors that ELMo takes away"
+    relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
     caption = _caption(results, sources, ["baseline", "ELMo"], [relative, test])
     return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
@@ -180,9 +180,9 @@ def _caption(results: Results, sources: str, columns: Sequence[str], tests: Sequ
         parts += [f"{key}: {json.dumps(about[key])}" for key in ("arguments", "overrides") if about.get(key)]
         parts.append("differs from the paper: " + ", ".join(task.differences))
         caption.append(f"{task.title}: {'; '.join(parts)}.")
-    return [*caption, f"The paper's numbers: {sources}."]
+    return [*caption, *results.notes, f"The paper's numbers: {sources}."]
 
 
 def _runs(results: Results) -> list[str]:
     made_with = [f"Made with {' and with '.join(results.versions)}."] if results.versions else []
-    return [*made_with, *results.notes]
+    return [*made_with, *results.made]

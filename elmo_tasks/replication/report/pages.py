@@ -1,4 +1,4 @@
-"""What is made of the result files: two pages of the documentation, and a table of README.md."""
+"""Two pages of the documentation and a table of README.md, made of the result files."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ def tables_page(files: Iterable[Path]) -> str:
     # Raises
 
     `ValueError`
-        If there is none, or one is not such a file.
+        If there are no files, or one is not a result file.
     """
     sections = [f"## {t.title}\n\n{grid(t.columns, t.rows)}\n\n{listed(t.caption)}" for _, t in _tables(files)]
     return "\n\n".join([_MADE, _TABLES, *sections]) + "\n"
@@ -128,7 +128,7 @@ def _runs_of(path: Path) -> str:
     if _table_name(path) == Exhibit.TABLE_5:
         return ""
     results = Results.from_file(path)
-    rows = []
+    rows: list[list[str]] = []
     for row in sorted(results.runs, key=lambda row: (list(TASKS).index(row["task"]), row["variant"], row["seed"])):
         scores = ["–" if row[split] is None else f"{row[split]:.2f}" for split in ("dev", "test")]
         rows.append([TASKS[row["task"]].title, row["variant"], str(row["seed"]), *scores, row.get("commit", "–")])

@@ -18,7 +18,7 @@ __all__ = ["Results", "Split", "run_score"]
 Split = Literal["dev", "test"]
 
 _FORMAT = 1
-# What a file must say of each score; `dev` and `test` are in percent, `test` may be null.
+# The keys of each score in a file; `dev` and `test` are in percent, `test` may be null.
 _KEYS_OF_RUN = {"task", "variant", "seed", "metric", "dev", "test"}
 _KEYS_OF_SUMMARY = {"task", "variant", "metric", "split", "mean", "sd", "n"}
 
@@ -49,7 +49,9 @@ class Results:
     versions
         The packages that the runs were made with.
     notes
-        Further sentences on how the runs were made.
+        Further sentences for the caption, that say how to read the scores.
+    made
+        Sentences on how the runs were made: commands, commits, machines.
 
     # Raises
 
@@ -63,6 +65,7 @@ class Results:
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
     versions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         try:

@@ -23,7 +23,8 @@ def word_senses_table(path: Path) -> Table:
     # Parameters
 
     path
-        The file of `allennlp elmo-wsd --output-file`; `notes`, a list of sentences on the run, may be added.
+        The file of `allennlp elmo-wsd --output-file`; `notes`, sentences for the caption, and `made`, sentences
+        on the run, may be added.
 
     # Returns
 
@@ -55,7 +56,7 @@ def _table(numbers: dict[str, Any]) -> Table:
         quoted = paper.TABLE_5.get(model)
         rows.append([model, *cells, "–" if quoted is None else str(quoted[0])])
     columns = ["model", *columns, "paper, the four"]
-    return Table("Table 5: word senses, F1", columns, rows, _caption(numbers), list(numbers.get("notes", [])))
+    return Table("Table 5: word senses, F1", columns, rows, _caption(numbers), list(numbers.get("made", [])))
 
 
 def _name(measured: str, has_wordnet: bool) -> str:
@@ -84,4 +85,4 @@ def _caption(numbers: dict[str, Any]) -> list[str]:
     if not numbers["wordnet"]:
         caption.append("Differs from the paper: without the first senses of WordNet, so that F1 does not compare.")
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_5.values()))
-    return [*caption, f"The paper's numbers: {sources}."]
+    return [*caption, *numbers.get("notes", []), f"The paper's numbers: {sources}."]
