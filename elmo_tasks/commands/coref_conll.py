@@ -7,8 +7,8 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data.formats.coref_conll import document_lines
 from elmo_tasks.text_lines import numbered_lines
 
@@ -37,7 +37,7 @@ class CorefConll(Subcommand):
 
 def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-coref-conll"):
-        with atomic_file(arguments.output) as file:
+        with output_file(arguments.output) as file:
             file.write_text("".join(f"{line}\n" for line in _lines(arguments.predictions)), encoding="utf-8")
     print(f"wrote {arguments.output}")
 

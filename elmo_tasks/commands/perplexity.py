@@ -10,8 +10,8 @@ from typing import TextIO
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data import LmText
 from elmo_tasks.progress import progress_bar
 
@@ -47,7 +47,7 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         if arguments.output_file is None:
             found = summary(scores)
         else:
-            with atomic_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
+            with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")

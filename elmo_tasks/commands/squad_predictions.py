@@ -6,8 +6,8 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["SquadPredictions"]
@@ -39,8 +39,7 @@ def _write(arguments: argparse.Namespace) -> None:
                 f"{arguments.output} must not be there yet, but is: name another file, or overwrite it with --force"
             )
         answers = _answers(arguments.predictions)
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(arguments.output) as file:
+        with output_file(arguments.output) as file:
             file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {len(answers)} answers to {arguments.output}")
 

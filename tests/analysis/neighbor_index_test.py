@@ -80,7 +80,7 @@ class TestNeighborIndex:
         with pytest.raises(FileNotFoundError, match=r"there must be an index in .*, but there is none"):
             NeighborIndex(folder)
         (tmp_path / "index.part").mkdir()
-        with pytest.raises(FileNotFoundError, match=r"only a half-built one, '.*index\.part'"):
+        with pytest.raises(FileNotFoundError, match=r"but there is a half-built one, '.*index\.part': the command"):
             NeighborIndex(folder)
         build_index(elmo, SENTENCES, folder, progress=False)
         with open(folder / "vectors.bin", "r+b") as file:
