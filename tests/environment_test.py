@@ -237,7 +237,7 @@ class TestSmallDataNotice:
     def test_a_training_on_the_small_data_says_so_unless_it_was_asked_for(
         self, nothing_set, train, training_configs, fixtures_root, caplog, value
     ):
-        """Oracle: the line in the log, which names the data and the remedy; with the variable set there is none."""
+        """Oracle: the line in the log, which names the data and the remedy; with the variable set the log is empty."""
         if value is not None:
             nothing_set.setenv("ELMO_TASKS_DATA", value)
         params = Params.from_file(training_configs / "ner.jsonnet")

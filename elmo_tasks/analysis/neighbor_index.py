@@ -94,7 +94,7 @@ class NeighborIndex:
 
     @property
     def n_bytes(self) -> int:
-        """What all files take on disk."""
+        """The size of all files on disk."""
         return sum((self.folder / name).stat().st_size for name in _FILES)
 
     def sentence(self, number: int) -> list[str]:

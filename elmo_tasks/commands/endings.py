@@ -33,6 +33,7 @@ def endings_in_one_line(
         yield
     except (ConfigurationError, ImportError, OSError, ValueError, *also) as error:
         sys.exit(f"allennlp {command}: error: {' '.join(str(error).split())}")
-    except KeyboardInterrupt:
-        print(f"\nallennlp {command}: interrupted: {resume}", file=sys.stderr)
+    except KeyboardInterrupt as interruption:
+        # A job that knows better how far it has come says so itself.
+        print(f"\nallennlp {command}: {str(interruption) or f'interrupted: {resume}'}", file=sys.stderr)
         sys.exit(_INTERRUPTED)

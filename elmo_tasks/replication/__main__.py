@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> str | None:
     # Returns
 
     `Optional[str]`
-        An error; `None` if there is none.
+        The error; `None` after success.
     """
     parser = argparse.ArgumentParser(description="Write the results into the README and the pages of docs/replication.")
     parser.add_argument("readme", type=Path, help="the file with the two markers; docs/replication is next to it")

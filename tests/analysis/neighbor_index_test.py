@@ -61,7 +61,7 @@ class TestNeighborIndex:
         assert [neighbor.words for neighbor in index.search(vectors[0], 2)] == sentences
 
     def test_sizes_and_sentences_are_those_of_the_text(self, index):
-        """Oracle: by hand: 4 bytes for each of 16 numbers of 29 words, beside the text."""
+        """Oracle: by hand: 4 bytes for each of 16 numbers of 29 words, next to the text."""
         assert (len(index), index.n_sentences) == (29, 6)
         assert [index.sentence(number) for number in range(6)] == SENTENCES
         assert 29 * 16 * 4 < index.n_bytes < 29 * 16 * 4 + 1000

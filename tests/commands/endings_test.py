@@ -50,6 +50,9 @@ class TestEndingsInOneLine:
             raise KeyboardInterrupt
         assert ended.value.code == 128 + signal.SIGINT
         assert capsys.readouterr().err == "\nallennlp elmo-x: interrupted: call it again\n"
+        with pytest.raises(SystemExit), endings_in_one_line("elmo-x", resume="call it again"):
+            raise KeyboardInterrupt("interrupted after part 7")
+        assert capsys.readouterr().err == "\nallennlp elmo-x: interrupted after part 7\n"
 
 
 class TestCommands:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
-from elmo_tasks.replication.plan.task import TASKS, Task
+from elmo_tasks.replication.plan.task import LAYER_NAMES, TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
 
 __all__ = ["LAMBDAS", "LAYERS", "plan", "variants_of"]
@@ -41,7 +41,7 @@ def plan(
     # Parameters
 
     experiment
-        What the runs share.
+        The data, biLM and settings of the runs.
     exhibit
         The table or figure; any but Table 5.
     tasks

@@ -28,7 +28,7 @@ class Run:
     config
         The evaluated config.
     identity
-        What distinguishes it from other runs: its config with the digests of the data, wherever these lie.
+        The part that distinguishes it from other runs: its config with the digests of the data, wherever these lie.
     about
         For a caption, with the keys `bilm`, `data`, `arguments` and `overrides`.
     """

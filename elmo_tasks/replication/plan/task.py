@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["POS", "SIX_TASKS", "TASKS", "Task"]
+__all__ = ["LAYER_NAMES", "POS", "SIX_TASKS", "TASKS", "Task"]
 
 
 @dataclass(frozen=True)
@@ -126,5 +126,8 @@ POS = Task(
     l2=0.0,
     differences=("a linear classifier that is trained with Adam; the paper does not say how",),
 )
+
+# Of the biLM in Tables 5 and 6; the paper omits the context-insensitive one.
+LAYER_NAMES = ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer")
 
 TASKS = {**SIX_TASKS, POS.name: POS}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
-from elmo_tasks.replication.plan.task import POS, TASKS
+from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.results import Results, Split
 from elmo_tasks.replication.report.summary import Summary
@@ -95,13 +95,13 @@ def _table_6(results: Results) -> Table:
     variants = variants_of(results.table, POS)
     ours = {
         name: [results.summary(POS.name, variant.name, split) for split in ("dev", "test")]
-        for name, variant in zip(paper.LAYER_NAMES, variants, strict=True)
+        for name, variant in zip(LAYER_NAMES, variants, strict=True)
     }
     rows = []
     for model in dict.fromkeys([*ours, *paper.TABLE_6]):
         quoted = paper.TABLE_6.get(model)
         rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
-    first, second = (ours[name][1] for name in paper.LAYER_NAMES[1:])
+    first, second = (ours[name][1] for name in LAYER_NAMES[1:])
     test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
     return Table(

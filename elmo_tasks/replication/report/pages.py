@@ -80,7 +80,7 @@ def readme_table(files: Iterable[Path]) -> str:
         if _table_name(path) == Exhibit.TABLE_1:
             columns = ["task", "measure", "baseline", "ELMo", "increase", "increase in the paper"]
             return grid(columns, increases(Results.from_file(path)))
-    raise ValueError("there must be a result file of table 1, but there is none")
+    raise ValueError("there must be a result file of table 1, but no file is that one")
 
 
 def with_section(readme: str, section: str) -> str:
@@ -112,7 +112,7 @@ def _tables(files: Iterable[Path]) -> Sequence[tuple[Path, Table]]:
         for path in sorted(files)
     ]
     if not found:
-        raise ValueError("there must be a result file, but there is none: see `allennlp elmo-tables --format json`")
+        raise ValueError("there must be a result file, but no file was named: see `allennlp elmo-tables --format json`")
     return found
 
 

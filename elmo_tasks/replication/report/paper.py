@@ -7,7 +7,9 @@ authors' page or from quotations; `SOURCES` says which is which.
 
 from typing import NamedTuple
 
-__all__ = ["LAYER_NAMES", "SOURCES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "PaperRow", "sources_of"]
+from elmo_tasks.replication.plan.task import LAYER_NAMES
+
+__all__ = ["SOURCES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "PaperRow", "sources_of"]
 
 SOURCES = {
     "N": "the version for NAACL (arXiv v2)",
@@ -71,9 +73,6 @@ TABLE_3 = {
     "snli": ((88.9, 89.5, 88.7), "I"),
     "srl": ((84.7, 84.3, 80.9), "I"),
 }
-
-# Of the biLM in Tables 5 and 6; the paper omits the context-insensitive one.
-LAYER_NAMES = ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer")
 
 # Word senses, F1.
 TABLE_5 = {

@@ -142,7 +142,7 @@ class Results:
         return [task for task in TASKS if task in found]
 
     def summary(self, task: str, variant: str, split: Split) -> Summary | None:
-        """Of all seeds of a variant that have a score; `None` if there is none."""
+        """Of all seeds of a variant that have a score; `None` if no seed has one."""
         chosen = [row for row in self.runs if (row["task"], row["variant"]) == (task, variant)]
         scores = [row[split] for row in chosen if row[split] is not None]
         if scores:

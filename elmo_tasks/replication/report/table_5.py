@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.analysis import WORD_SENSES
+from elmo_tasks.replication.plan.task import LAYER_NAMES
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.table import Table
 
 __all__ = ["word_senses_table"]
 
 _FIRST_SENSE = "first sense"
-_NAMES = {f"layer {number}": name for number, name in enumerate(paper.LAYER_NAMES)} | {
-    "mean": "biLM, mean of the layers"
-}
+_NAMES = {f"layer {number}": name for number, name in enumerate(LAYER_NAMES)} | {"mean": "biLM, mean of the layers"}
 # The paper's sets together, and all that there are.
 _COLUMNS = ("the four", "ALL")
 

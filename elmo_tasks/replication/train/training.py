@@ -20,7 +20,7 @@ __all__ = ["ALLENNLP", "Training", "begin", "train"]
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
 
-# How long a process may take to end once it was told to.
+# How long a process may take to end after a signal.
 _SECONDS_TO_END = 30.0
 _SECONDS_BETWEEN_LOOKS = 0.01
 

@@ -121,8 +121,8 @@ class WordSenseRun:
     def _identity(self) -> dict[str, str | None]:
         if not self.data.is_dir():
             raise FileNotFoundError(
-                f"Table 5 needs the folder '{self.data}' with train/ and test/, but there is none: name the folder "
-                "that has wsd/ with --data"
+                f"Table 5 needs the folder '{self.data}' with train/ and test/, but it is not there: name the "
+                "folder that has wsd/ with --data"
             )
         if "://" in self.bilm:
             raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")

@@ -59,7 +59,7 @@ class TestPlan:
             ((Exhibit.TABLE_1, ["snli"], 1, ["5"]), "figure 1, not for table 1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, experiment, arguments, message):
+    def test_a_plan_that_is_impossible_is_refused(self, experiment, arguments, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
             plan(experiment, *arguments)

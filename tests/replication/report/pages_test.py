@@ -54,7 +54,7 @@ class TestPages:
 
     def test_no_files_are_refused(self, tmp_path):
         """Oracle: the messages."""
-        with pytest.raises(ValueError, match="but there is none"):
+        with pytest.raises(ValueError, match="no file was named"):
             tables_page([])
         with pytest.raises(ValueError, match="a result file of table 1"):
             readme_table([CHECKOUT / "results" / "table5.json"])
