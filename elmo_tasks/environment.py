@@ -7,10 +7,9 @@ config, and of an archive.
 """
 
 import functools
-import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.shipped import PRETRAINED as SHIPPED_BILMS
 from elmo_tasks.vectors.pretrained import PRETRAINED, cache_home, pretrained_files
 
-__all__ = ["config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_small_data_notice"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_checked_data"]
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
@@ -38,7 +37,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
     # Parameters
 
-    environ : `Mapping[str, str]`
+    environ
         The environment; an empty value counts as not set.
     """
     data = environ.get(_DATA) or str(FIXTURES)
@@ -61,9 +60,9 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 
     # Parameters
 
-    filename : `str`
+    filename
         The file.
-    ext_vars : `Dict[str, str]`
+    ext_vars
         Further external variables, which take precedence over the environment. AllenNLP passes the environment too.
 
     # Returns
@@ -122,21 +121,46 @@ def _folder_of(bilm: str) -> str:
     return str((SHIPPED_BILMS if known.url is None else cache_home()) / bilm)
 
 
-def with_small_data_notice(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps AllenNLP's `train_model`, so that a training on the small data says so where no other data was named."""
+def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps AllenNLP's `train_model`, so that a training says at its start if data is missing, or is not the user's."""
 
     @functools.wraps(train_model)
     def train(params: Params, *args: Any, **kwargs: Any) -> Any:
-        notice = small_data_notice()
-        if notice is not None and f'"{FIXTURES}/' in json.dumps(params.as_dict(quiet=True)):
-            logger.warning(notice)
+        check_data(params.as_dict(quiet=True))
         return train_model(params, *args, **kwargs)
 
     return train
 
 
+def check_data(config: Any, environ: Mapping[str, str] = os.environ) -> None:
+    """
+    Looks whether the data that a config trains on is there, and logs a warning if it is the small data that ships
+    because no other was named.
+
+    # Parameters
+
+    config
+        An evaluated config.
+    environ
+        The environment.
+
+    # Raises
+
+    `ConfigurationError`
+        If a file below the folder of the data is missing. The message says how to get it, or how to do without it.
+    """
+    root = config_variables(environ)[_DATA].rstrip("/")
+    used = [(key, Path(value)) for key, value in _strings(config) if value.startswith(f"{root}/")]
+    for key, path in used:
+        # A text of a language model may be a pattern.
+        if not path.exists() and not any(path.parent.glob(path.name)):
+            raise ConfigurationError(_missing(key, path, root))
+    if used and (notice := small_data_notice(environ)):
+        logger.warning(notice)
+
+
 def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
-    """A sentence for whoever has not said which data to take; `None` if `ELMO_TASKS_DATA` is set."""
+    """A sentence for users who have named no data; `None` if `ELMO_TASKS_DATA` is set."""
     if environ.get(_DATA):
         return None
     return (
@@ -154,3 +178,26 @@ def glove_remedy(folder: Path) -> str:
         f"download GloVe from https://nlp.stanford.edu/projects/glove/, put a file such as glove.6B.100d.txt into "
         f"{folder}, and name it with {_GLOVE} if there are several"
     )
+
+
+def _missing(key: str, path: Path, root: str) -> str:
+    name = path.relative_to(root)
+    folder = f"the folder of the data, {root} ({_DATA})"
+    if name.parts[0] == "glove":
+        return f"{folder}, must have the word vectors {name}, but has not: {glove_remedy(path.parent)}"
+    remedy = f"put it there, or set {_DATA} to the folder that has it"
+    if key == "test_data_path":
+        remedy += "; to train without a test set: -o '{\"test_data_path\": null}'"
+    return f"{folder}, must have {name}, which is the {key}, but has not: {remedy}"
+
+
+def _strings(config: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All strings of a config, each with the key that it, or the list that it is in, belongs to."""
+    if isinstance(config, str):
+        yield key, config
+    elif isinstance(config, dict):
+        for name, value in config.items():
+            yield from _strings(value, name)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _strings(value, key)

@@ -10,11 +10,11 @@ class Variable:
     """
     # Parameters
 
-    name : `str`
+    name
         The variable.
-    default : `str`
+    default
         Its value, or the behaviour, where it is not set.
-    meaning : `str`
+    meaning
         One sentence or two.
     """
 

@@ -1,6 +1,6 @@
 import json
 import re
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,11 +8,12 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.environment import (
+    check_data,
     config_variables,
     evaluate_file,
     glove_remedy,
     small_data_notice,
-    with_small_data_notice,
+    with_checked_data,
 )
 from elmo_tasks.vectors import pretrained
 from tests.paths import SHIPPED_BILM, TINY_BILM
@@ -227,31 +228,84 @@ class TestParamsFromFile:
         assert params["train_data_path"] == "/environment/ner/train.txt"
 
 
-class TestSmallDataNotice:
+class TestCheckData:
     @pytest.fixture
-    def train(self) -> Callable[..., tuple]:
-        """A training that does nothing but return its arguments."""
-        return with_small_data_notice(lambda params, *args, **kwargs: (params, args, kwargs))
+    def config(self, nothing_set, training_configs, fixtures_root, tmp_path) -> dict:
+        """NER without ELMo on data of one's own: copies of the small data."""
+        for name in ("ner", "glove"):
+            shutil.copytree(fixtures_root / name, tmp_path / name)
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        return Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+
+    def test_data_of_ones_own_that_is_there_is_silent(self, config, caplog):
+        """Oracle: no error, and nothing in the log."""
+        check_data(config)
+        assert caplog.text == ""
+
+    def test_a_missing_file_is_named_with_its_folder(self, config, tmp_path):
+        """Oracle: the message; a test set may be omitted, and then nothing is missing."""
+        (tmp_path / "ner" / "test.txt").unlink()
+        with pytest.raises(
+            ConfigurationError,
+            match=rf"{tmp_path} \(ELMO_TASKS_DATA\), must have ner/test.txt.*\"test_data_path\": null",
+        ):
+            check_data(config)
+        config["test_data_path"] = None
+        check_data(config)
+        (tmp_path / "ner" / "train.txt").unlink()
+        with pytest.raises(
+            ConfigurationError, match=r"must have ner/train.txt.*: put it there, or set ELMO_TASKS_DATA"
+        ):
+            check_data(config)
+
+    def test_missing_vectors_are_told_with_their_source(self, config, tmp_path):
+        """Oracle: the message without a folder of vectors, and with another file in it."""
+        (tmp_path / "glove" / "glove.open.100d.txt.gz").rename(tmp_path / "glove" / "glove.6B.50d.txt")
+        with pytest.raises(ConfigurationError, match=r"choose one of glove.6B.50d.txt with ELMO_TASKS_GLOVE"):
+            check_data(config)
+        shutil.rmtree(tmp_path / "glove")
+        with pytest.raises(ConfigurationError, match=r"nlp\.stanford\.edu/projects/glove.*ELMO_TASKS_GLOVE"):
+            check_data(config)
+
+    def test_a_pattern_is_there_if_a_file_matches(self, nothing_set, training_configs, fixtures_root, tmp_path):
+        """Oracle: the config of a language model with its text and without."""
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        config = Params.from_file(training_configs / "bilm.jsonnet").as_dict(quiet=True)
+        with pytest.raises(ConfigurationError, match=r"must have lm/train\*"):
+            check_data(config)
+        shutil.copytree(fixtures_root / "lm", tmp_path / "lm")
+        check_data(config)
 
     @pytest.mark.parametrize("value", [None, ""])
-    def test_a_training_on_the_small_data_says_so_unless_it_was_asked_for(
-        self, nothing_set, train, training_configs, fixtures_root, caplog, value
+    def test_the_small_data_is_logged_unless_it_was_asked_for(
+        self, nothing_set, training_configs, fixtures_root, caplog, value
     ):
-        """Oracle: the line in the log, which names the data and the remedy; with the variable set the log is empty."""
+        """Oracle: the line in the log, which names the data and the remedy; with the variable set there is none."""
         if value is not None:
             nothing_set.setenv("ELMO_TASKS_DATA", value)
-        params = Params.from_file(training_configs / "ner.jsonnet")
-        assert train(params, "folder", force=True) == (params, ("folder",), {"force": True})
+        config = Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+        check_data(config)
         assert f"the small data that ships, {fixtures_root}" in caplog.text and "Set ELMO_TASKS_DATA" in caplog.text
         caplog.clear()
         nothing_set.setenv("ELMO_TASKS_DATA", str(fixtures_root))
-        train(params, "folder")
+        check_data(config)
         assert caplog.text == "" and small_data_notice() is None
 
-    def test_a_training_on_other_data_is_silent(self, nothing_set, train, caplog):
-        """Oracle: nothing in the log for a config without a file of the small data."""
-        train(Params({"train_data_path": "/nowhere/train.txt"}), "folder")
+    def test_what_is_trained_elsewhere_is_left_alone(self, nothing_set, caplog):
+        """Oracle: no error and no line for a config without a file of the data."""
+        check_data({"train_data_path": "/nowhere/train.txt", "model": {"layers": [1, None]}})
         assert caplog.text == ""
+
+    def test_a_training_checks_its_data_first(self, config, tmp_path):
+        """Oracle: a function in place of the training, which is not called."""
+        called = []
+        train = with_checked_data(lambda params, *args, **kwargs: called.append((args, kwargs)))
+        train(Params(config), "folder", force=True)
+        assert called == [(("folder",), {"force": True})]
+        (tmp_path / "ner" / "dev.txt").unlink()
+        with pytest.raises(ConfigurationError, match=r"ner/dev\.txt"):
+            train(Params(config), "folder")
+        assert len(called) == 1
 
 
 class TestGloveRemedy:
