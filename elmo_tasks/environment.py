@@ -18,9 +18,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from elmo_tasks.shipped import FIXTURES
-from elmo_tasks.shipped import PRETRAINED as SHIPPED_BILMS
-from elmo_tasks.vectors.pretrained import PRETRAINED, cache_home, pretrained_files
+from elmo_tasks.shipped import FIXTURES, PRETRAINED
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
 __all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_checked_data"]
 
@@ -115,10 +114,10 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 
 def _folder_of(bilm: str) -> str:
     """Where a biLM is, or will be once it is downloaded."""
-    known = PRETRAINED.get(bilm)
+    known = NAMED_BILMS.get(bilm)
     if known is None:
         return bilm.rstrip("/")
-    return str((SHIPPED_BILMS if known.url is None else cache_home()) / bilm)
+    return str((PRETRAINED if known.url is None else cache_home()) / bilm)
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:

@@ -101,7 +101,7 @@ class WordSenseRun:
             ) from None
 
     def _measure(self, command: Sequence[str], identity: dict[str, str | None]) -> None:
-        with atomic_file(self.scores) as part:
+        with atomic_file(self.scores, exclusive=True) as part:
             call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
             if self.wordnet is not None:
                 call += ["--wordnet", str(self.wordnet)]
