@@ -96,8 +96,10 @@ def _locked(path: Path) -> Iterator[None]:
         raise FileExistsError(
             f"one process alone can build an index, but another is building '{path.parent}': wait for it"
         ) from None
-    with lock:
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _check_request(path: Path, request: Mapping[str, object]) -> None:
