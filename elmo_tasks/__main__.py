@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from elmo_tasks import embed_job
+from elmo_tasks import configs, embed_job
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
     embed_job.add_arguments(embed)
     embed.set_defaults(func=embed_job.embed)
+    of_configs = subparsers.add_parser("configs", help=configs.DESCRIPTION, description=configs.DESCRIPTION)
+    configs.add_arguments(of_configs)
+    of_configs.set_defaults(func=configs.write_configs)
     parsed = parser.parse_args(arguments)
     try:
         parsed.func(parsed)

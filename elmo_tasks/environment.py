@@ -1,47 +1,56 @@
 """
-Where configs find data and biLM: the external variables of the files in `training_configs/`.
+Data and biLM of the configs: the external variables of the files in `training_configs/`.
 
-`ELMO_TASKS_DATA` is the folder of the data sets, `ELMO_TASKS_GLOVE` a file of word vectors in its folder `glove`,
-`ELMO_TASKS_BILM` the folder (or its URL) of a biLM, with `options.json` and `weights.hdf5`, and `ELMO_TASKS_LAYER` the
-layer for configs that take a single one, by default 1, the lowest LSTM. Each may be set in the environment; what is not
-set is what ships with the project. A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`,
-so that they are a part of the evaluated config, and of an archive.
+`elmo_tasks.variables` lists them. One that is not set, or empty, stands for what ships with this package. A config
+imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated
+config, and of an archive.
 """
 
+import functools
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import _jsonnet
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
-__all__ = ["config_variables", "evaluate_file"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_checked_data"]
 
-_BILM = "ELMO_TASKS_BILM"
-_GLOVE = "glove.open.100d.txt.gz"
+_DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
+_SHIPPED_GLOVE = "glove.open.100d.txt.gz"
+
+logger = logging.getLogger(__name__)
 
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    The variables with the values they have in the environment, or else by default: what ships with the project; and for
-    `ELMO_TASKS_GLOVE` the only file in the folder `glove` of the data, if there is just one.
+    The variables with the values they have in the environment, or else their defaults: what ships with the project; and
+    for `ELMO_TASKS_GLOVE` the only file in the folder `glove` of the data, if there is just one.
 
     # Parameters
 
-    environ : `Mapping[str, str]`, optional (default = `os.environ`)
-        The environment.
+    environ
+        The environment; an empty value counts as not set.
     """
-    data = environ.get("ELMO_TASKS_DATA") or str(FIXTURES)
-    files = [path.name for path in Path(data, "glove").glob("*d.txt*")]
+    data = environ.get(_DATA) or str(FIXTURES)
+    files = _glove_files(data)
     return {
-        "ELMO_TASKS_DATA": data,
-        "ELMO_TASKS_GLOVE": environ.get("ELMO_TASKS_GLOVE") or (files[0] if len(files) == 1 else _GLOVE),
-        _BILM: environ.get(_BILM) or str(PRETRAINED / "small-open"),
-        "ELMO_TASKS_LAYER": environ.get("ELMO_TASKS_LAYER") or "1",
+        _DATA: data,
+        _GLOVE: environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE),
+        _BILM: environ.get(_BILM) or "small-open",
+        _LAYER: environ.get(_LAYER) or "1",
     }
+
+
+def _glove_files(data: str) -> list[str]:
+    return sorted(path.name for path in Path(data, "glove").glob("*d.txt*"))
 
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
@@ -50,10 +59,10 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 
     # Parameters
 
-    filename : `str`
+    filename
         The file.
-    ext_vars : `Dict[str, str]`
-        Further external variables, which go before ours.
+    ext_vars
+        Further external variables, which take precedence over the environment. AllenNLP passes the environment too.
 
     # Returns
 
@@ -63,9 +72,11 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     # Raises
 
     `ConfigurationError`
-        If the options of the biLM are not there.
+        If the config needs the biLM, and it is not there.
     """
-    variables = {**config_variables(), **ext_vars}
+    variables = config_variables({**os.environ, **ext_vars})
+    bilm = variables[_BILM]
+    variables[_BILM] = _folder_of(bilm)
     broken: list[ConfigurationError] = []
 
     def import_file(folder: str, name: str) -> tuple[str, bytes]:
@@ -73,23 +84,119 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
         if root != _BILM:
             path = os.path.join(folder, name)
             return path, Path(path).read_bytes()
-        path = f"{variables[_BILM].rstrip('/')}/{rest}"
+        path = f"{variables[_BILM]}/{rest}"
         try:
-            return path, Path(cached_path(path)).read_bytes()
+            if "://" in bilm:
+                return path, Path(cached_path(path)).read_bytes()
+            # Downloads what has a name, and only here: a config without ELMo needs no biLM.
+            pretrained_files(bilm)
+            return path, Path(path).read_bytes()
         except Exception as error:
             # Jsonnet turns an error of its callback into a text without line breaks or type: say it ourselves.
             broken.append(
                 ConfigurationError(
-                    f"{_BILM} must be a folder with options.json and weights.hdf5, but is {variables[_BILM]!r}, and "
-                    f"{path} cannot be read: {error}"
+                    f"{_BILM} must be the name of a biLM, or a folder (or its URL) with options.json and weights.hdf5, "
+                    f"but is {bilm!r}, and {path} cannot be read: {error}"
                 )
             )
             raise
 
     try:
-        evaluated: str = _jsonnet.evaluate_file(filename, ext_vars=variables, import_callback=import_file)
+        evaluated: str = _jsonnet.evaluate_file(
+            filename, ext_vars={**ext_vars, **variables}, import_callback=import_file
+        )
     except RuntimeError:
         if broken:
             raise broken[0] from None
         raise
     return evaluated
+
+
+def _folder_of(bilm: str) -> str:
+    """Where a biLM is, or will be once it is downloaded."""
+    known = NAMED_BILMS.get(bilm)
+    if known is None:
+        return bilm.rstrip("/")
+    return str((PRETRAINED if known.url is None else cache_home()) / bilm)
+
+
+def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps AllenNLP's `train_model`, so that a training says at its start if data is missing, or is not the user's."""
+
+    @functools.wraps(train_model)
+    def train(params: Params, *args: Any, **kwargs: Any) -> Any:
+        check_data(params.as_dict(quiet=True))
+        return train_model(params, *args, **kwargs)
+
+    return train
+
+
+def check_data(config: Any, environ: Mapping[str, str] = os.environ) -> None:
+    """
+    Looks whether the data that a config trains on is there, and logs a warning if it is the small data that ships
+    because no other was named.
+
+    # Parameters
+
+    config
+        An evaluated config.
+    environ
+        The environment.
+
+    # Raises
+
+    `ConfigurationError`
+        If a file below the folder of the data is missing. The message says how to get it, or how to do without it.
+    """
+    root = config_variables(environ)[_DATA].rstrip("/")
+    used = [(key, Path(value)) for key, value in _strings(config) if value.startswith(f"{root}/")]
+    for key, path in used:
+        # A text of a language model may be a pattern.
+        if not path.exists() and not any(path.parent.glob(path.name)):
+            raise ConfigurationError(_missing(key, path, root))
+    if used and (notice := small_data_notice(environ)):
+        logger.warning(notice)
+
+
+def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
+    """A sentence for users who have named no data; `None` if `ELMO_TASKS_DATA` is set."""
+    if environ.get(_DATA):
+        return None
+    return (
+        f"{_DATA} is not set: this uses the small data that ships, {FIXTURES}, which is for trying things out. Set "
+        f"{_DATA} to the folder of your own data"
+    )
+
+
+def glove_remedy(folder: Path) -> str:
+    """The remedy for a file of word vectors that is not in the folder `glove` of the data."""
+    files = _glove_files(str(folder.parent))
+    if files:
+        return f"choose one of {', '.join(files)} with {_GLOVE}"
+    return (
+        f"download GloVe from https://nlp.stanford.edu/projects/glove/, put a file such as glove.6B.100d.txt into "
+        f"{folder}, and name it with {_GLOVE} if there are several"
+    )
+
+
+def _missing(key: str, path: Path, root: str) -> str:
+    name = path.relative_to(root)
+    folder = f"the folder of the data, {root} ({_DATA})"
+    if name.parts[0] == "glove":
+        return f"{folder}, must have the word vectors {name}, but has not: {glove_remedy(path.parent)}"
+    remedy = f"put it there, or set {_DATA} to the folder that has it"
+    if key == "test_data_path":
+        remedy += "; to train without a test set: -o '{\"test_data_path\": null}'"
+    return f"{folder}, must have {name}, which is the {key}, but has not: {remedy}"
+
+
+def _strings(config: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All strings of a config, each with the key that it, or the list that it is in, belongs to."""
+    if isinstance(config, str):
+        yield key, config
+    elif isinstance(config, dict):
+        for name, value in config.items():
+            yield from _strings(value, name)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _strings(value, key)

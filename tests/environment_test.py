@@ -1,13 +1,22 @@
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.environment import config_variables, evaluate_file
-from tests.paths import TINY_BILM
+from elmo_tasks.environment import (
+    check_data,
+    config_variables,
+    evaluate_file,
+    glove_remedy,
+    small_data_notice,
+    with_checked_data,
+)
+from elmo_tasks.vectors import pretrained
+from tests.paths import SHIPPED_BILM, TINY_BILM
 
 NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
 
@@ -46,17 +55,16 @@ class TestConfigVariables:
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
         assert config_variables()["ELMO_TASKS_GLOVE"] == expected
 
-    def test_what_is_not_set_is_what_ships(self, fixtures_root, shipped_bilm):
+    def test_what_is_not_set_is_what_ships(self, fixtures_root):
         """Oracle: the four values by hand; the files are there."""
         variables = config_variables()
         assert variables == {
             "ELMO_TASKS_DATA": str(fixtures_root),
             "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",
-            "ELMO_TASKS_BILM": str(shipped_bilm),
+            "ELMO_TASKS_BILM": "small-open",
             "ELMO_TASKS_LAYER": "1",
         }
         assert (fixtures_root / "glove" / variables["ELMO_TASKS_GLOVE"]).is_file()
-        assert (shipped_bilm / "weights.hdf5").is_file()
 
     @pytest.mark.parametrize("name", NAMES)
     def test_the_environment_wins(self, nothing_set, name):
@@ -75,7 +83,15 @@ class TestEvaluateFile:
         config = evaluated(tmp_path / "config.jsonnet", f"{{ path: (import '{library}').data('ner/train.txt') }}")
         assert config == {"path": "/data/ner/train.txt"}
 
-    def test_an_argument_goes_before_the_environment(self, nothing_set, library, tmp_path):
+    @pytest.mark.parametrize("name", NAMES)
+    def test_an_empty_variable_is_one_that_is_not_set(self, nothing_set, training_configs, name):
+        """Oracle: the config without it; AllenNLP hands the environment to the evaluation, empty values too."""
+        file = training_configs / "ner_elmo.jsonnet"
+        expected = Params.from_file(file).as_dict(quiet=True)
+        nothing_set.setenv(name, "")
+        assert Params.from_file(file).as_dict(quiet=True) == expected
+
+    def test_an_argument_takes_precedence_over_the_environment(self, nothing_set, library, tmp_path):
         """Oracle: the value of the argument."""
         nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
         content = f"{{ path: (import '{library}').data('x'), other: std.extVar('other') }}"
@@ -101,8 +117,40 @@ class TestEvaluateFile:
         config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_BILM=str(folder))
         assert config == json.loads((folder / "options.json").read_text())
 
+    def test_a_bilm_may_be_named_as_in_from_pretrained(self, nothing_set, library, tmp_path):
+        """Oracle: the biLM that ships, by its name and by its folder."""
+        content = f"(import '{library}').bilm"
+        by_default = evaluated(tmp_path / "config.jsonnet", content)
+        for value in ("small-open", str(SHIPPED_BILM), f"{SHIPPED_BILM}/"):
+            nothing_set.setenv("ELMO_TASKS_BILM", value)
+            assert evaluated(tmp_path / "config.jsonnet", content) == by_default
+        assert by_default["pretrained_file"] == str(SHIPPED_BILM / "weights.hdf5")
+
+    def test_a_published_bilm_is_downloaded_where_a_config_needs_it(
+        self, nothing_set, library, training_configs, tmp_path
+    ):
+        """Oracle: the names of the files that are downloaded, by a function in place of the network's: none for a
+        baseline."""
+        downloaded = []
+
+        def download(url, file, expected=None, **rest):
+            downloaded.append(url.rsplit("_", 1)[-1])
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes((TINY_BILM / file.name).read_bytes())
+            return pretrained.file_digest(file)
+
+        nothing_set.setattr(pretrained, "download", download)
+        nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        nothing_set.setenv("ELMO_TASKS_BILM", "original")
+        evaluate_file(str(training_configs / "ner.jsonnet"), {})
+        assert downloaded == []
+        config = evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
+        assert downloaded == ["options.json", "weights.hdf5"]
+        assert config["options"] == json.loads((TINY_BILM / "options.json").read_text())
+        assert config["pretrained_file"] == str(tmp_path / "home" / "original" / "weights.hdf5")
+
     def test_a_relative_path_is_one_from_the_working_folder(self, nothing_set, library, tmp_path, fixtures_root):
-        """Oracle: the options in a folder beside a config that lies deeper."""
+        """Oracle: the options in a folder, and a config that lies elsewhere."""
         nothing_set.chdir(fixtures_root)
         nothing_set.setenv("ELMO_TASKS_BILM", "bilm_tiny")
         config = evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
@@ -114,10 +162,11 @@ class TestEvaluateFile:
         """Oracle: the message names the variable, its value and the file."""
         nothing_set.setenv("ELMO_TASKS_BILM", str(tmp_path))
         error: type[Exception] = ConfigurationError
-        match = rf"ELMO_TASKS_BILM must be a folder with options\.json.*{tmp_path}/options\.json"
+        match = rf"ELMO_TASKS_BILM must be the name of a biLM, or a folder.*{tmp_path}/options\.json"
         if content is not None:
             # Jsonnet's own error, which names the file.
             (tmp_path / "options.json").write_text(content)
+            (tmp_path / "weights.hdf5").touch()
             error, match = RuntimeError, rf"{tmp_path}/options\.json"
         with pytest.raises(error, match=match):
             evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
@@ -168,10 +217,103 @@ class TestParamsFromFile:
         assert len(paths) >= 5
         assert [path for path in paths if not Path(path).is_file()] == []
 
-    def test_the_ext_vars_of_allennlp_go_before_the_environment(self, nothing_set, training_configs, tmp_path):
-        """Oracle: the value in `ext_vars`, over the one in `os.environ`, which AllenNLP hands on, too."""
+    def test_the_ext_vars_of_allennlp_take_precedence_over_the_environment(
+        self, nothing_set, training_configs, tmp_path
+    ):
+        """Oracle: the value in `ext_vars`, over the one in `os.environ`, which AllenNLP passes too."""
         nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
         params = Params.from_file(training_configs / "ner.jsonnet", ext_vars={"ELMO_TASKS_DATA": "/argument"})
         assert params["train_data_path"] == "/argument/ner/train.txt"
         params = Params.from_file(training_configs / "ner.jsonnet")
         assert params["train_data_path"] == "/environment/ner/train.txt"
+
+
+class TestCheckData:
+    @pytest.fixture
+    def config(self, nothing_set, training_configs, fixtures_root, tmp_path) -> dict:
+        """NER without ELMo on data of one's own: copies of the small data."""
+        for name in ("ner", "glove"):
+            shutil.copytree(fixtures_root / name, tmp_path / name)
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        return Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+
+    def test_data_of_ones_own_that_is_there_is_silent(self, config, caplog):
+        """Oracle: no error, and nothing in the log."""
+        check_data(config)
+        assert caplog.text == ""
+
+    def test_a_missing_file_is_named_with_its_folder(self, config, tmp_path):
+        """Oracle: the message; a test set may be omitted, and then nothing is missing."""
+        (tmp_path / "ner" / "test.txt").unlink()
+        with pytest.raises(
+            ConfigurationError,
+            match=rf"{tmp_path} \(ELMO_TASKS_DATA\), must have ner/test.txt.*\"test_data_path\": null",
+        ):
+            check_data(config)
+        config["test_data_path"] = None
+        check_data(config)
+        (tmp_path / "ner" / "train.txt").unlink()
+        with pytest.raises(
+            ConfigurationError, match=r"must have ner/train.txt.*: put it there, or set ELMO_TASKS_DATA"
+        ):
+            check_data(config)
+
+    def test_missing_vectors_are_told_with_their_source(self, config, tmp_path):
+        """Oracle: the message without a folder of vectors, and with another file in it."""
+        (tmp_path / "glove" / "glove.open.100d.txt.gz").rename(tmp_path / "glove" / "glove.6B.50d.txt")
+        with pytest.raises(ConfigurationError, match=r"choose one of glove.6B.50d.txt with ELMO_TASKS_GLOVE"):
+            check_data(config)
+        shutil.rmtree(tmp_path / "glove")
+        with pytest.raises(ConfigurationError, match=r"nlp\.stanford\.edu/projects/glove.*ELMO_TASKS_GLOVE"):
+            check_data(config)
+
+    def test_a_pattern_is_there_if_a_file_matches(self, nothing_set, training_configs, fixtures_root, tmp_path):
+        """Oracle: the config of a language model with its text and without."""
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        config = Params.from_file(training_configs / "bilm.jsonnet").as_dict(quiet=True)
+        with pytest.raises(ConfigurationError, match=r"must have lm/train\*"):
+            check_data(config)
+        shutil.copytree(fixtures_root / "lm", tmp_path / "lm")
+        check_data(config)
+
+    @pytest.mark.parametrize("value", [None, ""])
+    def test_the_small_data_is_logged_unless_it_was_asked_for(
+        self, nothing_set, training_configs, fixtures_root, caplog, value
+    ):
+        """Oracle: the line in the log, which names the data and the remedy; with the variable set there is none."""
+        if value is not None:
+            nothing_set.setenv("ELMO_TASKS_DATA", value)
+        config = Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+        check_data(config)
+        assert f"the small data that ships, {fixtures_root}" in caplog.text and "Set ELMO_TASKS_DATA" in caplog.text
+        caplog.clear()
+        nothing_set.setenv("ELMO_TASKS_DATA", str(fixtures_root))
+        check_data(config)
+        assert caplog.text == "" and small_data_notice() is None
+
+    def test_what_is_trained_elsewhere_is_left_alone(self, nothing_set, caplog):
+        """Oracle: no error and no line for a config without a file of the data."""
+        check_data({"train_data_path": "/nowhere/train.txt", "model": {"layers": [1, None]}})
+        assert caplog.text == ""
+
+    def test_a_training_checks_its_data_first(self, config, tmp_path):
+        """Oracle: a function in place of the training, which is not called."""
+        called = []
+        train = with_checked_data(lambda params, *args, **kwargs: called.append((args, kwargs)))
+        train(Params(config), "folder", force=True)
+        assert called == [(("folder",), {"force": True})]
+        (tmp_path / "ner" / "dev.txt").unlink()
+        with pytest.raises(ConfigurationError, match=r"ner/dev\.txt"):
+            train(Params(config), "folder")
+        assert len(called) == 1
+
+
+class TestGloveRemedy:
+    def test_it_names_the_files_or_their_source(self, tmp_path):
+        """Oracle: the message without a folder of vectors, and with two files in it."""
+        folder = tmp_path / "glove"
+        assert re.search(r"nlp\.stanford\.edu/projects/glove.*ELMO_TASKS_GLOVE", glove_remedy(folder))
+        folder.mkdir()
+        for name in ("glove.6B.50d.txt", "glove.6B.100d.txt"):
+            (folder / name).touch()
+        assert "choose one of glove.6B.100d.txt, glove.6B.50d.txt with ELMO_TASKS_GLOVE" in glove_remedy(folder)

@@ -1,19 +1,23 @@
-"""What is said of models and runs, and the paper's intrinsic evaluations."""
+"""Intrinsic evaluations of the paper, likelihoods, and scores of runs."""
 
 from elmo_tasks.analysis.compare import compare
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of, table_of
 from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
 from elmo_tasks.analysis.neighbor_builder import build_index
 from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
+from elmo_tasks.analysis.neighbor_query import FoundNeighbors, find_neighbors, index_text, position_of
 from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.analysis.static_vectors import StaticVectors
+from elmo_tasks.analysis.wsd_measurement import WORD_SENSES, WsdMeasurement
 from elmo_tasks.analysis.wsd_score import WsdScore
 
 __all__ = [
+    "WORD_SENSES",
     "AnsweredSet",
     "FirstSenses",
+    "FoundNeighbors",
     "LanguageModel",
     "Neighbor",
     "NeighborIndex",
@@ -21,10 +25,14 @@ __all__ = [
     "SentenceLikelihood",
     "StaticVectors",
     "WordSenses",
+    "WsdMeasurement",
     "WsdScore",
     "build_index",
     "compare",
+    "find_neighbors",
+    "index_text",
     "instance_vectors",
+    "position_of",
     "run_scores",
     "scores_of",
     "summary",

@@ -1,4 +1,4 @@
-"""The scores of several runs beside each other."""
+"""The scores of several runs, next to each other."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ def compare(runs: list[Path], metric: str) -> str:
     """
     # Parameters
 
-    runs : `List[Path]`
+    runs
         Serialization directories with a `metrics.json`. The others are compared with the first.
-    metric : `str`
+    metric
         The metric's name, without `best_validation_` or `test_`; a number from 0 to 1.
 
     # Returns
 
     `str`
-        A table. A run that was not evaluated on test data has none there.
+        A table. The cells of a run that was not evaluated on test data are empty.
 
     # Raises
 

@@ -1,4 +1,4 @@
-"""Which sense a word has: Table 5 of the paper."""
+"""Word sense disambiguation: Table 5 of the paper."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["AnsweredSet", "WordSenses", "scores_of", "table_of"]
 
-# What the paper evaluates on: with the published scores of the sets, the first senses of WordNet come to 65.9 on these
+# The sets of the paper: with the published scores of the sets, the first senses of WordNet come to 65.9 on these
 # four together, as in its Table 5, and to 65.2 with SemEval-2007.
 _OF_THE_PAPER = ("senseval2", "senseval3", "semeval2013", "semeval2015")
 _FOUR, _ALL, _FIRST_SENSE = "the four", "ALL", "first sense"
@@ -26,20 +26,20 @@ _MOST_FREQUENT = "the training data, no WordNet: the most frequent sense there, 
 @dataclass
 class AnsweredSet:
     """
-    A test set and what was answered.
+    A test set and its answers.
 
     # Parameters
 
-    name : `str`
+    name
         The name.
-    gold : `Dict[str, Sequence[str]]`
+    gold
         The right senses of each instance.
-    answers : `Dict[str, Dict[str, List[str]]]`
+    answers
         For each representation the answer to each instance that has one: `layer 0`, ..., `mean` (of the layers) and
         `first sense` (for comparison, without any vectors).
-    n_unseen : `int`
+    n_unseen
         Instances whose lemma had no sense in training, which fall back on the first sense.
-    n_unanswered : `int`
+    n_unanswered
         Those of them that have no first sense either.
     """
 
@@ -57,20 +57,20 @@ class WordSenses:
 
     # Parameters
 
-    elmo : `Elmo`
+    elmo
         The biLM.
-    training : `WsdCorpus`
-        What the senses are learned from; the paper has SemCor 3.0.
-    first_senses : `FirstSenses`, optional (default = `None`)
-        The back-off. `None`: the most frequent sense of the training data, which is none for a lemma that is not there,
-        so that those instances stay unanswered.
-    distance : `Literal["cosine", "euclidean"]`, optional (default = `"cosine"`)
+    training
+        The data to learn the senses from; the paper has SemCor 3.0.
+    first_senses
+        The back-off. `None`: the most frequent sense of the training data; instances of lemmas that are not there stay
+        unanswered.
+    distance
         See `SenseVectors`.
-    max_sentences : `int`, optional (default = `None`)
+    max_sentences
         How many sentences to learn from. `None`: all.
-    batch_tokens : `int`, optional (default = `4096`)
+    batch_tokens
         See `Elmo.embed_iter`.
-    progress : `bool`, optional (default = `None`)
+    progress
         Whether to show a progress bar. `None`: if stderr is a terminal.
 
     # Raises
@@ -101,7 +101,7 @@ class WordSenses:
             self.senses.add(instance, vector)
             self.n_instances += 1
         self.first_senses = first_senses or FirstSenses(self.senses.most_frequent, _MOST_FREQUENT)
-        # Another WordNet than that of the keys shows here.
+        # If this WordNet is not that of the keys, it shows here.
         known = self.first_senses.known
         self.n_unknown_senses = 0 if known is None else len(senses - known)
 
@@ -158,7 +158,7 @@ def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, WsdScore]]:
     scores: dict[str, dict[str, WsdScore]] = {}
     for name in sets[0].answers:
         for group, members in groups.items():
-            # Each set numbers its instances anew.
+            # Each set numbers its instances from the start.
             gold = {f"{part.name}.{key}": senses for part in members for key, senses in part.gold.items()}
             given = {f"{part.name}.{key}": senses for part in members for key, senses in part.answers[name].items()}
             scores.setdefault(name, {})[group] = WsdScore.of(gold, given)

@@ -1,9 +1,10 @@
-"""What a word means if nothing else is known of it."""
+"""First senses from WordNet: the back-off for lemmas that were not in the training data."""
 
 from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.data import WsdInstance
+from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["FirstSenses", "wordnet_index"]
 
@@ -22,13 +23,13 @@ def wordnet_index(folder: str | PathLike[str]) -> Path:
     # Raises
 
     `FileNotFoundError`
-        If there is none.
+        If the folder has no such file.
     """
     for file in (Path(folder, _INDEX), Path(folder, "dict", _INDEX)):
         if file.is_file():
             return file
     raise FileNotFoundError(
-        f"the folder of WordNet must have {_INDEX}, as NLTK's corpora/wordnet has, but '{folder}' has none"
+        f"the folder of WordNet must have {_INDEX}, as NLTK's corpora/wordnet has, but '{folder}' has no such file"
     )
 
 
@@ -38,11 +39,11 @@ class FirstSenses:
 
     # Parameters
 
-    senses : `Dict[Tuple[str, str], str]`
+    senses
         From lemma and part of speech (`NOUN`, `VERB`, `ADJ`, `ADV`) to the key of the sense.
-    source : `str`
-        Where they are from, for whoever reads a result.
-    known : `Set[str]`, optional (default = `None`)
+    source
+        Their source, for readers of a result.
+    known
         All senses of the source, where it is WordNet.
     """
 
@@ -58,7 +59,7 @@ class FirstSenses:
 
         # Parameters
 
-        folder : `Union[str, os.PathLike]`
+        folder
             With WordNet's `index.sense`, or with a folder `dict` in which it is. The keys of the framework are those
             of WordNet 3.0, which NLTK has too, in its data's `corpora/wordnet`.
 
@@ -69,14 +70,10 @@ class FirstSenses:
         `ValueError`
             If a line is not as it should be; the message names file and line.
         """
-        file = wordnet_index(folder)
-        return cls._from_index(file.read_text(encoding="utf-8").splitlines(), str(file))
-
-    @classmethod
-    def _from_index(cls, lines: list[str], path: str) -> "FirstSenses":
+        path = wordnet_index(folder)
         senses = {}
         known = set()
-        for number, line in enumerate(lines, start=1):
+        for number, line in numbered_lines(path):
             columns = line.split()
             key = columns[0] if len(columns) == 4 else ""
             lemma, _, rest = key.partition("%")
@@ -89,7 +86,7 @@ class FirstSenses:
             if int(columns[2]) == 1:
                 senses[lemma, _PARTS_OF_SPEECH[rest[0]]] = key
         if not senses:
-            raise ValueError(f"{path} must hold first senses, but holds none")
+            raise ValueError(f"{path} must hold first senses, but holds not one")
         return cls(senses, f"WordNet ({path})", known)
 
     def __call__(self, instance: WsdInstance) -> str | None:

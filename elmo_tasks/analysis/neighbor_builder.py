@@ -1,6 +1,5 @@
-"""How an index of words in context is built."""
+"""Building an index of words in context."""
 
-import fcntl
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from elmo_tasks.analysis.neighbor_index import NeighborIndex
 from elmo_tasks.progress import progress_bar
@@ -32,37 +32,32 @@ def build_index(
 ) -> NeighborIndex:
     """
     Embeds a text into a new index. It is built in `FOLDER.part`, which gets its name when it is whole; the same call
-    goes on with one that was broken off, from the last sentence that is there.
+    resumes an index that was interrupted, after the last sentence that is there.
 
     # Parameters
 
-    elmo : `Elmo`
+    elmo
         Of any biLM.
-    sentences : `Iterable[Sequence[str]]`
+    sentences
         Lists of words without white space; however many, since they are read as they are needed.
-    folder : `Union[str, os.PathLike]`
-        Where the index is to be.
-    layer : `Union[Literal["mix", "top"], int]`, optional (default = `"top"`)
+    folder
+        The new index.
+    layer
         The layer, as in `Elmo.embed_iter`.
-    dtype : `Literal["float16", "float32"]`, optional (default = `"float16"`)
-        How numbers are kept: in half the space, with cosines that are right to about 0.0003, or as they are.
-    about : `Dict[str, str]`, optional (default = `None`)
-        What to keep with the index, such as the name of the biLM.
-    batch_tokens, progress : optional
+    dtype
+        The type of the numbers: float16 takes half the space, with cosines that are right to about 0.0003.
+    about
+        Entries to keep with the index, such as the name of the biLM.
+    batch_tokens, progress
         See `Elmo.embed_iter`.
-
-    # Returns
-
-    `NeighborIndex`
-        The index.
 
     # Raises
 
     `FileExistsError`
         If the folder is there already, or another process is building it.
     `ValueError`
-        If text or settings are not those of the index that was broken off, or there is no text, or a word
-        has white space in it.
+        If text or settings are not those of the index that was interrupted, or there is no text, or a word has white
+        space in it.
     """
     folder = Path(folder)
     part = _part_of(folder, dtype)
@@ -74,9 +69,10 @@ def build_index(
         _write(part, dtype, _embedded(elmo, missing, layer, batch_tokens), n_done, progress)
         _write_starts(part)
         (part / "index.json").write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
+        (part / "request.json").unlink()
         part.rename(folder)
-    for name in ("lock", "request.json"):
-        (folder / name).unlink()
+    # Which the library may have removed itself.
+    (folder / "lock").unlink(missing_ok=True)
     return NeighborIndex(folder)
 
 
@@ -93,14 +89,17 @@ def _part_of(folder: Path, dtype: str) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with open(path, "wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileExistsError(
-                f"one process alone can build an index, but another is building '{path.parent}'"
-            ) from None
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise FileExistsError(
+            f"one process alone can build an index, but another is building '{path.parent}': wait for it"
+        ) from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _check_request(path: Path, request: Mapping[str, object]) -> None:
@@ -109,8 +108,8 @@ def _check_request(path: Path, request: Mapping[str, object]) -> None:
         path.write_text(text, encoding="utf-8")
     elif (known := path.read_text(encoding="utf-8")) != text:
         raise ValueError(
-            f"'{path.parent}' is an index that was broken off, of {known}, and can go on only with the same, but now "
-            f"this was asked: {text}. Remedy: ask the same again, or remove the folder"
+            f"'{path.parent}' is an index that was interrupted, with the settings {known}, and can be resumed only "
+            f"with the same, but now they are {text}: give the same, or remove the folder"
         )
 
 
@@ -132,20 +131,20 @@ def _recover(part: Path, row_bytes: int) -> int:
 
 
 def _after(sentences: Iterable[Sequence[str]], path: Path, n_done: int) -> Iterator[bytes]:
-    """The lines of the sentences that are not in the index yet, after a look whether those before are the same."""
+    """The lines of the sentences that are not in the index yet, after a check that those before are the same."""
     rest = iter(sentences)
     with open(path, "rb") as file:
         for number in range(n_done):
             line = _line(next(rest, []))
             if line != file.readline():
                 raise ValueError(
-                    f"'{path.parent}' is an index that was broken off, and can go on only with the same text, but "
-                    f"sentence {number} of the text is now {line.decode().strip()!r:.100}. Remedy: name the same text, "
-                    "or remove the folder"
+                    f"'{path.parent}' is an index that was interrupted, and can be resumed only with the same text, "
+                    f"but sentence {number} of the text is now {line.decode().strip()!r:.100}: name the same text, or "
+                    "remove the folder"
                 )
     first = next(rest, None)
     if first is None and not n_done:
-        raise ValueError("the text must hold at least one sentence, but holds none")
+        raise ValueError("the text must hold at least one sentence, but is empty")
     yield from map(_line, chain([] if first is None else [first], rest))
 
 

@@ -1,4 +1,4 @@
-"""All words of a text by their vectors in context, on disk."""
+"""An index of the words of a text by their vectors in context, on disk."""
 
 import json
 from os import PathLike
@@ -31,17 +31,17 @@ class NeighborIndex:
 
     The search is exact: it reads all vectors, one block after another. A million words of the small biLM are 512 MB in
     float16 and take about a second; an approximate index (faiss, hnswlib) would need more memory than that to be built,
-    and miss neighbours, before it saves anybody time.
+    and miss neighbours, before it saves time.
 
     # Parameters
 
-    folder : `Union[str, os.PathLike]`
+    folder
         The index.
 
     # Raises
 
     `FileNotFoundError`
-        If there is none, or only a half-built one.
+        If there is no index, or only a half-built one.
     `ValueError`
         If its files are damaged, or do not fit each other.
     """
@@ -51,11 +51,11 @@ class NeighborIndex:
         about = self.folder / "index.json"
         if not about.is_file():
             part = self.folder.with_name(f"{self.folder.name}.part")
-            state = f"only a half-built one, '{part}': build it again, and it goes on" if part.is_dir() else "none"
+            state = f"a half-built one, '{part}': the command that builds it resumes" if part.is_dir() else "none"
             raise FileNotFoundError(f"there must be an index in '{folder}', but there is {state}")
         for name in _FILES:
             if not (self.folder / name).is_file():
-                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has none: build it anew")
+                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has not: build it again")
         try:
             self.about: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
             dtype, dim = np.dtype(self.about["dtype"]), int(self.about["dim"])
@@ -71,13 +71,13 @@ class NeighborIndex:
         except (EOFError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"the files of the index '{folder}' must be as they were made, but one is damaged ({error!r}): "
-                "build it anew"
+                "build it again"
             ) from error
         n_bytes = (self.folder / "vectors.bin").stat().st_size
         if n_bytes != len(self) * dim * dtype.itemsize:
             raise ValueError(
                 f"the index '{folder}' must have {len(self):,} vectors of {dim} numbers, but has {n_bytes:,} bytes: "
-                "build it anew"
+                "build it again"
             )
         # Copied on write, which never comes, because torch warns of arrays that cannot be written to.
         # Shape: (n_words, dim)
@@ -94,7 +94,7 @@ class NeighborIndex:
 
     @property
     def n_bytes(self) -> int:
-        """What all files take on disk."""
+        """The size of all files on disk."""
         return sum((self.folder / name).stat().st_size for name in _FILES)
 
     def sentence(self, number: int) -> list[str]:
@@ -107,11 +107,11 @@ class NeighborIndex:
         """
         # Parameters
 
-        vector : `np.ndarray`
+        vector
             Shape `(dim,)`.
-        k : `int`, optional (default = `10`)
+        k
             How many neighbours.
-        without : `List[str]`, optional (default = `None`)
+        without
             The sentence of the vector, which is no neighbour of itself.
 
         # Returns

@@ -12,9 +12,9 @@ def run_scores(run: Path, metric: str) -> tuple[float, float | None]:
     """
     # Parameters
 
-    run : `Path`
+    run
         The serialization directory of a finished run.
-    metric : `str`
+    metric
         The metric's name, without `best_validation_` or `test_`.
 
     # Returns

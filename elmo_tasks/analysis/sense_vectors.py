@@ -20,12 +20,12 @@ class SenseVectors:
 
     # Parameters
 
-    senses : `Iterable[str]`
+    senses
         All that can be added, each once or more often.
-    n_layers, dim : `int`
+    n_layers, dim
         Of the biLM.
-    distance : `Literal["cosine", "euclidean"]`, optional (default = `"cosine"`)
-        What the nearest sense is nearest by. The paper does not say; context2vec (Melamud et al. 2016), whose protocol
+    distance
+        The measure of the nearest sense. The paper does not say; context2vec (Melamud et al. 2016), whose protocol
         it follows, takes the cosine.
 
     # Raises
@@ -65,9 +65,9 @@ class SenseVectors:
         """
         # Parameters
 
-        instance : `WsdInstance`
+        instance
             A word of the training data.
-        vector : `np.ndarray`
+        vector
             Shape `(n_layers, dim)`.
         """
         for sense in instance.senses:
@@ -80,17 +80,17 @@ class SenseVectors:
         """
         # Parameters
 
-        instance : `WsdInstance`
+        instance
             Any word; its own senses are not looked at.
-        vector : `np.ndarray`
+        vector
             Shape `(n_layers, dim)`.
 
         # Returns
 
         `List[str]`
             For each layer, and then for the mean of the layers, the nearest of the senses that the lemma had in
-            training as the same part of speech; `None` if it had none. Of two that are as near, the one that came
-            first in training.
+            training as the same part of speech; `None` if it had no sense there. Of two that are as near, the one that
+            came first in training.
         """
         known = self._candidates.get((instance.lemma, instance.pos))
         if known is None:
@@ -125,11 +125,11 @@ def instance_vectors(
     """
     # Parameters
 
-    elmo : `Elmo`
+    elmo
         Of any biLM.
-    sentences : `Iterable[WsdSentence]`
+    sentences
         However many: they are read as they are needed.
-    batch_tokens : `int`, optional (default = `4096`)
+    batch_tokens
         See `Elmo.embed_iter`.
 
     # Returns

@@ -1,4 +1,4 @@
-"""How likely a biLM with its softmax finds sentences."""
+"""The likelihood of sentences under a biLM with its softmax."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -24,11 +24,11 @@ class SentenceLikelihood:
     """
     # Parameters
 
-    words : `List[str]`
+    words
         The sentence.
-    forward, backward : `float`
+    forward, backward
         Its log-likelihood in each direction, in nats, the boundary at which the direction ends included.
-    n_unknown : `int`
+    n_unknown
         How many of the words are not in the vocabulary; they count as one word.
     """
 
@@ -44,7 +44,7 @@ class LanguageModel:
 
     # Parameters
 
-    folder : `str`
+    folder
         With `options.json`, `weights.hdf5`, in which is the softmax too, and `vocab.txt`, as `allennlp elmo-export`
         writes them.
 
@@ -120,7 +120,7 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
         forward, backward = forward - score.forward, backward - score.backward
         n_sentences, n_words, n_unknown = n_sentences + 1, n_words + len(score.words), n_unknown + score.n_unknown
     if not n_sentences:
-        raise ValueError("a text must have a sentence to have a perplexity, but has none")
+        raise ValueError("a text must have a sentence to have a perplexity, but is empty")
     # Each sentence has one more prediction than words: where it ends.
     n_predictions = n_words + n_sentences
     perplexities = [math.exp(loss / n_predictions) for loss in (forward, backward)]

@@ -1,11 +1,10 @@
-"""Words by vectors that are the same in every sentence, as GloVe's."""
+"""Static word vectors, which are the same in every sentence, as GloVe's."""
 
-import gzip
-import zlib
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
+
+from elmo_tasks.text_lines import byte_lines
 
 __all__ = ["StaticVectors"]
 
@@ -14,9 +13,9 @@ class StaticVectors:
     """
     # Parameters
 
-    words : `List[str]`
+    words
         The vocabulary.
-    vectors : `np.ndarray`
+    vectors
         Shape `(n_words, dim)`.
     """
 
@@ -31,8 +30,8 @@ class StaticVectors:
         """
         # Parameters
 
-        path : `Union[str, os.PathLike]`
-            GloVe's form, plain or `.gz`: in each line a word and as many numbers as in the first.
+        path
+            GloVe's form, plain, `.gz` or `.xz`: in each line a word and as many numbers as in the first.
 
         # Raises
 
@@ -43,41 +42,37 @@ class StaticVectors:
         """
         words: list[str] = []
         rows: list[np.ndarray] = []
-        try:
-            with gzip.open(path) if Path(path).suffix == ".gz" else open(path, "rb") as file:
-                for number, line in enumerate(file, start=1):
-                    # Some of GloVe's words have spaces in them.
-                    columns = line.rstrip().rsplit(b" ", len(rows[0]) if rows else line.rstrip().count(b" "))
-                    try:
-                        row = np.array(columns[1:], np.float32)
-                        words.append(columns[0].decode())
-                    except ValueError:
-                        row = np.zeros(0, np.float32)
-                    if len(row) < 2 or (rows and len(row) != len(rows[0])):
-                        raise ValueError(
-                            f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
-                            f"numbers, with spaces between them, but is {line!r:.80}"
-                        )
-                    rows.append(row)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: the file cannot be decompressed: {error}") from error
+        for number, line in byte_lines(path):
+            # Some of GloVe's words have spaces in them.
+            columns = line.rstrip().rsplit(b" ", len(rows[0]) if rows else line.rstrip().count(b" "))
+            try:
+                row = np.array(columns[1:], np.float32)
+                words.append(columns[0].decode())
+            except ValueError:
+                row = np.zeros(0, np.float32)
+            if len(row) < 2 or (rows and len(row) != len(rows[0])):
+                raise ValueError(
+                    f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
+                    f"numbers, with spaces between them, but is {line!r:.80}"
+                )
+            rows.append(row)
         if not rows:
-            raise ValueError(f"{path} must hold at least one vector, but holds none")
+            raise ValueError(f"{path} must hold at least one vector, but is empty")
         return cls(words, np.stack(rows))
 
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]] | None:
         """
         # Parameters
 
-        word : `str`
+        word
             Looked up as it is, and in lower case if it is not there.
-        k : `int`, optional (default = `10`)
+        k
             How many neighbours.
 
         # Returns
 
         `List[Tuple[str, float]]`
-            The words with the highest cosines, the word itself left out; `None` if the word has no vector.
+            The words with the highest cosines, without the word itself; `None` if the word has no vector.
         """
         row = self._rows.get(word, self._rows.get(word.lower()))
         if row is None:

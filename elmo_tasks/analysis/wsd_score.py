@@ -1,4 +1,4 @@
-"""How many senses are right, as the scorer of the unified evaluation framework counts."""
+"""Scores of word senses, as the scorer of the unified evaluation framework counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ class WsdScore:
 
     # Parameters
 
-    precision : `float`
-        The right share of what was answered.
-    recall : `float`
+    precision
+        The right share of the answers.
+    recall
         The right share of all instances.
-    coverage : `float`
+    coverage
         The share of the instances that was answered.
-    f1 : `float`
+    f1
         The harmonic mean of precision and recall; 0 where both are.
-    instances : `int`
+    instances
         How many have a right sense.
     """
 
@@ -36,9 +36,9 @@ class WsdScore:
         """
         # Parameters
 
-        gold : `Mapping[str, Sequence[str]]`
+        gold
             For each instance the senses that are right: one of them is enough.
-        answers : `Mapping[str, Sequence[str]]`
+        answers
             For each instance that was answered its senses, which share its point if there are several; the same sense
             twice counts once. Instances that are not in `gold` do not count, nor do empty answers.
 
@@ -48,7 +48,7 @@ class WsdScore:
             If there is nothing to score.
         """
         if not gold:
-            raise ValueError("there must be at least one instance with a right sense, but there is none")
+            raise ValueError("there must be at least one instance with a right sense, but there are no instances")
         right = 0.0
         n_answered = 0
         for name, senses in answers.items():

@@ -1,4 +1,4 @@
-"""`allennlp elmo-compare`: the scores of several runs beside each other."""
+"""`allennlp elmo-compare`: the scores of several runs, next to each other."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import compare
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
 
 __all__ = ["Compare"]
 
@@ -21,7 +21,7 @@ class Compare(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Print the scores of finished runs beside each other, in percent."
+        description = "Print the scores of finished runs next to each other, in percent."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         subparser.add_argument("runs", nargs="+", type=Path, help="serialization directories, the baseline first")
         subparser.add_argument(
@@ -32,5 +32,5 @@ class Compare(Subcommand):
 
 
 def _print(arguments: argparse.Namespace) -> None:
-    with errors_in_one_line("elmo-compare"):
+    with endings_in_one_line("elmo-compare"):
         print(compare(arguments.runs, arguments.metric))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data.formats.coref_conll import document_lines
 from elmo_tasks.text_lines import numbered_lines
 
@@ -17,7 +18,8 @@ __all__ = ["CorefConll"]
 @Subcommand.register("elmo-coref-conll")
 class CorefConll(Subcommand):
     """
-    Writes what `allennlp predict --use-dataset-reader` says of documents in CoNLL's columns, for the reference scorer.
+    Writes the predictions of `allennlp predict --use-dataset-reader` for documents in CoNLL's columns, for the
+    reference scorer.
 
     Registered as a `Subcommand` with name "elmo-coref-conll".
     """
@@ -34,10 +36,9 @@ class CorefConll(Subcommand):
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    with errors_in_one_line("elmo-coref-conll"):
-        # All of them before the first is written: what is broken leaves no file behind.
-        lines = list(_lines(arguments.predictions))
-        arguments.output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with endings_in_one_line("elmo-coref-conll"):
+        with output_file(arguments.output) as file:
+            file.write_text("".join(f"{line}\n" for line in _lines(arguments.predictions)), encoding="utf-8")
     print(f"wrote {arguments.output}")
 
 

@@ -5,7 +5,7 @@ import argparse
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks import embed_job
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
 
 __all__ = ["Embed"]
 
@@ -28,6 +28,6 @@ class Embed(Subcommand):
 
 
 def _embed(arguments: argparse.Namespace) -> None:
-    # Those of workers that were killed.
-    with errors_in_one_line("elmo-embed", RuntimeError):
+    # Workers that were killed are a RuntimeError.
+    with endings_in_one_line("elmo-embed", RuntimeError, resume="the same command with --resume resumes"):
         embed_job.embed(arguments)

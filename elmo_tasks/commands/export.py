@@ -7,7 +7,7 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
 
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.models import BilmLanguageModel
 
 __all__ = ["Export"]
@@ -28,19 +28,19 @@ class Export(Subcommand):
         subparser.add_argument("archive", help="archive of a model 'elmo_bilm', or the folder of its run")
         subparser.add_argument("folder", type=Path, help="where to write the three files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
-        subparser.add_argument("--without-softmax", action="store_true", help="leave out what predicts words")
-        subparser.add_argument("--force", action="store_true", help="write over files that are there")
+        subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
+        subparser.add_argument("--force", action="store_true", help="overwrite files that are there")
         subparser.set_defaults(func=_export)
         return subparser
 
 
 def _export(arguments: argparse.Namespace) -> None:
     files = [arguments.folder / name for name in ("options.json", "weights.hdf5", "vocab.txt")]
-    with errors_in_one_line("elmo-export"):
+    with endings_in_one_line("elmo-export", resume="the same command with --force starts over"):
         present = [str(file) for file in files if file.exists()]
         if present and not arguments.force:
             raise FileExistsError(
-                f"{', '.join(present)} must not be there yet, but is: name another folder, or --force"
+                f"{', '.join(present)} must not be there yet, but is: name another folder, or overwrite with --force"
             )
         model = _model(arguments.archive)
         if not isinstance(model, BilmLanguageModel):
@@ -62,7 +62,7 @@ def _model(archive: str) -> Model:
     try:
         return load_archive(archive).model
     except Exception as error:
-        # What is no archive, or a broken one, comes out of AllenNLP as errors of any kind, AttributeError among them.
+        # For a file that is no archive, or is damaged, AllenNLP raises errors of any kind, AttributeError too.
         raise ValueError(
             f"{archive} must be the archive of a model, or the folder of its run, but cannot be loaded "
             f"({type(error).__name__}: {error})"

@@ -1,4 +1,4 @@
-"""`allennlp elmo-perplexity`: how well a biLM predicts a text."""
+"""`allennlp elmo-perplexity`: the perplexity of a text under a biLM."""
 
 import argparse
 import json
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TextIO
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.tqdm import Tqdm
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data import LmText
+from elmo_tasks.progress import progress_bar
 
 __all__ = ["PerplexityOfText"]
 
@@ -40,16 +41,23 @@ class PerplexityOfText(Subcommand):
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
-    with errors_in_one_line("elmo-perplexity"):
+    with endings_in_one_line("elmo-perplexity"):
         model = LanguageModel(arguments.bilm)
-        scores = Tqdm.tqdm(model.score(LmText(arguments.text)), desc="sentences", unit="")
+        scores = _counted(model.score(LmText(arguments.text)))
         if arguments.output_file is None:
             found = summary(scores)
         else:
-            with open(arguments.output_file, "w", encoding="utf-8") as file:
+            with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+
+
+def _counted(scores: Iterator[SentenceLikelihood]) -> Iterator[SentenceLikelihood]:
+    with progress_bar(None, None, "sentences") as advance:
+        for score in scores:
+            advance(1)
+            yield score
 
 
 def _written(scores: Iterator[SentenceLikelihood], file: TextIO) -> Iterator[SentenceLikelihood]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.errors import errors_in_one_line
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["SquadPredictions"]
@@ -24,20 +25,22 @@ class SquadPredictions(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Write predictions for SQuAD as its official script reads them: one JSON object, id to answer."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        subparser.add_argument("predictions", help="what `allennlp predict --use-dataset-reader` has written")
+        subparser.add_argument("predictions", help="JSON lines of `allennlp predict --use-dataset-reader`")
         subparser.add_argument("output", type=Path, help="the JSON file to write")
-        subparser.add_argument("--force", action="store_true", help="write over a file that is there")
+        subparser.add_argument("--force", action="store_true", help="overwrite a file that is there")
         subparser.set_defaults(func=_write)
         return subparser
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    with errors_in_one_line("elmo-squad-predictions"):
+    with endings_in_one_line("elmo-squad-predictions"):
         if arguments.output.exists() and not arguments.force:
-            raise FileExistsError(f"{arguments.output} must not be there yet, but is: name another file, or --force")
+            raise FileExistsError(
+                f"{arguments.output} must not be there yet, but is: name another file, or overwrite it with --force"
+            )
         answers = _answers(arguments.predictions)
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+        with output_file(arguments.output) as file:
+            file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"wrote {len(answers)} answers to {arguments.output}")
 
 
@@ -69,7 +72,7 @@ def _answers(path: str) -> dict[str, str]:
         if question in answers:
             raise ValueError(
                 f"{path}, line {number}: a question must have one answer, but {question} has one in line "
-                f"{lines[question]} too: leave out one of the two"
+                f"{lines[question]} too: remove one of the two"
             )
         answers[question], lines[question] = answer, number
     if not answers:

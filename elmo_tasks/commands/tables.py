@@ -1,73 +1,78 @@
-"""`allennlp elmo-tables`: the paper's tables and figures with our numbers beside the paper's."""
+"""`allennlp elmo-tables`: the paper's tables and figures, with our numbers next to the paper's."""
 
 import argparse
 import json
-import os
+import logging
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.tqdm import Tqdm
 
-from elmo_tasks.commands.errors import errors_in_one_line
-from elmo_tasks.environment import config_variables
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.environment import small_data_notice
+from elmo_tasks.progress import progress_bar
 from elmo_tasks.replication import (
     RENDERERS,
     TASKS,
     TASKS_OF,
+    Exhibit,
     Experiment,
-    Outcome,
-    Results,
     Run,
-    Table,
-    WordSenseRun,
-    by_epochs,
-    by_sizes,
-    draw_curves,
-    draw_mixes,
-    layout,
-    mixes,
+    draw,
+    experiment_of,
     plan,
-    run_here,
-    run_on_ray,
     status,
+    table_of,
+    train_runs,
+    word_senses,
     word_senses_table,
 )
 
 __all__ = ["Tables"]
 
+_SEEDS = 5
+
+logger = logging.getLogger(__name__)
+
 
 @Subcommand.register("elmo-tables")
 class Tables(Subcommand):
     """
-    Trains what a table or a figure of the paper needs and is not trained yet, and prints it with the paper's numbers
-    beside ours.
+    Trains the runs of a table or a figure of the paper that are not trained yet, and prints it with the paper's numbers
+    next to ours.
 
     Registered as a `Subcommand` with name "elmo-tables".
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Train what a table or a figure of the paper needs, and print it beside the paper's numbers."
+        description = "Train the runs of a table or a figure of the paper, and print it with the paper's numbers."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         what = sub.add_mutually_exclusive_group(required=True)
         what.add_argument("--table", choices=["1", "2", "3", "5", "6"])
         what.add_argument("--figure", choices=["1", "2"], help="written to RESULTS/figures as PNG, SVG and CSV")
         sub.add_argument("--tasks", nargs="+", metavar="TASK", choices=list(TASKS), help=f"some of {', '.join(TASKS)}")
-        sub.add_argument("--seeds", type=int, metavar="N", help="seeds 1 to N (default: 5)")
+        sub.add_argument("--seeds", type=int, metavar="N", help=f"seeds 1 to N (default: {_SEEDS})")
         sub.add_argument("--sizes", nargs="+", default=[], help="figure 1: parts of the training set, as 1000 or 10%%")
         sub.add_argument("--data", metavar="ROOT", help="the data (default: $ELMO_TASKS_DATA)")
         sub.add_argument(
-            "--bilm", metavar="PATH", help="folder (or URL, but for table 5) of the biLM (default: $ELMO_TASKS_BILM)"
+            "--bilm",
+            metavar="BILM",
+            help="name, folder or (not for table 5) URL of the biLM (default: $ELMO_TASKS_BILM)",
         )
         sub.add_argument("--results", type=Path, default=Path("output/tables"), help="folder of all runs")
         by_task: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
-        sub.add_argument("--overrides", **by_task, help="laid over the configs; names with dots")
+        sub.add_argument("--overrides", **by_task, help="override the configs; names with dots")
         sub.add_argument("--arguments", **by_task, help="further arguments of the templates")
         sub.add_argument(
-            "--name", action="append", default=[], type=_name, metavar="TASK=NAME", help="what the data is"
+            "--name",
+            action="append",
+            default=[],
+            type=_name,
+            metavar="TASK=NAME",
+            help="the data's name, for the caption",
         )
         sub.add_argument("--wordnet", type=Path, metavar="FOLDER", help="table 5: as for `allennlp elmo-wsd`")
         sub.add_argument("--format", choices=[*RENDERERS, "json"], default="markdown")
@@ -79,123 +84,94 @@ class Tables(Subcommand):
 
 
 def _tables(arguments: argparse.Namespace) -> None:
-    with errors_in_one_line("elmo-tables"):
-        failed = _made(arguments)
+    resume = "the same command resumes each training from its last checkpoint"
+    with endings_in_one_line("elmo-tables", resume=resume):
+        failed = _make(arguments)
     if failed:
         names = ", ".join(failed)
-        sys.exit(f"allennlp elmo-tables: {len(failed)} runs are not finished, and left out above: {names}")
+        sys.exit(f"allennlp elmo-tables: {len(failed)} runs are not finished, and are missing above: {names}")
 
 
-def _made(arguments: argparse.Namespace) -> list[str]:
-    """Makes what is asked for; the names of the runs that it is without."""
-    _check(arguments)
-    setting = _setting(arguments)
-    if arguments.table == "5":
-        _word_senses(arguments, setting)
+def _make(arguments: argparse.Namespace) -> list[str]:
+    """Makes and prints the table or figure; returns the names of the runs that are missing in it."""
+    exhibit = Exhibit(f"table {arguments.table}" if arguments.table else f"figure {arguments.figure}")
+    _check(exhibit, arguments)
+    if arguments.data is None and (notice := small_data_notice()):
+        logger.warning(notice)
+    experiment = experiment_of(
+        data=arguments.data,
+        bilm=arguments.bilm,
+        results=arguments.results,
+        overrides=_merged(arguments.overrides),
+        arguments=_merged(arguments.arguments),
+        names=dict(arguments.name),
+    )
+    if exhibit is Exhibit.TABLE_5:
+        _print_word_senses(experiment, arguments)
         return []
-    what = f"table {arguments.table}" if arguments.table else f"figure {arguments.figure}"
-    runs = plan(setting, what, arguments.tasks or TASKS_OF[what], _seeds(arguments), arguments.sizes)
-    states = {run.name: status(run) for run in runs}
+    seeds = _SEEDS if arguments.seeds is None else arguments.seeds
+    runs = plan(experiment, exhibit, arguments.tasks or TASKS_OF[exhibit], seeds, arguments.sizes)
     if arguments.dry_run:
-        for run in runs:
-            print(f"{states[run.name]:12} {run.name}")
-        print(
-            f"{sum(state != 'finished' for state in states.values())} of {len(runs)} runs to train in {setting.results}"
-        )
+        _print_plan(runs, experiment)
         return []
-    missing = [run for run in runs if states[run.name] != "finished"]
-    for run in missing:
-        if run.size is not None:
-            setting.write_subset(run.task, run.size)
-    failed = {outcome.run.name for outcome in _outcomes(missing, arguments) if outcome.error is not None}
+    failed = _train(experiment, runs, arguments)
     finished = [run for run in runs if run.name not in failed]
     if not finished:
         raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
     if arguments.table:
-        _print_table(Results.of_runs(what, finished), arguments.format)
+        table, result_file = table_of(exhibit, finished)
+        print(result_file if arguments.format == "json" else RENDERERS[arguments.format](table))
     else:
-        _draw(arguments.figure, finished, setting)
+        print(*draw(exhibit, finished, experiment), sep="\n")
+    return failed
+
+
+def _check(exhibit: Exhibit, arguments: argparse.Namespace) -> None:
+    """Refuses options that would be ignored."""
+    of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "jobs", "ray")
+    given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
+    if exhibit is Exhibit.TABLE_5 and given:
+        raise ValueError(f"table 5 is one measurement, without trainings: omit --{given[0]}")
+    if exhibit is not Exhibit.TABLE_5 and arguments.wordnet is not None:
+        raise ValueError("WordNet is for table 5: omit --wordnet")
+
+
+def _print_plan(runs: Sequence[Run], experiment: Experiment) -> None:
+    states = [status(run) for run in runs]
+    for run, state in zip(runs, states, strict=True):
+        print(f"{state:12} {run.name}")
+    n_missing = sum(state != "finished" for state in states)
+    print(f"{n_missing} of {len(runs)} runs to train in {experiment.results}")
+
+
+def _train(experiment: Experiment, runs: Sequence[Run], arguments: argparse.Namespace) -> list[str]:
+    """Trains what is missing, with a bar over the runs, and prints at once what failed; returns the names of these."""
+    failed: list[str] = []
+    missing = [run for run in runs if status(run) != "finished"]
+    if not missing:
+        return failed
+    outcomes = train_runs(experiment, missing, jobs=arguments.jobs, ray=arguments.ray)
+    with progress_bar(len(runs), True, "runs", done=len(runs) - len(missing)) as advance, closing(outcomes):
+        for outcome in outcomes:
+            advance(1)
+            if outcome.error is not None:
+                print(f"{outcome.run.name}: {outcome.error}", file=sys.stderr)
+                failed.append(outcome.run.name)
     return sorted(failed)
 
 
-def _check(arguments: argparse.Namespace) -> None:
-    """Refuses what would be ignored."""
-    of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "jobs", "ray")
-    given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
-    if arguments.table == "5" and given:
-        raise ValueError(f"table 5 is one measurement, without trainings: leave --{given[0]} away")
-    if arguments.table != "5" and arguments.wordnet is not None:
-        raise ValueError("WordNet is for table 5: leave --wordnet away")
-
-
-def _seeds(arguments: argparse.Namespace) -> int:
-    return 5 if arguments.seeds is None else arguments.seeds
-
-
-def _outcomes(runs: list[Run], arguments: argparse.Namespace) -> Iterable[Outcome]:
-    """Trains, with a bar over the runs, and says at once what went wrong."""
-    if not runs:
-        return
-    if arguments.ray is None:
-        outcomes = run_here(runs, jobs=1 if arguments.jobs is None else arguments.jobs)
-    else:
-        outcomes = run_on_ray(runs, address=arguments.ray, jobs=arguments.jobs)
-    for outcome in Tqdm.tqdm(outcomes, total=len(runs), desc="runs", unit="run"):
-        if outcome.error is not None:
-            print(f"{outcome.run.name}: {outcome.error}", file=sys.stderr)
-        yield outcome
-
-
-def _word_senses(arguments: argparse.Namespace, setting: Experiment) -> None:
-    data, bilm = Path(setting.variables["ELMO_TASKS_DATA"], "wsd"), setting.variables["ELMO_TASKS_BILM"]
-    run = WordSenseRun(setting.results, data, bilm, arguments.wordnet)
+def _print_word_senses(experiment: Experiment, arguments: argparse.Namespace) -> None:
+    run = word_senses(experiment, arguments.wordnet)
+    is_finished = run.is_finished()
     if arguments.dry_run:
-        print(f"{'finished' if run.is_finished() else 'to run':12} {run.scores.parent.name}")
+        print(f"{'finished' if is_finished else 'to run':12} {run.scores.parent.name}")
         return
-    if not run.is_finished():
+    if not is_finished:
         run.measure()
     if arguments.format == "json":
         print(run.scores.read_text(encoding="utf-8"), end="")
     else:
         print(RENDERERS[arguments.format](word_senses_table(run.scores)))
-
-
-def _print_table(results: Results, form: str) -> None:
-    table: Table = layout(results)
-    print(results.to_json(asdict(table)) if form == "json" else RENDERERS[form](table))
-
-
-def _draw(figure: str, runs: list[Run], setting: Experiment) -> None:
-    folder = setting.results / "figures"
-    if figure == "1":
-        files = draw_curves(by_sizes(runs, setting.total), "size", folder / "figure1_sizes")
-        # Where only runs on parts of the training set are finished, there is nothing to draw by epochs.
-        if epochs := by_epochs(runs):
-            files += draw_curves(epochs, "epoch", folder / "figure1_epochs")
-    else:
-        files = draw_mixes(mixes(runs), folder / "figure2")
-    print(*files, sep="\n")
-
-
-def _setting(arguments: argparse.Namespace) -> Experiment:
-    given = {"ELMO_TASKS_DATA": arguments.data, "ELMO_TASKS_BILM": arguments.bilm}
-    # Evaluated configs name their files, and are read in other processes: nothing may depend on the folder we are in.
-    absolute = {name: path if "://" in path else os.path.abspath(path) for name, path in given.items() if path}
-    variables = config_variables({**os.environ, **absolute})
-    for name in given:
-        path = variables[name]
-        if "://" in path:
-            continue
-        if not os.path.isdir(path):
-            raise FileNotFoundError(f"{name} (--{name.split('_')[-1].lower()}) must be a folder, but {path!r} is none")
-        variables[name] = os.path.abspath(path)
-    return Experiment(
-        variables,
-        arguments.results.absolute(),
-        overrides=_merged(arguments.overrides),
-        arguments=_merged(arguments.arguments),
-        names=dict(arguments.name),
-    )
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:
@@ -204,7 +180,7 @@ def _by_task(text: str) -> tuple[str, dict[str, Any]]:
     try:
         values = json.loads(content)
     except json.JSONDecodeError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} must be [TASK=]JSON, but its JSON is none: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} must be [TASK=]JSON, but its JSON is not valid: {error}") from None
     if not isinstance(values, dict):
         raise argparse.ArgumentTypeError(f'{text!r} must be a JSON object, as {{"trainer.num_epochs": 4}}')
     return task, values

@@ -1,7 +1,9 @@
-"""The paper's tables and figures: which runs they need, the runs, and how they are printed."""
+"""The paper's tables and figures: the plan of their runs, the training of these, and the report."""
 
+from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs, word_senses
+from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
-from elmo_tasks.replication.plan.plan import TASKS_OF, plan
+from elmo_tasks.replication.plan.plan import plan
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import SIX_TASKS, TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
@@ -9,13 +11,13 @@ from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
 from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
 from elmo_tasks.replication.report.layer_weights import LayerWeight, layer_weights
 from elmo_tasks.replication.report.layout import layout
+from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page
 from elmo_tasks.replication.report.paper import TABLE_1, TABLE_2, TABLE_3, TABLE_5, TABLE_6
-from elmo_tasks.replication.report.readme import results_section, with_section
 from elmo_tasks.replication.report.render import RENDERERS
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.replication.report.table_5 import WORD_SENSES, word_senses_table
+from elmo_tasks.replication.report.table_5 import word_senses_table
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import status
 from elmo_tasks.replication.train.runner import run_here, run_on_ray
@@ -32,7 +34,7 @@ __all__ = [
     "TABLE_6",
     "TASKS",
     "TASKS_OF",
-    "WORD_SENSES",
+    "Exhibit",
     "Experiment",
     "LayerWeight",
     "Outcome",
@@ -46,16 +48,22 @@ __all__ = [
     "WordSenseRun",
     "by_epochs",
     "by_sizes",
+    "draw",
     "draw_curves",
     "draw_mixes",
+    "experiment_of",
     "layer_weights",
     "layout",
     "mixes",
     "plan",
-    "results_section",
+    "readme_table",
     "run_here",
     "run_on_ray",
+    "runs_page",
     "status",
-    "with_section",
+    "table_of",
+    "tables_page",
+    "train_runs",
+    "word_senses",
     "word_senses_table",
 ]

@@ -1,10 +1,10 @@
-"""`python -m elmo_tasks.replication README.md results/*.json`: what `make results` and `make check` call."""
+"""`python -m elmo_tasks.replication README.md results/*.json`: the command behind `make results` and `make check`."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from elmo_tasks.replication.report.readme import results_section, with_section
+from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 
 __all__ = ["main"]
 
@@ -13,29 +13,35 @@ def main(arguments: list[str] | None = None) -> str | None:
     """
     # Parameters
 
-    arguments : `List[str]`, optional (default = `None`)
+    arguments
         Those of the command line; `None` takes them from there.
 
     # Returns
 
     `Optional[str]`
-        What is wrong; `None` if nothing is.
+        The error; `None` after success.
     """
-    parser = argparse.ArgumentParser(description="Write the results into a README, or look whether they are there.")
-    parser.add_argument("readme", type=Path, help="the file with the two markers")
+    parser = argparse.ArgumentParser(description="Write the results into the README and the pages of docs/replication.")
+    parser.add_argument("readme", type=Path, help="the file with the two markers; docs/replication is next to it")
     parser.add_argument("results", type=Path, nargs="+", help="result files")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if something had to be written")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     given = parser.parse_args(arguments)
     try:
-        before = given.readme.read_text(encoding="utf-8")
-        after = with_section(before, results_section(given.results))
+        pages = given.readme.parent / "docs" / "replication"
+        readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results))
+        made = {
+            given.readme: readme,
+            pages / "tables.md": tables_page(given.results),
+            pages / "runs.md": runs_page(given.results),
+        }
+        stale = [path for path in made if not path.is_file() or path.read_text(encoding="utf-8") != made[path]]
+        if stale and given.check:
+            return f"{', '.join(map(str, stale))} must be what the result files say, but is stale: run `make results`"
+        for path in stale:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[path], encoding="utf-8")
     except (ValueError, OSError) as error:
         return f"{given.readme}: {error}"
-    if before == after:
-        return None
-    if given.check:
-        return f"{given.readme} is not what the result files say: call `make results`"
-    given.readme.write_text(after, encoding="utf-8")
     return None
 
 

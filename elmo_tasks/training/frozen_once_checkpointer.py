@@ -67,7 +67,7 @@ class FrozenOnceCheckpointer(Checkpointer):
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
 
-    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, int]:
+    def _store(self, frozen: dict[str, torch.nn.Parameter]) -> dict[str, WeightsState]:
         """Writes the file, or finds out which parameters the file of an interrupted run holds."""
         if not frozen:
             return {}

@@ -43,8 +43,8 @@ class TestFirstSenses:
 
     def test_what_is_not_there_is_named(self, tmp_path):
         """Oracle: the messages."""
-        with pytest.raises(FileNotFoundError, match=r"must have index\.sense, .* has none"):
+        with pytest.raises(FileNotFoundError, match=r"must have index\.sense, .* has no such file"):
             FirstSenses.from_wordnet(tmp_path)
         (tmp_path / "index.sense").write_text("")
-        with pytest.raises(ValueError, match="must hold first senses, but holds none"):
+        with pytest.raises(ValueError, match="must hold first senses, but holds not one"):
             FirstSenses.from_wordnet(tmp_path)

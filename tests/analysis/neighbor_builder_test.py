@@ -21,7 +21,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def broken_off(elmo: Elmo, folder: Path, after: int) -> None:
+def interrupted(elmo: Elmo, folder: Path, after: int) -> None:
     """Builds an index of which the text ends with an error."""
 
     def sentences() -> Iterator[list[str]]:
@@ -49,11 +49,11 @@ class TestBuildIndex:
         assert [line.split() for line in lines] == SENTENCES
 
     @pytest.mark.parametrize("after", [0, 2, 5])
-    def test_one_that_was_broken_off_goes_on(self, elmo, tmp_path, monkeypatch, after):
+    def test_one_that_was_interrupted_is_resumed(self, elmo, tmp_path, monkeypatch, after):
         """Oracle: the bytes of an index that was built at once; sentences that are there are not embedded again."""
         monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
-        broken_off(elmo, tmp_path / "index", after)
+        interrupted(elmo, tmp_path / "index", after)
         embedded = []
 
         def counted(elmo: Elmo, lines: Iterator[bytes], *rest: object) -> Iterator[tuple[bytes, np.ndarray]]:
@@ -73,18 +73,21 @@ class TestBuildIndex:
         """Oracle: the bytes of an index that was built at once, after one file has lost some at its end."""
         monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
-        broken_off(elmo, tmp_path / "index", 4)
+        interrupted(elmo, tmp_path / "index", 4)
         with open(tmp_path / "index.part" / name, "r+b") as file:
             file.truncate(file.seek(0, 2) - n_bytes)
         build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
         assert contents(tmp_path / "index") == contents(tmp_path / "whole")
 
-    def test_it_goes_on_only_with_the_same(self, elmo, tmp_path, monkeypatch):
+    def test_it_is_resumed_only_with_the_same(self, elmo, tmp_path, monkeypatch):
         """Oracle: the messages, for another setting, another text, and a shorter one."""
         monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
-        broken_off(elmo, tmp_path / "index", 3)
+        interrupted(elmo, tmp_path / "index", 3)
         for kwargs in ({"layer": 0}, {"dtype": "float32"}, {"about": {"bilm": "other"}}):
-            with pytest.raises(ValueError, match=r"broken off, of .* can go on only with the same.*Remedy"):
+            with pytest.raises(
+                ValueError,
+                match=r"interrupted, with the settings .* can be resumed only with the same.*: give the same",
+            ):
                 build_index(elmo, SENTENCES, tmp_path / "index", progress=False, **kwargs)
         other = [SENTENCES[0], ["Other"], *SENTENCES[2:]]
         with pytest.raises(ValueError, match=r"only with the same text, but sentence 1 of the text is now 'Other'"):

@@ -61,7 +61,7 @@ class TestNeighborIndex:
         assert [neighbor.words for neighbor in index.search(vectors[0], 2)] == sentences
 
     def test_sizes_and_sentences_are_those_of_the_text(self, index):
-        """Oracle: by hand: 4 bytes for each of 16 numbers of 29 words, beside the text."""
+        """Oracle: by hand: 4 bytes for each of 16 numbers of 29 words, next to the text."""
         assert (len(index), index.n_sentences) == (29, 6)
         assert [index.sentence(number) for number in range(6)] == SENTENCES
         assert 29 * 16 * 4 < index.n_bytes < 29 * 16 * 4 + 1000
@@ -80,7 +80,7 @@ class TestNeighborIndex:
         with pytest.raises(FileNotFoundError, match=r"there must be an index in .*, but there is none"):
             NeighborIndex(folder)
         (tmp_path / "index.part").mkdir()
-        with pytest.raises(FileNotFoundError, match=r"only a half-built one, '.*index\.part'"):
+        with pytest.raises(FileNotFoundError, match=r"but there is a half-built one, '.*index\.part': the command"):
             NeighborIndex(folder)
         build_index(elmo, SENTENCES, folder, progress=False)
         with open(folder / "vectors.bin", "r+b") as file:

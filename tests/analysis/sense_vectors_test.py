@@ -92,7 +92,7 @@ class TestSenseVectors:
 
 class TestInstanceVectors:
     def test_they_are_the_means_of_their_words(self, elmo):
-        """Oracle: the layers of each sentence by itself; sentences without instances are left out, none is mixed up."""
+        """Oracle: the layers of each sentence by itself; sentences without instances are skipped, in order."""
         sentences = [
             WsdSentence(["They", "played"], [verb(1, start=1, end=2)]),
             WsdSentence(["Yes", "."], []),

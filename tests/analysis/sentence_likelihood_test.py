@@ -123,7 +123,7 @@ class TestSummary:
 
 class TestTheTrainedBilmThatShips:
     def test_it_prefers_words_in_their_order(self, fixtures_root):
-        """Oracle: the same words from the end to the beginning, which nobody would write; and its perplexity here."""
+        """Oracle: the same words from the end to the beginning, which is no English; and its perplexity here."""
         model = LanguageModel(WORDS_BILM)
         sentences = [line.split() for line in (fixtures_root / "lm" / "test.txt").read_text().splitlines()[:60]]
         written = summary(model.score(sentences))["perplexity"]

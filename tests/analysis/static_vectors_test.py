@@ -48,5 +48,5 @@ class TestStaticVectors:
         with pytest.raises(ValueError, match="line 1: a line must have a word and its numbers"):
             StaticVectors.from_file(path)
         path.write_bytes(gzip.compress(LINES.encode() * 99)[:-12])
-        with pytest.raises(ValueError, match="cannot be decompressed"):
+        with pytest.raises(ValueError, match="can be decompressed, but this one cannot"):
             StaticVectors.from_file(path)

@@ -20,7 +20,7 @@ class TestWsdScore:
             assert score({"a": [sense], "b": ["z%1"], "c": ["w%1"], "d": ["v%1"]}) == [1.0, 1.0, 1.0, 1.0]
 
     def test_an_instance_without_an_answer_costs_recall_only(self):
-        """Oracle: 2 of 3 answers are right: P 2/3, R 2/4, F1 2PR/(P+R) = 4/7; an empty answer is none."""
+        """Oracle: 2 of 3 answers are right: P 2/3, R 2/4, F1 2PR/(P+R) = 4/7; an empty answer does not count."""
         expected = pytest.approx([2 / 3, 2 / 4, 3 / 4, 4 / 7])
         assert score({"a": ["x%1"], "b": ["z%1"], "c": ["wrong%1"]}) == expected
         assert score({"a": ["x%1"], "b": ["z%1"], "c": ["wrong%1"], "d": []}) == expected

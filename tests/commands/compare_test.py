@@ -22,7 +22,7 @@ class TestCompare:
         assert capsys.readouterr().out == compare(runs, "f1") + "\n"
 
     @pytest.mark.parametrize("run", ["none", "folder", "file", "no JSON"])
-    def test_what_is_no_finished_run_is_a_line(self, error_of, tmp_path, run):
+    def test_a_run_that_is_not_finished_is_a_line(self, error_of, tmp_path, run):
         """Oracle: the message."""
         (tmp_path / "folder").mkdir()
         (tmp_path / "file").touch()

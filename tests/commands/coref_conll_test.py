@@ -45,12 +45,14 @@ class TestCorefConll:
         )
         assert not output.exists()
 
-    @pytest.mark.parametrize("output", ["folder", "none/output.conll", "predictions.jsonl/output.conll"])
-    def test_what_cannot_be_written_is_an_error(self, error_of, tmp_path, output):
-        """Oracle: the message names it."""
+    @pytest.mark.parametrize(
+        ("output", "named"), [("folder", "folder"), ("predictions.jsonl/output.conll", "predictions.jsonl")]
+    )
+    def test_what_cannot_be_written_is_an_error(self, error_of, tmp_path, output, named):
+        """Oracle: the message names what is in the way."""
         (tmp_path / "predictions.jsonl").write_text(json.dumps(PREDICTIONS[0]) + "\n")
         (tmp_path / "folder").mkdir()
-        assert f"'{tmp_path / output}'" in error_of(
+        assert f"'{tmp_path / named}'" in error_of(
             "elmo-coref-conll", tmp_path / "predictions.jsonl", tmp_path / output
         )
 

@@ -30,7 +30,7 @@ def message_of(command, *arguments) -> str:
 
 
 class TestNeighbors:
-    def test_neighbors_are_printed_beside_those_of_glove(self, index, command, fixtures_root, tmp_path, capsys):
+    def test_neighbors_are_printed_next_to_those_of_glove(self, index, command, fixtures_root, tmp_path, capsys):
         """Oracle: the JSON, whose words and cosines are in the table; the query's own sentence is not there."""
         glove, output = fixtures_root / "glove" / "glove.open.100d.txt.gz", tmp_path / "found.json"
         options = ("--word", "play", "-k", "2", "--glove", glove, "--output-file", output)
@@ -56,7 +56,7 @@ class TestNeighbors:
         assert lines[2] == "in context"
         assert len(lines) == 4
 
-    def test_a_word_that_glove_does_not_have_is_said(self, index, command, fixtures_root, capsys):
+    def test_a_word_that_glove_does_not_have_is_named(self, index, command, fixtures_root, capsys):
         """Oracle: the line."""
         glove = fixtures_root / "glove" / "glove.open.100d.txt.gz"
         command("elmo-neighbors", "query", index, "zzyzx play", "--word", "zzyzx", "--glove", glove)
@@ -82,7 +82,7 @@ class TestNeighbors:
         assert "pattern that matches files" in message_of(command, "index", tmp_path / "no.txt", tmp_path / "y")
 
     def test_another_bilm_is_refused(self, index, command, fixtures_root, tmp_path):
-        """Oracle: the message, for a folder with one byte more; the same biLM in another folder is none."""
+        """Oracle: the message, for a folder with one byte more; the same biLM in another folder is not refused."""
         moved = tmp_path / "moved"
         shutil.copytree(TINY_BILM, moved)
         command("elmo-neighbors", "query", index, "play", "--word", "play", "--bilm", moved)

@@ -83,8 +83,10 @@ class TestPerplexityOfText:
     def test_an_output_that_cannot_be_written_is_an_error(self, exported, error_of, fixtures_root, tmp_path):
         """Oracle: the message names it."""
         text = fixtures_root / "lm" / "dev.txt"
-        for output in (tmp_path, tmp_path / "none" / "scores.jsonl"):
-            assert f"'{output}'" in error_of("elmo-perplexity", exported, text, "--output-file", output)
+        assert f"'{tmp_path}' is a folder" in error_of("elmo-perplexity", exported, text, "--output-file", tmp_path)
+        (tmp_path / "file").touch()
+        output = tmp_path / "file" / "scores.jsonl"
+        assert f"'{tmp_path / 'file'}'" in error_of("elmo-perplexity", exported, text, "--output-file", output)
 
     @pytest.mark.parametrize("name", ["options.json", "weights.hdf5", "vocab.txt"])
     def test_a_file_that_is_not_there_is_an_error(self, exported, error_of, fixtures_root, name):

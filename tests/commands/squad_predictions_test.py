@@ -79,6 +79,8 @@ class TestSquadPredictions:
         output = tmp_path / "official.json"
         assert "missing.jsonl" in error_of("elmo-squad-predictions", tmp_path / "missing.jsonl", output)
         assert f"Is a directory: '{tmp_path}'" in error_of("elmo-squad-predictions", tmp_path, output)
-        assert f"Is a directory: '{tmp_path}'" in error_of("elmo-squad-predictions", predictions, tmp_path, "--force")
+        assert f"must be a file, but '{tmp_path}' is a folder" in error_of(
+            "elmo-squad-predictions", predictions, tmp_path, "--force"
+        )
         assert str(predictions) in error_of("elmo-squad-predictions", predictions, predictions / "official.json")
         assert not output.exists()

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from elmo_tasks.commands import Tables
-from elmo_tasks.commands import tables as module
-from elmo_tasks.replication import Results, results_section, run_here
+from elmo_tasks.replication import Results, make, run_here, tables_page
+from tests.paths import SHIPPED_BILM
 
 # As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
 FAKE = """
@@ -29,7 +29,7 @@ def tables(environment: pytest.MonkeyPatch, tmp_path) -> Callable[..., None]:
     def run(*arguments: str, fails: str = "nothing") -> None:
         (tmp_path / "fake").write_text(FAKE.format(fails=fails))
         command = ("/bin/sh", str(tmp_path / "fake"))
-        environment.setattr(module, "run_here", functools.partial(run_here, command=command))
+        environment.setattr(make, "run_here", functools.partial(run_here, command=command))
         given = parser.parse_args(["elmo-tables", "--results", str(tmp_path / "results"), *arguments])
         given.func(given)
 
@@ -53,13 +53,28 @@ class TestTables:
         with pytest.raises(SystemExit, match=r"1 runs are not finished.*: ner/baseline/1"):
             tables(*NER, "--seeds", "2", fails="*baseline/1/*")
         captured = capsys.readouterr()
-        assert "| 25.00 (1) | 25.00 ± 0.00 (2) |" in captured.out
+        assert "| 25.00 (1) | 25.00 ± 0.00 (2) |" in " ".join(captured.out.split())
         assert "ner/baseline/1: ended with status 1: out of memory" in captured.err
         record = tmp_path / "results" / "ner" / "input" / "1" / "record.json"
         before = record.stat().st_mtime_ns
         tables(*NER, "--seeds", "2")
-        assert "| 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in capsys.readouterr().out
+        assert "| 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in " ".join(capsys.readouterr().out.split())
         assert record.stat().st_mtime_ns == before
+
+    def test_the_bilm_may_be_named(self, tables, capsys):
+        """Oracle: the run that was trained with the folder of the same biLM is the run with its name."""
+        tables(*NER, "--seeds", "1", "--bilm", str(SHIPPED_BILM))
+        capsys.readouterr()
+        tables(*NER, "--seeds", "1", "--bilm", "small-open", "--dry-run")
+        assert capsys.readouterr().out.splitlines()[:2] == ["finished     ner/baseline/1", "finished     ner/input/1"]
+
+    def test_the_small_data_is_logged_unless_it_was_asked_for(self, tables, fixtures_root, caplog):
+        """Oracle: the line in the log."""
+        tables(*NER, "--seeds", "1", "--dry-run")
+        assert "ELMO_TASKS_DATA is not set" in caplog.text
+        caplog.clear()
+        tables(*NER, "--seeds", "1", "--dry-run", "--data", str(fixtures_root))
+        assert caplog.text == ""
 
     def test_json_is_a_result_file(self, tables, tmp_path, capsys):
         """Oracle: what reads it, and the cells of the Markdown table."""
@@ -84,18 +99,18 @@ class TestTables:
         ("arguments", "message"),
         [
             ((*NER, "--data", "nowhere"), r"\(--data\) must be a folder, but .*nowhere"),
-            ((*NER, "--bilm", "nowhere"), r"\(--bilm\) must be a folder"),
+            ((*NER, "--bilm", "nowhere"), r"a biLM must be one of .*but 'nowhere' is neither"),
             (("--table", "5", "--wordnet", "nowhere"), "index.sense"),
             (("--table", "5", "--bilm", "https://example.org/bilm"), "--bilm is the URL https://example.org/bilm"),
-            (("--table", "5", "--tasks", "ner"), "leave --tasks away"),
-            (("--table", "5", "--seeds", "0"), "leave --seeds away"),
-            ((*NER, "--wordnet", "nowhere"), "leave --wordnet away"),
+            (("--table", "5", "--tasks", "ner"), "omit --tasks"),
+            (("--table", "5", "--seeds", "0"), "omit --seeds"),
+            ((*NER, "--wordnet", "nowhere"), "omit --wordnet"),
             (("--table", "3", "--tasks", "ner"), "not about 'ner'"),
             ((*NER, "--jobs", "0"), "--jobs is 0"),
             ((*NER, "--overrides", 'nre={"a": 1}'), "'nre'"),
         ],
     )
-    def test_what_cannot_be_is_one_line(self, tables, arguments, message):
+    def test_an_error_is_one_line(self, tables, arguments, message):
         """Oracle: the message with which the command ends."""
         with pytest.raises(SystemExit, match=message) as ended:
             tables(*arguments)
@@ -111,7 +126,7 @@ class TestTables:
     @pytest.mark.parametrize(
         "arguments", [("--overrides", "snli={"), ("--overrides", "[1]"), ("--name", "ner"), ("--table", "4")]
     )
-    def test_arguments_that_say_nothing_are_refused(self, tables, arguments):
+    def test_arguments_that_cannot_be_parsed_are_refused(self, tables, arguments):
         """Oracle: argparse's status."""
         with pytest.raises(SystemExit) as ended:
             tables(*NER, *arguments)
@@ -132,7 +147,7 @@ class TestTraining:
         given = ("--tasks", "ner", "--seeds", "1", "--results", tmp_path / "results", "--data", tmp_path / "data")
         given += ("--overrides", '{"trainer.num_epochs": 1}')
         command("elmo-tables", "--table", "1", *given)
-        assert "| NER | F1, test |" in capsys.readouterr().out
+        assert "| NER | F1, test |" in " ".join(capsys.readouterr().out.split())
         log = tmp_path / "results" / "ner" / "input" / "1" / "log.txt"
         before = log.stat().st_mtime_ns
         command("elmo-tables", "--figure", "2", *given)
@@ -142,7 +157,7 @@ class TestTraining:
         assert sum(float(line.split(",")[4]) for line in lines) == pytest.approx(1)
 
     def test_the_senses_are_measured_once_and_are_a_result_file(self, command, tmp_path, fixtures_root, capsys):
-        """Oracle: the command that it calls, called by itself, and the part of the README that is made of it."""
+        """Oracle: the command that it calls, called by itself, and the page that is made of the file."""
         given = ("--table", "5", "--results", tmp_path / "results", "--wordnet", fixtures_root / "wsd" / "wordnet")
         command("elmo-tables", *given)
         table = capsys.readouterr().out
@@ -150,7 +165,8 @@ class TestTraining:
         command("elmo-tables", *given, "--format", "json")
         (tmp_path / "table5.json").write_text(capsys.readouterr().out)
         assert (tmp_path / "results" / "wsd" / "scores.json").stat().st_mtime_ns == before
-        assert results_section([tmp_path / "table5.json"]).strip() == table.strip()
+        grid = "\n".join(line for line in table.splitlines() if line.startswith("|"))
+        assert grid and grid in tables_page([tmp_path / "table5.json"])
         command("elmo-wsd", "--wordnet", fixtures_root / "wsd" / "wordnet", "--output-file", tmp_path / "wsd.json")
         alone, found = (json.loads((tmp_path / name).read_text()) for name in ("wsd.json", "table5.json"))
         assert found.pop("identity").keys() == {"data", "options", "weights", "wordnet"}

@@ -22,28 +22,25 @@ def evaluated_config(
     """
     # Parameters
 
-    template : `Path`
+    template
         A file with a function.
-    arguments : `Mapping[str, Any]`
-        What it is called with.
-    overrides : `Mapping[str, Any]`
-        What is laid over its result, as `allennlp train -o` does: names with dots.
-    variables : `Mapping[str, str]`
+    arguments
+        Those of the function.
+    overrides
+        Changes to its result, as by `allennlp train -o`: names with dots.
+    variables
         External variables, see `elmo_tasks.environment`.
-
-    # Returns
-
-    `Dict[str, Any]`
-        The config.
 
     # Raises
 
     `ValueError`
-        If the template does not take an argument, or an override names what is not in its result.
+        If the template does not take an argument, or an override names a key that is not in its result.
+    `FileNotFoundError`
+        If the template is not there.
     """
     if not template.is_file():
         raise FileNotFoundError(
-            f"{template} must be there, but is not: install elmo_tasks from its checkout with `pip install --editable`"
+            f"{template} is a part of elmo_tasks and must be there, but is not: install elmo_tasks again"
         )
     wrong = [name for name in arguments if not name.isidentifier()]
     if wrong:
@@ -60,5 +57,7 @@ def evaluated_config(
     try:
         config: dict[str, Any] = with_overrides(json.loads(evaluated), dict(overrides))
     except ValueError as error:
-        raise ValueError(f"overrides of the configs of {template.stem} must name what is there: {error}") from None
+        raise ValueError(
+            f"overrides of the configs of {template.stem} must name keys that they have: {error}"
+        ) from None
     return config

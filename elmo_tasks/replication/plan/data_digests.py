@@ -1,9 +1,11 @@
-"""What files a config trains on: which data it was, wherever it lies."""
+"""Digests of the files that a config trains on: the same data has the same, wherever it is."""
 
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from elmo_tasks.environment import glove_remedy
 
 __all__ = ["digest", "inputs_of", "with_roots_named"]
 
@@ -15,7 +17,7 @@ def digest(path: Path) -> str:
     """
     # Parameters
 
-    path : `Path`
+    path
         A file, or a folder, with all files in it.
 
     # Returns
@@ -34,9 +36,11 @@ def digest(path: Path) -> str:
         content = "\n".join(f"{file.relative_to(path).as_posix()} {digest(file)}" for file in files).encode()
         return hashlib.sha256(content).hexdigest()[:16]
     if not path.is_file():
+        if path.parent.name == "glove":
+            raise FileNotFoundError(f"the word vectors {path} must be there, but are not: {glove_remedy(path.parent)}")
         raise FileNotFoundError(
-            f"{path} must be there to train on, but is not: say where the data is with --data, or leave "
-            "the task out with --tasks"
+            f"{path} must be there to train on, but is not: name the folder of the data with --data, or choose other "
+            "tasks with --tasks"
         )
     size = path.stat().st_size
     hashed = hashlib.sha256(str(size).encode())
@@ -51,10 +55,10 @@ def with_roots_named(value: Any, roots: Mapping[str, str]) -> Any:
     """
     # Parameters
 
-    value : `Any`
+    value
         A config.
-    roots : `Mapping[str, str]`
-        Folders (or URLs) and what to call them.
+    roots
+        Folders (or URLs) and their names.
 
     # Returns
 
@@ -77,9 +81,9 @@ def inputs_of(config: Any, roots: Mapping[str, str]) -> dict[str, str]:
     """
     # Parameters
 
-    config : `Any`
+    config
         A config.
-    roots : `Mapping[str, str]`
+    roots
         As for `with_roots_named`.
 
     # Returns

@@ -1,4 +1,4 @@
-"""What all runs of a table share."""
+"""Data, biLM and settings that the runs of a table share."""
 
 import json
 from collections.abc import Mapping
@@ -23,24 +23,24 @@ _OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 @dataclass(frozen=True)
 class Experiment:
     """
-    Data, biLM, and what is trained otherwise than the templates say; it makes the runs.
+    Data, biLM, and settings other than those of the templates; it makes the runs.
 
     # Parameters
 
-    variables : `Mapping[str, str]`
+    variables
         External variables of the configs: `ELMO_TASKS_DATA`, `ELMO_TASKS_GLOVE`, `ELMO_TASKS_BILM`.
-    results : `Path`
+    results
         The folder of all runs.
-    overrides, arguments : `Mapping[str, Mapping[str, Any]]`, optional
-        By task: what is laid over its configs, as `allennlp train -o` does, and what its template is called with
-        beside ELMo. A key `""` is for all tasks; a task's own go before.
-    names : `Mapping[str, str]`, optional
+    overrides, arguments
+        By task: what overrides its configs, as `allennlp train -o` does, and what its template is called with in
+        addition to the places of ELMo. A key `""` is for all tasks; a task's own entries take precedence.
+    names
         By task: what a caption calls its data.
 
     # Raises
 
     `ValueError`
-        If a task is none, or an override or argument is about what runs set themselves.
+        If a task is unknown, or an override or argument is about what runs set themselves.
     """
 
     variables: Mapping[str, str]
@@ -68,19 +68,14 @@ class Experiment:
         """
         # Parameters
 
-        task : `str`
+        task
             Its name.
-        variant : `Variant`
+        variant
             Where ELMo is, and how.
-        seed : `int`
+        seed
             For all random numbers.
-        size : `int`, optional (default = `None`)
+        size
             How much of the training set; `None` is all.
-
-        # Returns
-
-        `Run`
-            The run, not begun.
 
         # Raises
 
@@ -98,7 +93,7 @@ class Experiment:
         return Run(task, variant.name, seed, size, self.results, config, identity, self._about(task, config))
 
     def size(self, task: str, size: str) -> int | None:
-        """What `size_of` says of the task's training set."""
+        """`size_of` for the task's training set."""
         return size_of(size, task, self._training_set(task))
 
     def total(self, task: str) -> int:
@@ -106,7 +101,7 @@ class Experiment:
         return total_of(task, self._training_set(task))
 
     def subset_path(self, task: str, size: int) -> Path:
-        """Where a part of the training set is; its name is another for other data."""
+        """Where a part of the training set is; the name has a digest of the data."""
         source = self._training_set(task)
         ending = source.suffix or ".gold_conll"
         return self.results / "subsets" / f"{task}-{digest(source)}-{size}{ending}"
@@ -132,7 +127,7 @@ class Experiment:
         return {**given.get("", {}), **given.get(task, {})}
 
     def _config(self, task: str, variant: Variant) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-        """The config, the same wherever it is, and its inputs: copies that may be changed for each seed."""
+        """The config, the config with roots named, and its inputs: copies that may be changed for each seed."""
         key = task, variant
         if key not in self._configs:
             arguments = {**self._of_task(self.arguments, task), **variant.arguments}

@@ -1,39 +1,23 @@
-"""Which runs a table or a figure needs."""
+"""The runs that a table or a figure needs."""
 
 from collections.abc import Iterable, Sequence
 
+from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
-from elmo_tasks.replication.plan.task import POS, SIX_TASKS, TASKS, Task
+from elmo_tasks.replication.plan.task import TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
 
-__all__ = ["LAMBDAS", "LAYERS", "TASKS_OF", "plan", "variants_of"]
+__all__ = ["LAMBDAS", "LAYERS", "plan", "variants_of"]
 
 # Lambda of Table 2.
 LAMBDAS = (1.0, 0.001)
 # Of Table 6: the context-insensitive layer and the two LSTMs.
 LAYERS = range(3)
 
-_ABLATED = ("squad", "snli", "srl")
-TASKS_OF = {
-    "table 1": tuple(SIX_TASKS),
-    "table 2": _ABLATED,
-    "table 3": _ABLATED,
-    "table 6": (POS.name,),
-    "figure 1": ("snli", "srl"),
-    "figure 2": tuple(SIX_TASKS),
-}
 
-
-def variants_of(what: str, task: Task) -> list[Variant]:
+def variants_of(exhibit: Exhibit, task: Task) -> list[Variant]:
     """
-    # Parameters
-
-    what : `str`
-        A key of `TASKS_OF`.
-    task : `Task`
-        A task.
-
     # Returns
 
     `List[Variant]`
@@ -41,34 +25,36 @@ def variants_of(what: str, task: Task) -> list[Variant]:
     """
     baseline, elmo = Variant.baseline(), Variant.elmo(task)
     return {
-        "table 1": [baseline, elmo],
-        "table 2": [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
-        "table 3": [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
-        "table 6": [Variant.of_layer(layer) for layer in LAYERS],
-        "figure 1": [baseline, elmo],
-        "figure 2": [elmo],
-    }[what]
+        Exhibit.TABLE_1: [baseline, elmo],
+        Exhibit.TABLE_2: [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
+        Exhibit.TABLE_3: [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
+        Exhibit.TABLE_6: [Variant.of_layer(layer) for layer in LAYERS],
+        Exhibit.FIGURE_1: [baseline, elmo],
+        Exhibit.FIGURE_2: [elmo],
+    }[exhibit]
 
 
-def plan(setting: Experiment, what: str, tasks: Iterable[str], n_seeds: int, sizes: Sequence[str] = ()) -> list[Run]:
+def plan(
+    experiment: Experiment, exhibit: Exhibit, tasks: Iterable[str], n_seeds: int, sizes: Sequence[str] = ()
+) -> list[Run]:
     """
     # Parameters
 
-    setting : `Experiment`
-        What they share.
-    what : `str`
-        A key of `TASKS_OF`.
-    tasks : `Iterable[str]`
+    experiment
+        The data, biLM and settings of the runs.
+    exhibit
+        The table or figure; any but Table 5.
+    tasks
         Some of its tasks.
-    n_seeds : `int`
+    n_seeds
         The seeds are 1 to this.
-    sizes : `Sequence[str]`, optional (default = `()`)
-        For Figure 1: how much of the training sets, beside all.
+    sizes
+        For Figure 1: sizes of parts of the training set, in addition to the whole.
 
     # Returns
 
     `List[Run]`
-        Seed by seed, so that a plan that is broken off has as many seeds of everything as it can.
+        Seed by seed, so that a plan that is interrupted has as many seeds of everything as possible.
 
     # Raises
 
@@ -78,18 +64,18 @@ def plan(setting: Experiment, what: str, tasks: Iterable[str], n_seeds: int, siz
         If data or biLM is not there.
     """
     tasks = list(tasks)
-    unknown = [task for task in tasks if task not in TASKS_OF[what]]
+    unknown = [task for task in tasks if task not in TASKS_OF[exhibit]]
     if unknown:
-        raise ValueError(f"{what} is about {', '.join(TASKS_OF[what])}, but not about {unknown[0]!r}")
+        raise ValueError(f"{exhibit} is about {', '.join(TASKS_OF[exhibit])}, but not about {unknown[0]!r}")
     if n_seeds < 1:
         raise ValueError(f"there must be at least one seed, but --seeds is {n_seeds}")
-    if sizes and what != "figure 1":
-        raise ValueError(f"sizes of training sets are for figure 1, not for {what}: leave --sizes away")
-    counts = {task: sorted({count for size in sizes if (count := setting.size(task, size))}) for task in tasks}
+    if sizes and exhibit is not Exhibit.FIGURE_1:
+        raise ValueError(f"sizes of training sets are for figure 1, not for {exhibit}: omit --sizes")
+    counts = {task: sorted({count for size in sizes if (count := experiment.size(task, size))}) for task in tasks}
     return [
-        setting.run(task, variant, seed, size)
+        experiment.run(task, variant, seed, size)
         for seed in range(1, n_seeds + 1)
         for task in tasks
-        for variant in variants_of(what, TASKS[task])
+        for variant in variants_of(exhibit, TASKS[task])
         for size in (*counts[task], None)
     ]

@@ -13,24 +13,24 @@ __all__ = ["Run"]
 class Run:
     """
     A training of a variant of a task with a seed, in a folder of its own: `config.json` is what is trained, `run` the
-    serialization directory, `record.json` says what it is, `log.txt` is what `allennlp train` wrote.
+    serialization directory, `record.json` holds the identity, `log.txt` is what `allennlp train` wrote.
 
     # Parameters
 
-    task, variant : `str`
+    task, variant
         Their names.
-    seed : `int`
+    seed
         For all random numbers.
-    size : `int`, optional
+    size
         How much of the training set; `None` is all of it.
-    results : `Path`
+    results
         The folder of all runs.
-    config : `Dict[str, Any]`
+    config
         The evaluated config.
-    identity : `Dict[str, Any]`
-        What makes it another run if it is another: its config with the digests of the data, wherever these lie.
-    about : `Dict[str, Any]`
-        What a caption says of it, with the keys `bilm`, `data`, `arguments` and `overrides`.
+    identity
+        The part that distinguishes it from other runs: its config with the digests of the data, wherever these lie.
+    about
+        For a caption, with the keys `bilm`, `data`, `arguments` and `overrides`.
     """
 
     task: str

@@ -2,53 +2,50 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["SUBSET_TASKS", "size_of", "total_of", "write_subset"]
 
-# Of CoNLL-2012: what a line of a sentence without a predicate has.
+# Of CoNLL-2012: the columns of a line in a sentence without a predicate.
 _COLUMNS_WITHOUT_PREDICATE = 12
 
 
 def write_subset(task: str, source: Path, size: int, target: Path) -> None:
     """
-    Writes a part of a training set: always the same for a size, and within that of any larger size. What is taken
-    stays in its order.
+    Writes a part of a training set: always the same for a size, and within that of any larger size. The items keep
+    their order.
 
     # Parameters
 
-    task : `str`
+    task
         One of `SUBSET_TASKS`.
-    source, target : `Path`
+    source, target
         The training set, and the file that is written, whole or not at all.
-    size : `int`
+    size
         Pairs on whose label the annotators agreed, or sentences with a predicate.
     """
     items = _items(task, source)
     # The digest of a number and not of a text: equal pairs are not taken together.
     order = sorted(range(len(items)), key=lambda index: hashlib.sha256(str(index).encode()).digest())
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    with open(part, "w", encoding="utf-8") as file:
-        for index in sorted(order[:size]):
-            file.write(items[index])
-    os.replace(part, target)
+    with atomic_file(target) as part:
+        part.write_text("".join(items[index] for index in sorted(order[:size])), encoding="utf-8")
 
 
 def size_of(size: str, task: str, source: Path) -> int | None:
     """
     # Parameters
 
-    size : `str`
+    size
         How much of a training set: a number, or a percentage, `"10%"`.
-    task : `str`
+    task
         One of `SUBSET_TASKS`.
-    source : `Path`
+    source
         The training set.
 
     # Returns
@@ -59,7 +56,7 @@ def size_of(size: str, task: str, source: Path) -> int | None:
     # Raises
 
     `ValueError`
-        If it is not such a size, nothing, or more than there is.
+        If the size is neither, below 1, or more than there is.
     """
     total = total_of(task, source)
     try:
@@ -90,7 +87,7 @@ def _pairs(source: Path) -> Iterator[str]:
             pair = json.loads(line)
         except json.JSONDecodeError as error:
             raise ValueError(
-                f"{source}, line {number}: a part can be taken of JSON lines only, but this is none: {error}"
+                f"{source}, line {number}: a part can be taken of JSON lines only, but this line is not JSON: {error}"
             ) from None
         if pair.get("gold_label") != "-":
             yield line + "\n"

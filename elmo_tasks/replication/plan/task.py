@@ -1,9 +1,9 @@
-"""The tasks, as tables and figures speak of them."""
+"""The tasks of the tables and figures."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["POS", "SIX_TASKS", "TASKS", "Task"]
+__all__ = ["LAYER_NAMES", "POS", "SIX_TASKS", "TASKS", "Task"]
 
 
 @dataclass(frozen=True)
@@ -13,22 +13,22 @@ class Task:
 
     # Parameters
 
-    name : `str`
+    name
         The template `training_configs/lib/<name>.libsonnet`, and the folder of its data.
-    title : `str`
+    title
         As the paper calls it.
-    score : `str`
-        What the paper counts.
-    metric : `str`
-        The metric of our models that counts it, from 0 to 1, without `best_validation_` or `test_`.
-    places : `Tuple[str, ...]`
+    score
+        The paper's measure.
+    metric
+        The metric of our models for it, from 0 to 1, without `best_validation_` or `test_`.
+    places
         Where the paper's Table 1 has ELMo; nowhere if it is not about the task.
-    l2 : `float`
+    l2
         The paper's lambda there; the template's default.
-    split : `Literal["dev", "test"]`
-        What Table 1 is about.
-    differences : `Tuple[str, ...]`
-        What our model and its data do otherwise than the paper's.
+    split
+        The set that Table 1 is about.
+    differences
+        How our model and its data differ from the paper's.
     """
 
     name: str
@@ -126,5 +126,8 @@ POS = Task(
     l2=0.0,
     differences=("a linear classifier that is trained with Adam; the paper does not say how",),
 )
+
+# Of the biLM in Tables 5 and 6; the paper omits the context-insensitive one.
+LAYER_NAMES = ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer")
 
 TASKS = {**SIX_TASKS, POS.name: POS}

@@ -1,4 +1,4 @@
-"""What a template is called with."""
+"""Variants of a task's model: the arguments of its template."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ class Variant:
 
     # Parameters
 
-    places : `Tuple[str, ...]`
+    places
         Where ELMo is: `()`, `("input",)`, `("output",)` or both.
-    top : `bool`, optional (default = `False`)
+    top
         The highest layer alone in place of all.
-    l2 : `float`, optional (default = `None`)
-        The paper's lambda; `None` is what the template has.
-    layer : `int`, optional (default = `None`)
+    l2
+        The paper's lambda; `None` is the template's.
+    layer
         The only layer, of a template without places.
     """
 
@@ -41,7 +41,7 @@ class Variant:
 
     @classmethod
     def elmo(cls, task: Task, *, l2: float | None = None, top: bool = False) -> "Variant":
-        """With ELMo where the paper's Table 1 has it; a lambda that the template has anyway is not named."""
+        """With ELMo where the paper's Table 1 has it; a lambda that is the template's own is not named."""
         return cls(task.places, top, None if l2 == task.l2 else l2)
 
     @classmethod
@@ -59,7 +59,7 @@ class Variant:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the template gets; what is not named has its default."""
+        """Those of the template; what is not named has its default."""
         if self.layer is not None:
             return {"layer": self.layer}
         arguments: dict[str, Any] = {"elmo_at": list(self.places)} if self.places else {}

@@ -32,11 +32,11 @@ def draw_curves(rows: Sequence[Row], x: str, stem: Path) -> list[Path]:
 
     # Parameters
 
-    rows : `Sequence[Row]`
+    rows
         Of `by_sizes` or `by_epochs`; at least one.
-    x : `str`
+    x
         `"size"`, on a logarithmic axis, or `"epoch"`.
-    stem : `Path`
+    stem
         The files, without their endings.
 
     # Returns
@@ -75,9 +75,9 @@ def draw_mixes(rows: Sequence[Row], stem: Path) -> list[Path]:
 
     # Parameters
 
-    rows : `Sequence[Row]`
+    rows
         Of `mixes`; at least one.
-    stem : `Path`
+    stem
         The files, without their endings.
 
     # Returns

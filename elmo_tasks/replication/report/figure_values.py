@@ -24,9 +24,9 @@ def by_sizes(runs: Iterable[Run], total: Callable[[str], int]) -> list[Row]:
 
     # Parameters
 
-    runs : `Iterable[Run]`
+    runs
         Finished runs.
-    total : `Callable[[str], int]`
+    total
         The size of the whole training set of a task.
 
     # Returns
@@ -53,7 +53,7 @@ def by_epochs(runs: Iterable[Run]) -> list[Row]:
 
     `List[Row]`
         `task`, `variant`, `epoch` (from 1 on), and of the scores on the dev set, in percent, `mean`, `sd` (empty for
-        one seed) and `n`: the runs that have got so far.
+        one seed) and `n`: the runs that have come to this epoch.
     """
     scores = defaultdict(list)
     for run in runs:
@@ -74,7 +74,7 @@ def mixes(runs: Iterable[Run]) -> list[Row]:
 
     # Parameters
 
-    runs : `Iterable[Run]`
+    runs
         Finished runs.
 
     # Returns

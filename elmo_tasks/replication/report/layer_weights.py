@@ -1,4 +1,4 @@
-"""Figure 2: how trained models mix the layers of the biLM."""
+"""Weights of the layers in trained models, for Figure 2."""
 
 import io
 import tarfile
@@ -14,14 +14,14 @@ class LayerWeight(NamedTuple):
     """
     # Parameters
 
-    place : `str`
+    place
         `"input"` or `"output"`.
-    layer : `int`
+    layer
         0 is the context-insensitive one.
-    weight : `float`
+    weight
         After the softmax.
-    gamma : `float`
-        What the mix is scaled by.
+    gamma
+        The scale of the mix.
     """
 
     place: str
@@ -34,13 +34,13 @@ def layer_weights(archive: Path) -> list[LayerWeight]:
     """
     # Parameters
 
-    archive : `Path`
+    archive
         A `model.tar.gz`.
 
     # Returns
 
     `List[LayerWeight]`
-        Of each place at which the model mixes layers; none for one without ELMo, or with a single layer.
+        Of each place at which the model mixes layers; empty for a model without ELMo, or with a single layer.
 
     # Raises
 

@@ -1,16 +1,17 @@
-"""Tables 1, 2, 3 and 6: our scores beside the paper's."""
+"""Tables 1, 2, 3 and 6: our scores next to the paper's."""
 
 import json
 from collections.abc import Mapping, Sequence
 
-from elmo_tasks.replication.plan.plan import LAMBDAS, TASKS_OF, variants_of
-from elmo_tasks.replication.plan.task import POS, TASKS
+from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
+from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
+from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.results import Results, Split
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.report.table import Table
 
-__all__ = ["layout"]
+__all__ = ["increases", "layout"]
 
 _FEW_SEEDS = "n too small"
 _NO_RUN = "–"
@@ -20,28 +21,39 @@ def layout(results: Results) -> Table:
     """
     # Parameters
 
-    results : `Results`
-        Of table 1, 2, 3 or 6; a variant that has no score yet has an empty cell.
-
-    # Returns
-
-    `Table`
-        The table, with all that is needed to read it in its caption.
+    results
+        Of table 1, 2, 3 or 6; the cell of a variant that has no score yet is a dash.
 
     # Raises
 
     `ValueError`
         If it is another table, or has scores of a task that is not in it.
     """
-    layouts = {"table 1": _table_1, "table 2": _table_2, "table 3": _table_3, "table 6": _table_6}
+    layouts = {
+        Exhibit.TABLE_1: _table_1,
+        Exhibit.TABLE_2: _table_2,
+        Exhibit.TABLE_3: _table_3,
+        Exhibit.TABLE_6: _table_6,
+    }
     if results.table not in layouts:
-        raise ValueError(f"results must be those of {', '.join(layouts)}, but are of {results.table!r}")
+        raise ValueError(f"results must be those of {', '.join(layouts)}, but are those of {results.table}")
     others = [task for task in results.tasks() if task not in TASKS_OF[results.table]]
     if others:
         raise ValueError(
             f"{results.table} is about {', '.join(TASKS_OF[results.table])}, but has scores of {others[0]}"
         )
     return layouts[results.table](results)
+
+
+def increases(results: Results) -> list[list[str]]:
+    """Of Table 1 the task, the measure, baseline and ELMo, the increase, and that of the paper."""
+    rows = []
+    for task in (TASKS[name] for name in results.tasks()):
+        baseline, elmo = _summaries(results, task.name, task.split)
+        increase = _NO_RUN if baseline is None or elmo is None else f"{baseline.absolute_increase(elmo):+.2f}"
+        quoted = f"{paper.TABLE_1[task.name].absolute:+.2f}"
+        rows.append([task.title, f"{task.score}, {task.split}", _cell(baseline), _cell(elmo), increase, quoted])
+    return rows
 
 
 def _table_1(results: Results) -> Table:
@@ -63,36 +75,33 @@ def _table_1(results: Results) -> Table:
             ]
         )
     sources = paper.sources_of("".join(paper.TABLE_1[name].source for name in results.tasks()))
-    relative = "relative increase: the part of the baseline's errors that ELMo takes away"
+    relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
-    return Table(
-        "Table 1: baseline and ELMo", columns, rows, _caption(results, sources, ["baseline", "ELMo"], [relative, test])
-    )
+    caption = _caption(results, sources, ["baseline", "ELMo"], [relative, test])
+    return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
 
 
 def _table_2(results: Results) -> Table:
     names = ["baseline", "last layer only", *(f"all layers, λ={value:g}" for value in LAMBDAS)]
-    quoted = paper.TABLE_2
-    table = _ablation(results, names, quoted, (0, 3))
-    return Table(f"Table 2: {table.title}", table.columns, table.rows, table.caption)
+    return _ablation("Table 2: the layers, scores on the dev sets", results, names, paper.TABLE_2, (0, 3))
 
 
 def _table_3(results: Results) -> Table:
-    table = _ablation(results, ["input", "input and output", "output"], paper.TABLE_3, (0, 1))
-    return Table(f"Table 3: {table.title}", table.columns, table.rows, table.caption)
+    names = ["input", "input and output", "output"]
+    return _ablation("Table 3: the places of ELMo, scores on the dev sets", results, names, paper.TABLE_3, (0, 1))
 
 
 def _table_6(results: Results) -> Table:
     variants = variants_of(results.table, POS)
     ours = {
         name: [results.summary(POS.name, variant.name, split) for split in ("dev", "test")]
-        for name, variant in zip(paper.LAYER_NAMES, variants, strict=True)
+        for name, variant in zip(LAYER_NAMES, variants, strict=True)
     }
     rows = []
     for model in dict.fromkeys([*ours, *paper.TABLE_6]):
         quoted = paper.TABLE_6.get(model)
         rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
-    first, second = (ours[name][1] for name in paper.LAYER_NAMES[1:])
+    first, second = (ours[name][1] for name in LAYER_NAMES[1:])
     test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
     return Table(
@@ -100,11 +109,16 @@ def _table_6(results: Results) -> Table:
         ["model", "dev", "test", "paper, Wall Street Journal"],
         rows,
         _caption(results, sources, ["dev", "test"], [f"from the first layer to the second, on test: {test}"]),
+        _runs(results),
     )
 
 
 def _ablation(
-    results: Results, names: list[str], quoted: Mapping[str, tuple[tuple[float, ...], str]], compared: tuple[int, int]
+    title: str,
+    results: Results,
+    names: list[str],
+    quoted: Mapping[str, tuple[tuple[float, ...], str]],
+    compared: tuple[int, int],
 ) -> Table:
     """Dev sets, a row of ours above the paper's; two columns are compared."""
     rows = []
@@ -119,10 +133,11 @@ def _ablation(
     sources = paper.sources_of("".join(quoted[name][1] for name in results.tasks()))
     test = f"increase and p (Welch's t-test, two-sided): from “{first_name}” to “{second_name}”"
     return Table(
-        "scores on the dev sets",
+        title,
         ["task", "measure", *names, "increase (relative)", "p"],
         rows,
         _caption(results, sources, names, [test]),
+        _runs(results),
     )
 
 
@@ -163,8 +178,11 @@ def _caption(results: Results, sources: str, columns: Sequence[str], tests: Sequ
         parts = [f"data: {about.get('data', 'not stated')}"]
         parts.append(f"biLM: {about['bilm']}" if about.get("bilm") else "biLM: not stated")
         parts += [f"{key}: {json.dumps(about[key])}" for key in ("arguments", "overrides") if about.get(key)]
-        parts.append("otherwise than in the paper: " + ", ".join(task.differences))
+        parts.append("differs from the paper: " + ", ".join(task.differences))
         caption.append(f"{task.title}: {'; '.join(parts)}.")
-    if results.versions:
-        caption.append(f"Made with {' and with '.join(results.versions)}.")
     return [*caption, *results.notes, f"The paper's numbers: {sources}."]
+
+
+def _runs(results: Results) -> list[str]:
+    made_with = [f"Made with {' and with '.join(results.versions)}."] if results.versions else []
+    return [*made_with, *results.made]

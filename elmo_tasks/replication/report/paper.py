@@ -2,12 +2,14 @@
 The numbers of Peters et al. 2018, *Deep contextualized word representations*, in percent, with the source of each.
 
 The tables are those of the version for NAACL (arXiv v2). Where its text was not at hand, a number is taken from the
-authors' page or from what others quote of it; `SOURCES` says which is which.
+authors' page or from quotations; `SOURCES` says which is which.
 """
 
 from typing import NamedTuple
 
-__all__ = ["LAYER_NAMES", "SOURCES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "PaperRow", "sources_of"]
+from elmo_tasks.replication.plan.task import LAYER_NAMES
+
+__all__ = ["SOURCES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "PaperRow", "sources_of"]
 
 SOURCES = {
     "N": "the version for NAACL (arXiv v2)",
@@ -24,17 +26,17 @@ class PaperRow(NamedTuple):
 
     # Parameters
 
-    previous : `float`
+    previous
         The previous state of the art.
-    whose : `str`
-        Who had it.
-    baseline, elmo : `float`
+    whose
+        Its authors.
+    baseline, elmo
         Without and with ELMo.
-    absolute, relative : `float`
+    absolute, relative
         The increase, and the part of the baseline's errors that it is; as printed, not computed from the others.
-    sd : `float`, optional (default = `None`)
+    sd
         The standard deviation over five seeds, where the paper names one for ELMo.
-    source : `str`
+    source
         A key of `SOURCES` for each letter.
     """
 
@@ -71,9 +73,6 @@ TABLE_3 = {
     "snli": ((88.9, 89.5, 88.7), "I"),
     "srl": ((84.7, 84.3, 80.9), "I"),
 }
-
-# Of the biLM in Tables 5 and 6; the paper leaves the context-insensitive one out.
-LAYER_NAMES = ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer")
 
 # Word senses, F1.
 TABLE_5 = {

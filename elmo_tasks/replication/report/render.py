@@ -1,83 +1,50 @@
 """Tables as Markdown, LaTeX and HTML."""
 
 import html
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+
+from tabulate import LATEX_ESCAPE_RULES, tabulate
 
 from elmo_tasks.replication.report.table import Table
 
-__all__ = ["RENDERERS", "html_table", "latex_table", "markdown_table"]
+__all__ = ["RENDERERS", "grid", "html_table", "latex_table", "listed", "markdown_table"]
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "±": r"$\pm$",
-    "λ": r"$\lambda$",
-    "–": "--",
-    "“": "``",
-    "”": "''",
-    '"': "''",
-}
-_MARKDOWN = {character: "\\" + character for character in "\\|`*_<[]"}
+# Characters that LaTeX has no letter for in its usual fonts, or that are quoted in another way.
+_LATEX = {"±": r"$\pm$", "λ": r"$\lambda$", "–": "--", "“": "``", "”": "''", '"': "''"}
 
 
 def markdown_table(table: Table) -> str:
     """As GitHub reads it, with the caption below."""
-    lines = [table.columns, ["---"] * len(table.columns)]
-    rows = ["| " + " | ".join(row) + " |" for row in (*_escaped(lines[:1], _MARKDOWN), *lines[1:])]
-    rows += ["| " + " | ".join(row) + " |" for row in _escaped(table.rows, _MARKDOWN)]
-    caption = [_escape(sentence, _MARKDOWN) for sentence in table.caption]
-    return "\n".join([f"**{_escape(table.title, _MARKDOWN)}**", "", *rows, "", *(f"- {line}" for line in caption)])
+    title = f"**{_markdown(table.title)}**"
+    return "\n\n".join([title, grid(table.columns, table.rows), listed([*table.caption, *table.runs])])
+
+
+def grid(columns: list[str], rows: list[list[str]]) -> str:
+    """The cells alone, in Markdown."""
+    escaped = [[_markdown(cell) for cell in row] for row in (columns, *rows)]
+    return tabulate(escaped[1:], escaped[0], tablefmt="github", disable_numparse=True)
+
+
+def listed(sentences: Iterable[str]) -> str:
+    """Sentences as a list in Markdown."""
+    return "\n".join(f"- {_markdown(sentence)}" for sentence in sentences)
 
 
 def latex_table(table: Table) -> str:
     """A `table` that needs the package `booktabs`."""
-    head, *body = (" & ".join(row) + r" \\" for row in _escaped([table.columns, *table.rows], _LATEX))
-    caption = " ".join(_escape(sentence, _LATEX) for sentence in (f"{table.title}.", *table.caption))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{caption}}}",
-            r"\end{table}",
-        ]
-    )
+    cells = tabulate(table.rows, table.columns, tablefmt="latex_booktabs", disable_numparse=True)
+    text = " ".join([f"{table.title}.", *table.caption, *table.runs])
+    caption = "".join(LATEX_ESCAPE_RULES.get(character, character) for character in text)
+    lines = [r"\begin{table}", r"\centering", cells, rf"\caption{{{caption}}}", r"\end{table}"]
+    return "".join(_LATEX.get(character, character) for character in "\n".join(lines))
 
 
 def html_table(table: Table) -> str:
     """A `table` with a `caption`."""
-
-    def row(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    caption = " ".join(html.escape(sentence) for sentence in (f"{table.title}.", *table.caption))
-    return "\n".join(
-        [
-            "<table>",
-            f"<caption>{caption}</caption>",
-            f"<thead>{row(table.columns, 'th')}</thead>",
-            "<tbody>",
-            *(row(cells, "td") for cells in table.rows),
-            "</tbody>",
-            "</table>",
-        ]
-    )
+    caption = html.escape(" ".join([f"{table.title}.", *table.caption, *table.runs]))
+    cells = tabulate(table.rows, table.columns, tablefmt="html", disable_numparse=True)
+    return cells.replace("<table>", f"<table>\n<caption>{caption}</caption>", 1)
 
 
 RENDERERS: dict[str, Callable[[Table], str]] = {
@@ -87,9 +54,5 @@ RENDERERS: dict[str, Callable[[Table], str]] = {
 }
 
 
-def _escape(text: str, characters: dict[str, str]) -> str:
-    return "".join(characters.get(character, character) for character in text)
-
-
-def _escaped(rows: list[list[str]], characters: dict[str, str]) -> list[list[str]]:
-    return [[_escape(cell, characters) for cell in row] for row in rows]
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\|`*_<\[\]])", r"\\\1", text)

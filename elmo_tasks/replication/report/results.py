@@ -1,4 +1,4 @@
-"""The scores of runs, as a file that can be kept."""
+"""Result files: the scores of runs."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.analysis import run_scores
+from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.summary import Summary
@@ -17,7 +18,7 @@ __all__ = ["Results", "Split", "run_score"]
 Split = Literal["dev", "test"]
 
 _FORMAT = 1
-# What a file must say of each score; `dev` and `test` are in percent, `test` may be null.
+# The keys of each score in a file; `dev` and `test` are in percent, `test` may be null.
 _KEYS_OF_RUN = {"task", "variant", "seed", "metric", "dev", "test"}
 _KEYS_OF_SUMMARY = {"task", "variant", "metric", "split", "mean", "sd", "n"}
 
@@ -31,46 +32,57 @@ def run_score(run: Run) -> tuple[float, float | None]:
 @dataclass
 class Results:
     """
-    What a table is made from. In a file it is an object with the keys below, `"format": 1`, and, for those who read it
-    otherwise, `"computed"`: the cells of the table, which are not read back.
+    The scores that a table is made from. In a file it is an object with the keys below, `"format": 1`, and, for other
+    programs, `"computed"`: the cells of the table, which are not read back.
 
     # Parameters
 
-    table : `str`
-        A key of `TASKS_OF`.
-    runs : `List[Dict[str, Any]]`
+    table
+        The table, or its name.
+    runs
         A run each: `task`, `variant`, `seed`, `metric`, `dev` and `test` in percent (`test` may be `None`).
-    summaries : `List[Dict[str, Any]]`, optional
-        What is known of runs whose single scores are not: `task`, `variant`, `metric`, `split`, `mean`, `sd` (divided
-        by n - 1; `None` for one seed) and `n`, and what else may be said, as `commit` and `settings`.
-    about : `Dict[str, Dict[str, Any]]`, optional
+    summaries
+        Summaries of runs whose single scores are not known: `task`, `variant`, `metric`, `split`, `mean`, `sd` (divided
+        by n - 1; `None` for one seed) and `n`, and further keys, as `commit` and `settings`.
+    about
         By task: `data`, `bilm`, and `arguments` and `overrides` of its configs.
-    versions : `List[str]`, optional
-        What the runs were made with.
-    notes : `List[str]`, optional
-        Further sentences for the caption.
+    versions
+        The packages that the runs were made with.
+    notes
+        Further sentences for the caption, that say how to read the scores.
+    made
+        Sentences on how the runs were made: commands, commits, machines.
 
     # Raises
 
     `ValueError`
-        If a score does not say what it is of, or there are two of the same.
+        If there is no such table, a score lacks a key, or there are two of the same.
     """
 
-    table: str
+    table: Exhibit
     runs: list[dict[str, Any]]
     summaries: list[dict[str, Any]] = field(default_factory=list)
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
     versions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        try:
+            self.table = Exhibit(self.table)
+        except ValueError:
+            raise ValueError(
+                f"results must be those of {', '.join(Exhibit)}, but are those of {self.table!r}"
+            ) from None
         for rows, keys in ((self.runs, _KEYS_OF_RUN), (self.summaries, _KEYS_OF_SUMMARY)):
             for row in rows:
                 missing = sorted(keys - set(row))
                 if missing:
                     raise ValueError(f"a score must have {', '.join(sorted(keys))}, but one has no {missing[0]}: {row}")
                 if row["task"] not in TASKS or row["metric"] != TASKS[row["task"]].metric:
-                    raise ValueError(f"a score must be of a task and its metric, but is of {row['task']}: {row}")
+                    raise ValueError(
+                        f"a score must be that of a task and its metric, but is that of {row['task']}: {row}"
+                    )
         seen = [(run["task"], run["variant"], run["seed"]) for run in self.runs]
         seen += [(row["task"], row["variant"], row["split"]) for row in self.summaries]
         both = {(run["task"], run["variant"]) for run in self.runs} & {
@@ -81,7 +93,7 @@ class Results:
             raise ValueError(f"scores must be there once, but twice there is {twice[0]}")
 
     @classmethod
-    def of_runs(cls, table: str, runs: Iterable[Run]) -> "Results":
+    def of_runs(cls, table: Exhibit, runs: Iterable[Run]) -> "Results":
         """Of finished runs."""
         scores: list[dict[str, Any]] = []
         about: dict[str, dict[str, Any]] = {}
@@ -130,7 +142,7 @@ class Results:
         return [task for task in TASKS if task in found]
 
     def summary(self, task: str, variant: str, split: Split) -> Summary | None:
-        """Of all seeds of a variant that have a score; `None` if there is none."""
+        """Of all seeds of a variant that have a score; `None` if no seed has one."""
         chosen = [row for row in self.runs if (row["task"], row["variant"]) == (task, variant)]
         scores = [row[split] for row in chosen if row[split] is not None]
         if scores:

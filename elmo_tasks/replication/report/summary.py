@@ -13,11 +13,11 @@ class Summary:
     """
     # Parameters
 
-    mean : `float`
+    mean
         In percent.
-    sd : `float`, optional
+    sd
         The standard deviation of the population that the seeds are drawn from (divided by n - 1); `None` for one seed.
-    n : `int`
+    n
         How many seeds.
     """
 
@@ -39,7 +39,7 @@ class Summary:
         return other.mean - self.mean
 
     def relative_increase(self, other: "Summary") -> float | None:
-        """What part of our errors the other does not make, in percent, as the paper has it; `None` if we make none."""
+        """The part of our errors that the other avoids, in percent, as in the paper; `None` if we make no errors."""
         return None if self.mean >= 100 else 100 * (other.mean - self.mean) / (100 - self.mean)
 
     def p_value(self, other: "Summary") -> float | None:
@@ -50,7 +50,7 @@ class Summary:
         # Returns
 
         `Optional[float]`
-            `None` if one of the two has one seed only, or neither has any variance.
+            `None` if one of the two has a single seed, or neither has any variance.
         """
         if self.sd is None or other.sd is None or self.sd == other.sd == 0:
             return None

@@ -1,6 +1,6 @@
 """A table with its caption."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Table"]
 
@@ -10,17 +10,20 @@ class Table:
     """
     # Parameters
 
-    title : `str`
-        What it is.
-    columns : `List[str]`
+    title
+        The heading.
+    columns
         Their names.
-    rows : `List[List[str]]`
+    rows
         As many cells as there are columns.
-    caption : `List[str]`
-        Sentences.
+    caption
+        Sentences that are needed to read it.
+    runs
+        Sentences on how the numbers were made: versions, commits, machines.
     """
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     caption: list[str]
+    runs: list[str] = field(default_factory=list)

@@ -1,21 +1,18 @@
-"""Table 5: word senses, from the file that `allennlp elmo-wsd` writes."""
+"""Table 5: word senses, made of the file that `allennlp elmo-wsd` writes."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.analysis import WORD_SENSES
+from elmo_tasks.replication.plan.task import LAYER_NAMES
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.table import Table
 
-__all__ = ["WORD_SENSES", "word_senses_table"]
-
-WORD_SENSES = "table 5"
-"""What a file of word senses calls itself with its key `"table"`."""
+__all__ = ["word_senses_table"]
 
 _FIRST_SENSE = "first sense"
-_NAMES = {f"layer {number}": name for number, name in enumerate(paper.LAYER_NAMES)} | {
-    "mean": "biLM, mean of the layers"
-}
+_NAMES = {f"layer {number}": name for number, name in enumerate(LAYER_NAMES)} | {"mean": "biLM, mean of the layers"}
 # The paper's sets together, and all that there are.
 _COLUMNS = ("the four", "ALL")
 
@@ -24,8 +21,9 @@ def word_senses_table(path: Path) -> Table:
     """
     # Parameters
 
-    path : `Path`
-        What `allennlp elmo-wsd --output-file` has written; `notes`, a list of sentences for the caption, may be added.
+    path
+        The file of `allennlp elmo-wsd --output-file`; `notes`, sentences for the caption, and `made`, sentences
+        on the run, may be added.
 
     # Returns
 
@@ -43,7 +41,7 @@ def word_senses_table(path: Path) -> Table:
             raise ValueError(f'it must have "format": 1 and "table": "{WORD_SENSES}"')
         return _table(numbers)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} must be what `allennlp elmo-wsd --output-file` writes, but: {error!r}") from None
+        raise ValueError(f"{path} must be a file of `allennlp elmo-wsd --output-file`, but: {error!r}") from None
 
 
 def _table(numbers: dict[str, Any]) -> Table:
@@ -56,7 +54,8 @@ def _table(numbers: dict[str, Any]) -> Table:
         cells = [f"{100 * ours[model][column]['f1']:.1f}" if model in ours else "–" for column in columns]
         quoted = paper.TABLE_5.get(model)
         rows.append([model, *cells, "–" if quoted is None else str(quoted[0])])
-    return Table("Table 5: word senses, F1", ["model", *columns, "paper, the four"], rows, _caption(numbers))
+    columns = ["model", *columns, "paper, the four"]
+    return Table("Table 5: word senses, F1", columns, rows, _caption(numbers), list(numbers.get("made", [])))
 
 
 def _name(measured: str, has_wordnet: bool) -> str:
@@ -83,6 +82,6 @@ def _caption(numbers: dict[str, Any]) -> list[str]:
     if unknown := numbers["senses_not_in_wordnet"]:
         caption.append(f"{unknown:,} of the senses are not in this WordNet: their keys are those of WordNet 3.0.")
     if not numbers["wordnet"]:
-        caption.append("Otherwise than in the paper: without the first senses of WordNet, so that F1 does not compare.")
+        caption.append("Differs from the paper: without the first senses of WordNet, so that F1 does not compare.")
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_5.values()))
     return [*caption, *numbers.get("notes", []), f"The paper's numbers: {sources}."]

@@ -1,4 +1,4 @@
-"""How a training ended."""
+"""The end of a training."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,7 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """
-    # Parameters
-
-    run : `Run`
-        The run.
-    error : `str`, optional
-        Why it is not finished; `None` if it is.
-    """
+    """A run, and the reason why it is not finished; `None` if it is."""
 
     run: Run
     error: str | None = None

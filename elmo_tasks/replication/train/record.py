@@ -1,8 +1,7 @@
-"""What a folder of a run says of itself, and how far it is."""
+"""The record in the folder of a run, and how far the run is."""
 
 import fcntl
 import json
-import os
 import tarfile
 import time
 import zlib
@@ -10,21 +9,32 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.version import __version__
 
-__all__ = ["Status", "differences", "is_whole", "mark_finished", "read_record", "state_of", "status", "write_record"]
+__all__ = [
+    "RunStatus",
+    "differences",
+    "is_locked",
+    "is_whole",
+    "mark_finished",
+    "read_record",
+    "state_of",
+    "status",
+    "write_record",
+]
 
-Status = Literal["finished", "broken off", "to run", "in progress"]
+RunStatus = Literal["finished", "interrupted", "to run", "in progress"]
 
 _FILE = "record.json"
 
 
-def status(run: Run) -> Status:
+def status(run: Run) -> RunStatus:
     """
     # Returns
 
-    `Status`
+    `RunStatus`
         `"in progress"` where another process trains it now; else see `state_of`.
 
     # Raises
@@ -32,16 +42,16 @@ def status(run: Run) -> Status:
     `ValueError`
         If the folder holds another run.
     """
-    found = state_of(run)
-    return "in progress" if found != "finished" and _is_locked(run.folder / "lock") else found
+    state = state_of(run)
+    return "in progress" if state != "finished" and is_locked(run.folder / "lock") else state
 
 
-def state_of(run: Run) -> Status:
+def state_of(run: Run) -> RunStatus:
     """
     # Returns
 
-    `Status`
-        How far a run is, whether or not it is being trained now: `"broken off"` where there is a checkpoint to go on
+    `RunStatus`
+        How far a run is, whether or not it is being trained now: `"interrupted"` where there is a checkpoint to resume
         from.
 
     # Raises
@@ -65,7 +75,7 @@ def state_of(run: Run) -> Status:
         )
     if (record["finished"] or is_whole(run.serialization_dir)) and (run.serialization_dir / "metrics.json").is_file():
         return "finished"
-    return "broken off" if any(run.serialization_dir.glob("model_state_*.th")) else "to run"
+    return "interrupted" if any(run.serialization_dir.glob("model_state_*.th")) else "to run"
 
 
 def differences(recorded: Any, asked: Any, name: str = "") -> list[str]:
@@ -105,8 +115,8 @@ def mark_finished(folder: Path) -> None:
 
 def is_whole(serialization_dir: Path) -> bool:
     """
-    Whether a training came to its end that nobody waited for: AllenNLP writes `metrics.json` and then, in place, the
-    archive.
+    Whether a training came to its end after the process that had started it was killed: AllenNLP writes `metrics.json`
+    and then, in place, the archive.
     """
     if not (serialization_dir / "metrics.json").is_file():
         return False
@@ -117,18 +127,8 @@ def is_whole(serialization_dir: Path) -> bool:
         return False
 
 
-def _versions() -> dict[str, str]:
-    packages = {name: metadata.version(name) for name in ("allennlp", "torch")}
-    return {"elmo_tasks": __version__, **packages}
-
-
-def _write(folder: Path, record: dict[str, Any]) -> None:
-    part = folder / f"{_FILE}.part"
-    part.write_text(json.dumps(record, indent=1), encoding="utf-8")
-    os.replace(part, folder / _FILE)
-
-
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a run."""
     if not path.exists():
         return False
     with open(path, "rb") as file:
@@ -137,3 +137,13 @@ def _is_locked(path: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: metadata.version(name) for name in ("allennlp", "torch")}
+    return {"elmo_tasks": __version__, **packages}
+
+
+def _write(folder: Path, record: dict[str, Any]) -> None:
+    with atomic_file(folder / _FILE) as file:
+        file.write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from elmo_tasks.ray_session import ray_session
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.training import ALLENNLP, Training, begin, train
@@ -17,16 +18,16 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALLENNLP) -> Iterator[Outcome]:
     """
-    Trains runs on this machine. When the caller stops asking, or is interrupted, what is being trained is ended.
-    Several at once share the cores: threads that outnumber them wait for each other, and are many times as slow.
+    Trains runs on this machine. When the caller stops asking, or is interrupted, the trainings are ended. Several at
+    once share the cores: threads that outnumber them wait for each other, and are many times as slow.
 
     # Parameters
 
-    runs : `Iterable[Run]`
-        What is not finished yet.
-    jobs : `int`, optional (default = `1`)
+    runs
+        Those that are not finished yet.
+    jobs
         How many at once.
-    command : `Sequence[str]`, optional (default = `ALLENNLP`)
+    command
         How `allennlp` is called.
 
     # Returns
@@ -46,7 +47,7 @@ def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALL
 
 def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterator[Outcome]:
     active: list[Training] = []
-    n_threads = None if jobs == 1 else max(1, len(os.sched_getaffinity(0)) // jobs)
+    n_threads = None if jobs == 1 else max(1, _n_cores() // jobs)
     try:
         while waiting or active:
             while waiting and len(active) < jobs:
@@ -66,6 +67,11 @@ def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterato
             training.stop()
 
 
+def _n_cores() -> int:
+    """The cores that this process may use; all of the machine where the system does not say which, as on macOS."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def run_on_ray(
     runs: Iterable[Run], *, address: str, jobs: int | None = None, command: Sequence[str] = ALLENNLP
 ) -> Iterator[Outcome]:
@@ -75,13 +81,13 @@ def run_on_ray(
 
     # Parameters
 
-    runs : `Iterable[Run]`
-        What is not finished yet.
-    address : `str`
-        As `ray.init` takes it: `"auto"`, `"host:port"`, or `"local"` for a cluster on this machine alone.
-    jobs : `int`, optional (default = `None`)
+    runs
+        Those that are not finished yet.
+    address
+        See `ray_session`; a cluster that is made here has a core for each job.
+    jobs
         How many at once at most; `None` is as many as the cluster has room for.
-    command : `Sequence[str]`, optional (default = `ALLENNLP`)
+    command
         How `allennlp` is called.
 
     # Returns
@@ -92,29 +98,19 @@ def run_on_ray(
     # Raises
 
     `ValueError`
-        If Ray is not installed, or there is no cluster at the address, or `jobs` is below 1.
+        If `jobs` is below 1.
+    `ModuleNotFoundError`, `ConnectionError`
+        See `ray_session`.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"at least one run must be trained at once, but --jobs is {jobs}")
-    try:
-        import ray
-    except ImportError:
-        raise ValueError("--ray needs Ray, which is not installed: pip install 'elmo_tasks[ray]'") from None
-    # A cluster that we make needs no dashboard, and a core for each run that waits for one.
-    made_here = {"include_dashboard": False, "num_cpus": jobs} if address == "local" else {}
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **made_here)
-    except Exception as error:  # Ray raises plain ones too.
-        raise ValueError(f"there must be a Ray cluster at {address!r}, but: {error}") from None
-    try:
+    with ray_session(address, n_cpus=jobs) as ray:
         yield from _run_on_ray(ray, deque(runs), jobs, command)
-    finally:
-        ray.shutdown()
 
 
 def _run_on_ray(ray: Any, waiting: deque[Run], jobs: int | None, command: Sequence[str]) -> Iterator[Outcome]:
     has_gpus = ray.cluster_resources().get("GPU", 0) >= 1
-    # A run that failed is not tried again here: it would begin anew what is to be gone on with.
+    # Ray must not retry a run that failed: the reason is to be read first.
     remote = ray.remote(num_cpus=1, num_gpus=int(has_gpus), max_retries=0)(train)
     active: dict[Any, Run] = {}
     while waiting or active:

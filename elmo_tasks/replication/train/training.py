@@ -4,36 +4,44 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import mark_finished, state_of, write_record
+from elmo_tasks.replication.train.record import is_locked, mark_finished, state_of, write_record
 
 __all__ = ["ALLENNLP", "Training", "begin", "train"]
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
 
+# How long a process may take to end after a signal.
+_SECONDS_TO_END = 30.0
+_SECONDS_BETWEEN_LOOKS = 0.01
+
 
 class Training:
     """
-    A run that is being trained: begun anew, or gone on with where it has a checkpoint.
+    A run that is being trained, from the start or from its last checkpoint.
 
-    As long as its process lives, a lock on the folder is held, by the process itself: should we be killed, it goes on,
-    and nobody begins the same run beside it.
+    As long as its process lives, a lock on the folder is held, by the process itself: if this process is killed, the
+    training continues, and no other process can start the same run. It is the leader of a process group of its own, so
+    that Ctrl-C in a terminal reaches it, and all processes that it started, through `stop` alone.
 
     # Parameters
 
-    run : `Run`
+    run
         The run.
-    command : `Sequence[str]`, optional (default = `ALLENNLP`)
+    command
         How `allennlp` is called.
-    n_threads : `int`, optional (default = `None`)
-        How many threads it may compute with, where `OMP_NUM_THREADS` does not say it already; `None` leaves that to
-        torch, which takes all cores.
+    n_threads
+        How many threads it may compute with, unless `OMP_NUM_THREADS` is set; `None` leaves that to torch, which takes
+        all cores.
 
     # Raises
 
@@ -51,23 +59,25 @@ class Training:
         state_of(run)
         run.folder.mkdir(parents=True, exist_ok=True)
         self._log = run.folder / "log.txt"
-        with open(run.folder / "lock", "ab") as lock:
+        self._lock = run.folder / "lock"
+        # Not the library filelock, whose lock a child process cannot inherit.
+        with open(self._lock, "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Another process may have ended since.
             state = state_of(run)
             if state == "finished":
-                raise FileExistsError(f"{run.folder} is finished: call this again to see its scores")
+                raise FileExistsError(f"{run.folder} is finished: run the command again to see its scores")
             write_record(run)
             config = run.folder / "config.json"
             config.write_text(json.dumps(run.config, indent=1), encoding="utf-8")
             directory = run.serialization_dir
             call = [*command, "train", str(config), "-s", str(directory), "--file-friendly-logging"]
-            if state == "broken off":
+            if state == "interrupted":
                 call.append("--recover")
-                # What AllenNLP leaves of the best epoch when it is interrupted is not the end.
+                # AllenNLP archives the best epoch when it is interrupted, which is not the end.
                 (directory / "model.tar.gz").unlink(missing_ok=True)
             elif directory.exists():
-                # Without a checkpoint there is nothing to go on from, and AllenNLP would refuse the folder.
+                # Without a checkpoint there is nothing to resume from, and AllenNLP would refuse the folder.
                 shutil.rmtree(directory)
             threads = {} if n_threads is None else {"OMP_NUM_THREADS": str(n_threads)}
             with open(self._log, "ab") as log:
@@ -77,6 +87,7 @@ class Training:
                     stdout=log,
                     stderr=log,
                     pass_fds=[lock.fileno()],
+                    process_group=0,
                     env={**threads, **os.environ},
                 )
 
@@ -95,23 +106,36 @@ class Training:
         return Outcome(self.run)
 
     def stop(self) -> None:
-        """Ends the process, and waits for that."""
-        self._process.terminate()
-        self._process.wait()
+        """
+        Ends the process and those that it started, and waits until all of them are gone and the lock is free. Those
+        that do not end by themselves are killed.
+        """
+        for ending in (signal.SIGTERM, signal.SIGKILL):
+            if self._is_gone():
+                return
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, ending)
+            deadline = time.monotonic() + _SECONDS_TO_END
+            while not self._is_gone() and time.monotonic() < deadline:
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _is_gone(self) -> bool:
+        # All its processes have inherited the lock, so that the last of them frees it.
+        return self.is_over() and not is_locked(self._lock)
 
 
 def begin(run: Run, command: Sequence[str] = ALLENNLP, n_threads: int | None = None) -> Training | Outcome:
-    """Begins a run; what goes wrong with that is an outcome."""
+    """Begins a run; an error is returned as an outcome."""
     try:
         return Training(run, command, n_threads)
     except BlockingIOError:
-        return Outcome(run, "is being trained by another process: wait for it, and call this again")
+        return Outcome(run, "is being trained by another process: wait for it, and run the command again")
     except (ValueError, OSError) as error:
         return Outcome(run, str(error))
 
 
 def train(run: Run, command: Sequence[str] = ALLENNLP) -> Outcome:
-    """Trains a run to its end; what goes wrong is in the outcome."""
+    """Trains a run to its end; an error is in the outcome."""
     training = begin(run, command)
     if isinstance(training, Outcome):
         return training

@@ -1,14 +1,15 @@
-"""The measurement that Table 5 is made of."""
+"""The measurement of Table 5."""
 
-import fcntl
 import json
-import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from elmo_tasks.analysis import wordnet_index
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.replication.plan.data_digests import digest
 from elmo_tasks.replication.train.record import differences
 from elmo_tasks.replication.train.training import ALLENNLP
@@ -19,17 +20,17 @@ __all__ = ["WordSenseRun"]
 @dataclass(frozen=True)
 class WordSenseRun:
     """
-    One `allennlp elmo-wsd`, which takes minutes: if it is broken off, it begins anew. It has no seed.
+    One `allennlp elmo-wsd`, which takes minutes: if it is interrupted, it starts over. It has no seed.
 
     # Parameters
 
-    results : `Path`
+    results
         The folder of all runs; this one is in its folder `wsd`.
-    data : `Path`
+    data
         The folder with `train/` and `test/`.
-    bilm : `str`
+    bilm
         The folder of the biLM.
-    wordnet : `Path`, optional (default = `None`)
+    wordnet
         The folder of WordNet, for first senses.
     """
 
@@ -73,7 +74,7 @@ class WordSenseRun:
         """
         # Parameters
 
-        command : `Sequence[str]`, optional (default = `ALLENNLP`)
+        command
             How `allennlp` is called.
 
         # Raises
@@ -89,40 +90,40 @@ class WordSenseRun:
         identity = self._identity()
         folder = self.scores.parent
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / "lock", "ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BlockingIOError(
-                    f"{folder} is being measured by another process: wait for it, and call this again"
-                ) from None
-            # Another process may have ended since.
-            if not self.is_finished():
-                self._measure(command, lock.fileno(), identity)
+        try:
+            with FileLock(folder / "lock", timeout=0):
+                # Another process may have ended since.
+                if not self.is_finished():
+                    self._measure(command, identity)
+        except Timeout:
+            raise BlockingIOError(
+                f"{folder} is being measured by another process: wait for it, and run the command again"
+            ) from None
 
-    def _measure(self, command: Sequence[str], lock: int, identity: dict[str, str | None]) -> None:
-        part = self.scores.with_name("scores.json.part")
-        call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
-        if self.wordnet is not None:
-            call += ["--wordnet", str(self.wordnet)]
-        # Its bar and its errors are for whoever waits; its table and its warnings are in the file. Should we be killed,
-        # it goes on and holds the lock.
-        ended = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[lock])
-        if ended.returncode != 0:
-            part.unlink(missing_ok=True)
-            code = ended.returncode
-            raise ChildProcessError(
-                f"elmo-wsd was killed by signal {-code}"
-                if code < 0
-                else f"elmo-wsd ended with status {code}: see above"
-            )
-        numbers = json.loads(part.read_text(encoding="utf-8"))
-        part.write_text(json.dumps({**numbers, "identity": identity}, indent=1) + "\n", encoding="utf-8")
-        os.replace(part, self.scores)
+    def _measure(self, command: Sequence[str], identity: dict[str, str | None]) -> None:
+        with atomic_file(self.scores, exclusive=True) as part:
+            call = [*command, "elmo-wsd", "--data", str(self.data), "--bilm", self.bilm, "--output-file", str(part)]
+            if self.wordnet is not None:
+                call += ["--wordnet", str(self.wordnet)]
+            # Its bar and its errors are shown; its table and its warnings are in the file. In a process group of its
+            # own it is ended by us and not by the terminal, whose Ctrl-C would give a message of its own.
+            ended = subprocess.run(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, process_group=0)
+            if ended.returncode != 0:
+                code = ended.returncode
+                raise ChildProcessError(
+                    f"elmo-wsd was killed by signal {-code}"
+                    if code < 0
+                    else f"elmo-wsd ended with status {code}: see above"
+                )
+            numbers = json.loads(part.read_text(encoding="utf-8"))
+            part.write_text(json.dumps({**numbers, "identity": identity}, indent=1) + "\n", encoding="utf-8")
 
     def _identity(self) -> dict[str, str | None]:
         if not self.data.is_dir():
-            raise FileNotFoundError(f"Table 5 needs the folder '{self.data}' with train/ and test/, but there is none")
+            raise FileNotFoundError(
+                f"Table 5 needs the folder '{self.data}' with train/ and test/, but it is not there: name the "
+                "folder that has wsd/ with --data"
+            )
         if "://" in self.bilm:
             raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")
         return {

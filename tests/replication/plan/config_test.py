@@ -22,7 +22,7 @@ class TestEvaluatedConfig:
         [
             ({"hiden": 7}, {}, "snli.libsonnet cannot be called with.*hiden"),
             ({"a=1, b": 7}, {}, "must be names"),
-            ({}, {"trainr.num_epochs": 2}, "snli must name what is there.*trainr"),
+            ({}, {"trainr.num_epochs": 2}, "snli must name keys that they have.*trainr"),
         ],
     )
     def test_what_the_template_does_not_know_is_named(self, arguments, overrides, message):

@@ -1,4 +1,4 @@
-"""Tests of what says which data it was."""
+"""Tests of the digests of data."""
 
 import pytest
 
@@ -23,8 +23,10 @@ class TestDigest:
 
     def test_what_is_not_there_is_named_with_the_remedy(self, tmp_path):
         """Oracle: the message."""
-        with pytest.raises(FileNotFoundError, match=r"(?s)absent.*--data"):
+        with pytest.raises(FileNotFoundError, match=r"absent.*--data"):
             digest(tmp_path / "absent")
+        with pytest.raises(FileNotFoundError, match=r"glove.*nlp\.stanford\.edu/projects/glove"):
+            digest(tmp_path / "glove" / "glove.6B.100d.txt")
 
 
 class TestInputsOf:

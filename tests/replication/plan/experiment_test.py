@@ -1,4 +1,4 @@
-"""Tests of what the runs of a table share."""
+"""Tests of the data, biLM and settings that the runs of a table share."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from elmo_tasks.replication import TASKS, Experiment, Variant
 
 
 @pytest.fixture
-def setting(tmp_path):
+def experiment(tmp_path):
     """On the data that ships."""
 
     def make(data=None, **kwargs):
@@ -23,42 +23,42 @@ ELMO = Variant.elmo(TASKS["snli"])
 
 
 class TestExperiment:
-    def test_a_run_has_its_seed_three_times_and_is_evaluated_on_test(self, setting):
+    def test_a_run_has_its_seed_three_times_and_is_evaluated_on_test(self, experiment):
         """Oracle: what AllenNLP reads."""
-        run = setting().run("snli", ELMO, 7)
+        run = experiment().run("snli", ELMO, 7)
         assert {run.config[f"{name}_seed"] for name in ("random", "numpy", "pytorch")} == {7}
         assert run.config["evaluate_on_test"] is True
         assert run.identity["seed"] == 7
 
-    def test_seeds_and_variants_are_other_runs(self, setting):
+    def test_seeds_and_variants_are_other_runs(self, experiment):
         """Oracle: their digests."""
-        made = setting()
+        made = experiment()
         runs = [made.run("snli", ELMO, 1), made.run("snli", ELMO, 2), made.run("snli", Variant.baseline(), 1)]
         assert len({run.digest for run in runs}) == 3
         assert made.run("snli", ELMO, 1).digest == runs[0].digest
 
-    def test_data_elsewhere_is_the_same_run_and_other_data_another(self, setting, fixtures_root, tmp_path):
+    def test_data_elsewhere_is_the_same_run_and_other_data_another(self, experiment, fixtures_root, tmp_path):
         """Oracle: a copy of the data, which is then changed."""
         for name in ("snli", "glove"):
             shutil.copytree(fixtures_root / name, tmp_path / "copy" / name)
-        run, copied = (setting(data).run("snli", ELMO, 1) for data in (None, tmp_path / "copy"))
+        run, copied = (experiment(data).run("snli", ELMO, 1) for data in (None, tmp_path / "copy"))
         assert run.digest == copied.digest
         assert run.config["train_data_path"] != copied.config["train_data_path"]
         with open(tmp_path / "copy" / "snli" / "test.jsonl", "a") as file:
             file.write("\n")
-        assert setting(tmp_path / "copy").run("snli", ELMO, 1).digest != run.digest
+        assert experiment(tmp_path / "copy").run("snli", ELMO, 1).digest != run.digest
 
-    def test_overrides_are_for_all_tasks_or_for_one(self, setting):
-        """Oracle: by hand; what is said of a task goes before."""
-        made = setting(overrides={"": {"trainer.num_epochs": 2}, "ner": {"trainer.num_epochs": 3}})
+    def test_overrides_are_for_all_tasks_or_for_one(self, experiment):
+        """Oracle: by hand; entries of a task take precedence."""
+        made = experiment(overrides={"": {"trainer.num_epochs": 2}, "ner": {"trainer.num_epochs": 3}})
         runs = [made.run(task, Variant.baseline(), 1) for task in ("snli", "ner")]
         assert [run.config["trainer"]["num_epochs"] for run in runs] == [2, 3]
         assert runs[1].about["overrides"] == {"trainer.num_epochs": 3}
-        assert runs[0].digest != setting().run("snli", Variant.baseline(), 1).digest
+        assert runs[0].digest != experiment().run("snli", Variant.baseline(), 1).digest
 
-    def test_a_part_of_the_training_set_is_another_run_with_a_file_of_its_own(self, setting):
+    def test_a_part_of_the_training_set_is_another_run_with_a_file_of_its_own(self, experiment):
         """Oracle: the lines of the file, which is written once."""
-        made = setting()
+        made = experiment()
         assert made.size("snli", "5") == 5
         run = made.run("snli", ELMO, 1, 5)
         made.write_subset("snli", 5)
@@ -70,9 +70,9 @@ class TestExperiment:
         made.write_subset("snli", 5)
         assert path.stat().st_mtime_ns == before
 
-    def test_a_caption_learns_the_names_of_data_and_bilm(self, setting):
+    def test_a_caption_learns_the_names_of_data_and_bilm(self, experiment):
         """Oracle: by hand, and the options of the biLM that ships."""
-        about = setting(names={"snli": "SNLI 1.0"}).run("snli", ELMO, 1).about
+        about = experiment(names={"snli": "SNLI 1.0"}).run("snli", ELMO, 1).about
         assert about["data"] == "SNLI 1.0"
         assert about["bilm"].startswith("small-open (2 x ") and about["bilm"].endswith("vectors of 256)")
 
@@ -85,12 +85,12 @@ class TestExperiment:
             ({"overrides": {"": {"trainer.checkpointer.type": "default"}}}, "checkpointer"),
         ],
     )
-    def test_unknown_tasks_and_what_runs_set_themselves_are_refused(self, setting, given, message):
+    def test_unknown_tasks_and_what_runs_set_themselves_are_refused(self, experiment, given, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
-            setting(**given)
+            experiment(**given)
 
-    def test_parts_of_other_training_sets_are_refused(self, setting):
+    def test_parts_of_other_training_sets_are_refused(self, experiment):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="snli and srl, not of ner"):
-            setting().size("ner", "5")
+            experiment().size("ner", "5")

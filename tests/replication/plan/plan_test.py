@@ -3,17 +3,17 @@
 import pytest
 
 from elmo_tasks.environment import config_variables
-from elmo_tasks.replication import Experiment, plan
+from elmo_tasks.replication import TASKS_OF, Exhibit, Experiment, plan
 
 
 @pytest.fixture
-def setting(tmp_path):
+def experiment(tmp_path):
     return Experiment(config_variables({}), tmp_path)
 
 
 class TestPlan:
     @pytest.mark.parametrize(
-        ("what", "task", "names"),
+        ("exhibit", "task", "names"),
         [
             ("table 1", "ner", ["baseline", "input"]),
             ("table 2", "snli", ["baseline", "both-top", "both-l2-1", "both"]),
@@ -24,36 +24,42 @@ class TestPlan:
             ("figure 2", "sst", ["both"]),
         ],
     )
-    def test_the_variants_of_a_table(self, setting, what, task, names):
+    def test_the_variants_of_a_table(self, experiment, exhibit, task, names):
         """Oracle: the columns of the paper's tables."""
-        assert [run.name for run in plan(setting, what, [task], 1)] == [f"{task}/{name}/1" for name in names]
+        assert [run.name for run in plan(experiment, Exhibit(exhibit), [task], 1)] == [
+            f"{task}/{name}/1" for name in names
+        ]
 
-    def test_tables_share_runs(self, setting):
+    def test_tables_share_runs(self, experiment):
         """Oracle: Table 1's ELMo is Table 2's lambda of 0.001 and Table 3's "input and output" for SNLI."""
-        digests = [{run.digest for run in plan(setting, f"table {n}", ["snli"], 1)} for n in (1, 2, 3)]
+        digests = [{run.digest for run in plan(experiment, Exhibit(f"table {n}"), ["snli"], 1)} for n in (1, 2, 3)]
         assert len(set.intersection(*digests)) == 1
 
-    def test_seed_by_seed(self, setting):
+    def test_each_table_and_figure_has_its_tasks(self):
+        """Oracle: all of them but Table 5, which needs no training."""
+        assert set(TASKS_OF) == set(Exhibit) - {Exhibit.TABLE_5}
+
+    def test_seed_by_seed(self, experiment):
         """Oracle: by hand."""
-        names = [run.name for run in plan(setting, "table 1", ["ner", "sst"], 2)]
+        names = [run.name for run in plan(experiment, Exhibit.TABLE_1, ["ner", "sst"], 2)]
         assert names[:4] == ["ner/baseline/1", "ner/input/1", "sst/baseline/1", "sst/both/1"]
         assert names[4:] == [name[:-1] + "2" for name in names[:4]]
 
-    def test_figure_1_has_parts_of_the_training_set_too(self, setting):
+    def test_figure_1_has_parts_of_the_training_set_too(self, experiment):
         """Oracle: by hand; the same size twice is one run, and all of it is the run of Table 1."""
-        names = [run.name for run in plan(setting, "figure 1", ["snli"], 1, ["20", "5", "5", "100%"])]
+        names = [run.name for run in plan(experiment, Exhibit.FIGURE_1, ["snli"], 1, ["20", "5", "5", "100%"])]
         assert names == [f"snli/{v}{part}/1" for v in ("baseline", "both") for part in ("-of-5", "-of-20", "")]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("table 3", ["ner"], 1), "not about 'ner'"),
-            (("table 1", ["pos"], 1), "not about 'pos'"),
-            (("table 1", ["ner"], 0), "--seeds is 0"),
-            (("table 1", ["snli"], 1, ["5"]), "figure 1, not for table 1"),
+            ((Exhibit.TABLE_3, ["ner"], 1), "not about 'ner'"),
+            ((Exhibit.TABLE_1, ["pos"], 1), "not about 'pos'"),
+            ((Exhibit.TABLE_1, ["ner"], 0), "--seeds is 0"),
+            ((Exhibit.TABLE_1, ["snli"], 1, ["5"]), "figure 1, not for table 1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, setting, arguments, message):
+    def test_a_plan_that_is_impossible_is_refused(self, experiment, arguments, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
-            plan(setting, *arguments)
+            plan(experiment, *arguments)

@@ -12,7 +12,7 @@ def row(task: str, variant: str, mean: float, sd: float | None, n: int, split: s
 
 
 class TestTable1:
-    def test_our_scores_stand_beside_the_papers(self):
+    def test_our_scores_are_next_to_the_papers(self):
         """Oracle: by hand; Welch's p for these was computed with scipy from t = 6.60 and 3.99 degrees of freedom."""
         rows = [row("ner", "baseline", 29.12, 1.70, 3), row("ner", "input", 38.02, 1.60, 3)]
         table = layout(Results("table 1", [], rows))
@@ -44,17 +44,18 @@ class TestTable1:
         """Oracle: the words."""
         about = {"ner": {"data": "WNUT-17", "bilm": "small", "overrides": {"trainer.num_epochs": 14}, "arguments": {}}}
         rows = [row("ner", "baseline", 29.12, 1.70, 3)]
-        caption = " ".join(layout(Results("table 1", [], rows, about, ["torch 2.13"], ["A note."])).caption)
+        table = layout(Results("table 1", [], rows, about, ["torch 2.13"], ["A note."], ["By hand."]))
+        caption = " ".join(table.caption)
         for words in (
             "WNUT-17",
             "biLM: small",
             '{"trainer.num_epochs": 14}',
             "Senna",
-            "torch 2.13",
             "A note.",
             "NAACL",
         ):
             assert words in caption
+        assert table.runs == ["Made with torch 2.13.", "By hand."]
 
 
 class TestAblations:

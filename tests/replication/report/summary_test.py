@@ -1,4 +1,4 @@
-"""Tests of means and of what differs."""
+"""Tests of means, deviations and differences."""
 
 import math
 

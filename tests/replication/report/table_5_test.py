@@ -41,7 +41,7 @@ def write(tmp_path):
 
 
 class TestWordSensesTable:
-    def test_our_rows_stand_beside_the_papers(self, write):
+    def test_our_rows_are_next_to_the_papers(self, write):
         """Oracle: by hand."""
         table = word_senses_table(write())
         assert table.columns == ["model", "the four", "ALL", "paper, the four"]
@@ -57,7 +57,7 @@ class TestWordSensesTable:
         assert "does not compare" not in caption
 
     def test_without_wordnet_its_first_sense_is_not_claimed(self, write):
-        """Oracle: the paper's number stands alone, and the caption says what is missing."""
+        """Oracle: the paper's number alone in its row, and the caption says what is missing."""
         table = word_senses_table(write(wordnet=False))
         assert ["WordNet 1st sense", "–", "–", "65.9"] in table.rows
         assert ["most frequent sense of the training data", "65.0", "64.0", "–"] in table.rows
@@ -83,5 +83,5 @@ class TestWordSensesTable:
     )
     def test_another_file_is_refused(self, write, changes):
         """Oracle: the message names the file."""
-        with pytest.raises(ValueError, match=r"scores\.json must be what .*elmo-wsd"):
+        with pytest.raises(ValueError, match=r"scores\.json must be a file of .*elmo-wsd"):
             word_senses_table(write(**changes))

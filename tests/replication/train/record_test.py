@@ -1,4 +1,4 @@
-"""Tests of what a folder of a run says of itself."""
+"""Tests of the record in the folder of a run."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ from elmo_tasks.replication.train.record import (
 
 
 class TestStatus:
-    def test_a_run_goes_from_to_run_over_broken_off_to_finished(self, make_run):
+    def test_a_run_is_to_run_then_interrupted_then_finished(self, make_run):
         """Oracle: the files that `allennlp train` writes, one after the other."""
         run = make_run()
         assert status(run) == "to run"
@@ -25,13 +25,13 @@ class TestStatus:
         write_record(run)
         assert status(run) == "to run"
         (run.serialization_dir / "model_state_e1_b0.th").touch()
-        assert status(run) == "broken off"
+        assert status(run) == "interrupted"
         (run.serialization_dir / "metrics.json").write_text("{}")
-        assert status(run) == "broken off"
+        assert status(run) == "interrupted"
         mark_finished(run.folder)
         assert status(run) == "finished"
 
-    def test_a_whole_archive_beside_the_scores_is_the_end_too(self, make_run, write_archive):
+    def test_a_whole_archive_next_to_the_scores_is_the_end_too(self, make_run, write_archive):
         """Oracle: what a training leaves whose parent was killed; half of the archive is not enough."""
         run = make_run()
         run.serialization_dir.mkdir(parents=True)
@@ -44,7 +44,7 @@ class TestStatus:
         archive.write_bytes(archive.read_bytes()[:-100])
         assert status(run) == "to run"
 
-    def test_a_lock_that_somebody_holds_is_a_run_in_progress(self, make_run):
+    def test_a_lock_that_is_held_is_a_run_in_progress(self, make_run):
         """Oracle: a lock of our own; how far the run is does not depend on it."""
         run = make_run()
         run.folder.mkdir(parents=True)

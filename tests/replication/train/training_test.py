@@ -31,19 +31,19 @@ class TestTraining:
         assert json.loads(config.read_text()) == {"random_seed": 3}
         assert status(run) == "finished"
 
-    def test_a_checkpoint_is_gone_on_from(self, make_run, allennlp):
+    def test_a_training_resumes_from_its_checkpoint(self, make_run, allennlp):
         """Oracle: the call, and that the checkpoint is still there, but not the archive of the interruption."""
         run = make_run()
         allennlp.behaves('touch "$4/model_state_e1_b0.th" "$4/model.tar.gz"; kill -9 $$')
         outcome = train(run, allennlp.command)
         assert "signal 9" in outcome.error
-        assert status(run) == "broken off"
+        assert status(run) == "interrupted"
         allennlp.behaves('test ! -e "$4/model.tar.gz" || exit 1')
         assert train(run, allennlp.command).error is None
         assert allennlp.calls()[1][-1] == "--recover"
         assert (run.serialization_dir / "model_state_e1_b0.th").exists()
 
-    def test_without_a_checkpoint_it_begins_anew(self, make_run, allennlp):
+    def test_without_a_checkpoint_it_starts_over(self, make_run, allennlp):
         """Oracle: the call, and that what was left is gone."""
         run = make_run()
         allennlp.behaves('touch "$4/left"; exit 1')
@@ -61,7 +61,7 @@ class TestTraining:
             ("exit 0", "ended without metrics.json"),
         ],
     )
-    def test_a_failure_is_told_with_the_last_line_of_the_log(self, make_run, allennlp, script, message):
+    def test_a_failure_is_reported_with_the_last_line_of_the_log(self, make_run, allennlp, script, message):
         """Oracle: the message, and where the log is."""
         allennlp.behaves(script)
         error = train(make_run(), allennlp.command).error
@@ -101,11 +101,40 @@ class TestTraining:
         assert training.is_over()
         assert status(make_run()) == "to run"
 
-    def test_when_we_are_killed_the_training_goes_on_and_keeps_its_lock(self, make_run, allennlp, tmp_path):
-        """Oracle: `kill -9` of a process that trains; its child ends by itself, and nothing is begun beside it."""
+    def test_stopping_ends_the_processes_of_the_training_too(self, make_run, allennlp):
+        """Oracle: the lock, which a child of the training holds that ignores the first signal, is free."""
+        run = make_run()
+        allennlp.behaves(f'(trap "" TERM; touch "{run.folder}/started"; while true; do sleep 0.1; done) & sleep 60')
+        training = Training(run, allennlp.command)
+        wait_for((run.folder / "started").exists)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("elmo_tasks.replication.train.training._SECONDS_TO_END", 0.5)
+            training.stop()
+        assert status(run) == "to run"
+
+    def test_a_training_that_is_over_can_be_stopped(self, make_run, allennlp):
+        """Oracle: its scores are left as they are."""
+        run = make_run()
+        training = Training(run, allennlp.command)
+        wait_for(training.is_over)
+        training.stop()
+        assert training.outcome().error is None and status(run) == "finished"
+
+    def test_ctrl_c_in_a_terminal_does_not_reach_it(self, make_run, allennlp):
+        """Oracle: the process group: a terminal signals its own."""
+        run = make_run()
+        allennlp.behaves(f'echo $$ > "{run.folder}/group"; exec sleep 60')
+        training = Training(run, allennlp.command)
+        wait_for(lambda: (run.folder / "group").exists() and (run.folder / "group").read_text().strip())
+        pid = int((run.folder / "group").read_text())
+        assert os.getpgid(pid) == pid != os.getpgrp()
+        training.stop()
+
+    def test_when_we_are_killed_the_training_continues_and_keeps_its_lock(self, make_run, allennlp, tmp_path):
+        """Oracle: `kill -9` of a process that trains; its child ends by itself, and no second training starts."""
         run = make_run()
         allennlp.behaves(f'while ! test -e "{run.folder}/go"; do sleep 0.01; done')
-        # What `Training` does, without its imports: hold a lock, and hand it on.
+        # As `Training`, without its imports: hold a lock, and pass it to a child.
         code = (
             "import fcntl, subprocess, sys, time\n"
             "lock = open(sys.argv[1], 'ab')\n"

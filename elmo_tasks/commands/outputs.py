@@ -1,0 +1,26 @@
+"""Files that commands write."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from elmo_tasks.atomic_files import atomic_file
+
+__all__ = ["output_file"]
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[Path]:
+    """
+    As `atomic_file`, in a folder that is made if need be.
+
+    # Raises
+
+    `OSError`
+        If the path is a folder, or cannot be written to.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"the output must be a file, but '{path}' is a folder: name a file in it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as file:
+        yield file

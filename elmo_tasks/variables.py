@@ -1,0 +1,82 @@
+"""The environment variables that a user of this package may want to set; the table in the docs is made of these."""
+
+from dataclasses import dataclass
+
+__all__ = ["VARIABLES", "Variable"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """
+    # Parameters
+
+    name
+        The variable.
+    default
+        Its value, or the behaviour, where it is not set.
+    meaning
+        One sentence or two.
+    """
+
+    name: str
+    default: str
+    meaning: str
+
+
+VARIABLES = (
+    Variable(
+        "ELMO_TASKS_DATA",
+        "the small data that ships",
+        "The folder with the data sets of the configs and commands: `ner/`, `srl/`, `snli/`, `squad/`, `coref/`, "
+        "`sst/`, `pos/`, `wsd/`, `lm/` and, for word vectors, `glove/`.",
+    ),
+    Variable(
+        "ELMO_TASKS_GLOVE",
+        "the only file in `glove/` of the data, if there is just one",
+        "The name of a file of word vectors in the folder `glove/` of the data, such as `glove.6B.100d.txt`; the "
+        "width of the vectors is read from the name.",
+    ),
+    Variable(
+        "ELMO_TASKS_BILM",
+        "`small-open`, the small biLM that ships",
+        "The biLM of the configs and commands: a name that `Elmo.from_pretrained` knows (such as `original`, which is "
+        "downloaded when it is first used), a folder with `options.json` and `weights.hdf5`, or the URL of one.",
+    ),
+    Variable(
+        "ELMO_TASKS_LAYER",
+        "`1`, the lowest LSTM",
+        "The layer for the config `pos_layer.jsonnet`: a number (0 is the context-insensitive layer), `top` or `mix`.",
+    ),
+    Variable(
+        "ELMO_TASKS_CACHE",
+        "no cache",
+        "A folder in which models keep the layers of the biLM, so that a sentence is computed once over all epochs "
+        "and runs.",
+    ),
+    Variable(
+        "ELMO_TASKS_HOME",
+        "`~/.cache/elmo_tasks`",
+        "The folder of biLMs that were downloaded by their name.",
+    ),
+    Variable(
+        "ALLENNLP_LOG_LEVEL",
+        "`INFO`",
+        "AllenNLP: the lowest level of what `allennlp` logs; with `WARNING` it is quiet.",
+    ),
+    Variable(
+        "ALLENNLP_CACHE_ROOT",
+        "`~/.allennlp`",
+        "AllenNLP: the folder of what was downloaded because a config names it by its URL.",
+    ),
+    Variable(
+        "OMP_NUM_THREADS",
+        "all cores",
+        "torch: how many threads compute. `allennlp elmo-tables --jobs N` divides the cores where it is not set.",
+    ),
+    Variable(
+        "CUDA_VISIBLE_DEVICES",
+        "all GPUs",
+        "CUDA: the numbers of the GPUs that a process may use; with an empty value it computes on the CPU.",
+    ),
+)
+"""Of this package, which takes an empty value for one that is not set; and those of AllenNLP and torch that matter."""

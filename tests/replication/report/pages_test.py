@@ -1,0 +1,106 @@
+"""Tests of the pages and the table that are made of result files."""
+
+import json
+
+import pytest
+
+from elmo_tasks.replication import Results, readme_table, runs_page, tables_page
+from elmo_tasks.replication.__main__ import main
+from elmo_tasks.replication.report.pages import BEGIN, END, with_section
+from tests.paths import CHECKOUT
+
+ROW = {"task": "sst", "variant": "both", "metric": "accuracy", "split": "test", "mean": 42.0, "sd": 1.0, "n": 2}
+RUN = {"task": "sst", "variant": "baseline", "seed": 7, "metric": "accuracy", "dev": 41.0, "test": 40.5, "commit": "c0"}
+README = f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe rest.\n"
+
+
+def results_of(mean: float = 42.0) -> Results:
+    return Results(
+        "table 1", [RUN], [{**ROW, "mean": mean}], versions=["torch 2"], notes=["A note."], made=["By hand."]
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A README with markers, and a result file."""
+    (tmp_path / "README.md").write_text(README)
+    (tmp_path / "a.json").write_text(results_of().to_json({}))
+    return [str(tmp_path / "README.md"), str(tmp_path / "a.json")]
+
+
+class TestPages:
+    def test_scores_and_notes_are_on_one_page_and_runs_on_the_other(self, files, tmp_path):
+        """Oracle: by hand: the cells and sentences of each page."""
+        tables, runs = (page([tmp_path / "a.json"]) for page in (tables_page, runs_page))
+        assert "| 40.50 (1) | 42.00 ± 1.00 (2) |" in " ".join(tables.split())
+        assert "- A note." in tables and "## Table 1" in tables
+        assert "| SST-5 | baseline | 7 | 41.00 | 40.50 | c0 |" in " ".join(runs.split())
+        assert "| SST-5 | both | – | – | 42.00 ± 1.00 (2) | – |" in " ".join(runs.split())
+        assert "- By hand." in runs and "torch 2" in runs and "## Table 1" in runs
+        assert not any(sentence in tables for sentence in ("c0", "By hand", "torch 2"))
+
+    def test_the_table_of_the_readme_has_a_row_for_each_task(self, tmp_path, files):
+        """Oracle: by hand; the increase is that of the paper's Table 1."""
+        lines = [" ".join(line.split()) for line in readme_table([tmp_path / "a.json"]).splitlines()]
+        assert lines[0] == "| task | measure | baseline | ELMo | increase | increase in the paper |"
+        assert lines[2:] == ["| SST-5 | accuracy, test | 40.50 (1) | 42.00 ± 1.00 (2) | +1.50 | +3.30 |"]
+
+    def test_table_5_is_a_table_too(self):
+        """Oracle: the result file that is there, with its notes of the run, on the page of runs alone."""
+        path = CHECKOUT / "results" / "table5.json"
+        (made,) = json.loads(path.read_text())["made"]
+        assert "Table 5" in tables_page([path]) and "at commit" not in tables_page([path])
+        assert made in runs_page([path])
+
+    def test_no_files_are_refused(self, tmp_path):
+        """Oracle: the messages."""
+        with pytest.raises(ValueError, match="no file was named"):
+            tables_page([])
+        with pytest.raises(ValueError, match="a result file of table 1"):
+            readme_table([CHECKOUT / "results" / "table5.json"])
+
+
+class TestWithSection:
+    def test_the_text_between_the_markers_is_replaced(self):
+        """Oracle: by hand; twice is once."""
+        made = with_section(README, "new")
+        assert made == f"# Title\n\n{BEGIN}\n\nnew\n\n{END}\n\nThe rest.\n"
+        assert with_section(made, "new") == made
+
+    @pytest.mark.parametrize("readme", ["", f"{END}\n{BEGIN}", f"{BEGIN}\n{BEGIN}\n{END}"])
+    def test_a_text_without_its_markers_is_refused(self, readme):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="once"):
+            with_section(readme, "new")
+
+
+class TestMain:
+    def test_it_writes_all_and_then_finds_nothing_to_do(self, files, tmp_path):
+        """Oracle: the functions of the pages."""
+        assert "make results" in main([*files, "--check"])
+        assert (tmp_path / "README.md").read_text() == README and not (tmp_path / "docs").exists()
+        assert main(files) is None
+        results = [tmp_path / "a.json"]
+        assert (tmp_path / "README.md").read_text() == with_section(README, readme_table(results))
+        assert (tmp_path / "docs" / "replication" / "tables.md").read_text() == tables_page(results)
+        assert (tmp_path / "docs" / "replication" / "runs.md").read_text() == runs_page(results)
+        assert main([*files, "--check"]) is None
+
+    @pytest.mark.parametrize("name", ["README.md", "docs/replication/tables.md", "docs/replication/runs.md"])
+    def test_a_page_that_was_changed_is_stale(self, files, tmp_path, name):
+        """Oracle: the message names that file and no other."""
+        main(files)
+        page = tmp_path / name
+        page.write_text(page.read_text().replace("42.00", "52.00"))
+        assert main([*files, "--check"]).startswith(f"{page} must be what the result files say")
+
+    def test_a_result_that_has_changed_makes_all_stale(self, files, tmp_path):
+        """Oracle: the message."""
+        main(files)
+        (tmp_path / "a.json").write_text(results_of(43.0).to_json({}))
+        assert "README.md, " in main([*files, "--check"])
+
+    def test_an_error_is_one_line(self, files, tmp_path):
+        """Oracle: the message."""
+        (tmp_path / "a.json").write_text("{")
+        assert "a.json" in main(files) and "\n" not in main(files)
