@@ -65,7 +65,7 @@ def registered_names() -> str:
     lines = [
         "# Registered names",
         "",
-        'What a config can name as `"type"`, and the subcommands of `allennlp`. All are known as soon as the package is',
+        'What a config can name as `"type"`, and the subcommands of `allennlp`. All are known once the package is',
         "installed. No name of AllenNLP's own is replaced.",
         "",
         "| name | kind | class | what it is |",
@@ -177,8 +177,8 @@ def configs() -> str:
     lines = [
         "# Configs",
         "",
-        "Every config in `training_configs/` is one call of a template in `training_configs/lib/`, so that a variant is",
-        "a call with other arguments, in a file of your own next to ours:",
+        "Every config in `training_configs/` is one call of a template in `training_configs/lib/`. A variant is a call",
+        "with other arguments, in a file of your own next to ours:",
         "",
         "```jsonnet",
         "// training_configs/snli_top.jsonnet",

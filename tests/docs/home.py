@@ -8,13 +8,13 @@ from pathlib import Path
 from tests.paths import FIXTURES, TINY_BILM, TRAINING_CONFIGS
 
 # The first so many sentences, pairs, trees or documents of each file.
-_COUNT = {"ner": 12, "snli": 12, "sst": 12, "srl": 8, "coref": 2, "pos": 8, "lm": 40}
+_COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm": 40}
 
 
 def make_home(home: Path) -> Path:
     """
     A home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, all as the pages name them; returns the
-    folder to work in, which has `training_configs/`.
+    folder to work in, which has `training_configs/` and `fixtures/`.
     """
     data, work = home / "data", home / "work"
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
@@ -29,6 +29,7 @@ def make_home(home: Path) -> Path:
     for folder in (home / "elmo" / "original", home / ".cache" / "elmo_tasks" / "original"):
         shutil.copytree(TINY_BILM, folder)
     shutil.copytree(TRAINING_CONFIGS, work / "training_configs")
+    (work / "fixtures").symlink_to(FIXTURES)
     return work
 
 
