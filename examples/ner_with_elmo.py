@@ -5,6 +5,7 @@ The config `ner_elmo.jsonnet` is trained with AllenNLP on the small data that sh
 with your own. A few epochs are enough to see entities; the published number of epochs is 75.
 """
 
+import json
 import logging
 import tempfile
 from pathlib import Path
@@ -22,15 +23,17 @@ def main() -> None:
     """Trains, and prints the score and the entities of new sentences."""
     logging.disable(logging.INFO)
     with tempfile.TemporaryDirectory() as folder:
-        model = train_model_from_file(
+        run = Path(folder, "run")
+        train_model_from_file(
             TRAINING_CONFIGS / "ner_elmo.jsonnet",
-            Path(folder, "run"),
+            run,
             # Smaller batches and fewer epochs than in the paper, for small data.
             overrides={"data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 2},
         )
-        print(f"F1 on the dev set: {model.get_metrics()['f1-measure-overall']:.2f}")
+        metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+        print(f"F1 on the dev set: {metrics['best_validation_f1-measure-overall']:.2f}")
         # What `allennlp predict` does; the archive has everything in it.
-        predictor = Predictor.from_path(Path(folder, "run", "model.tar.gz"))
+        predictor = Predictor.from_path(run / "model.tar.gz")
         for sentence in SENTENCES:
             prediction = predictor.predict(sentence)
             spans = ", ".join(f"{span['text']} ({span['label']})" for span in prediction["spans"])

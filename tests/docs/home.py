@@ -14,7 +14,7 @@ _COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm":
 def make_home(home: Path) -> Path:
     """
     A home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, all as the pages name them; returns the
-    folder to work in, which has `training_configs/` and `fixtures/`.
+    folder to work in, which has `training_configs/`, `fixtures/` and a text.
     """
     data, work = home / "data", home / "work"
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
@@ -30,6 +30,7 @@ def make_home(home: Path) -> Path:
         shutil.copytree(TINY_BILM, folder)
     shutil.copytree(TRAINING_CONFIGS, work / "training_configs")
     (work / "fixtures").symlink_to(FIXTURES)
+    (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")
     return work
 
 
