@@ -1,0 +1,41 @@
+"""
+How do I write the vectors of a text into a file, and read them again?
+
+`python -m elmo_tasks embed` does it from the command line; `embed_file` is the same from Python. The job keeps what
+is done in parts, and resumes after an interruption with `resume=True`. Here one vector for each sentence goes into
+HDF5.
+"""
+
+import tempfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from elmo_tasks.embed_job.job import embed_file
+from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.shipped import FIXTURES
+
+
+def main() -> None:
+    """Embeds the small text that ships, and finds the sentence that is nearest to the first."""
+    text = FIXTURES / "lm" / "test.txt"
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "vectors.h5")
+        report = embed_file(text, output, EmbedOptions(pool="mean", dtype="float16"), show_progress=False)
+        print(f"{report.n_lines} sentences, {report.n_tokens} words, {report.n_bytes:,} bytes")
+
+        with h5py.File(output) as file:
+            # A dataset a line, named by its number.
+            vectors = np.stack([file[str(line)][()] for line in range(report.n_lines)]).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors[0]
+    lines = text.read_text(encoding="utf-8").splitlines()
+    print(f"a matrix of {vectors.shape[0]} x {vectors.shape[1]}")
+    print(f"nearest to {lines[0]!r}:")
+    for line in np.argsort(-cosines)[1:4]:
+        print(f"  {cosines[line]:.2f}  {lines[line]}")
+
+
+if __name__ == "__main__":
+    main()

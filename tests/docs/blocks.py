@@ -1,0 +1,40 @@
+"""The fenced blocks of a page, and what is said of those that cannot run."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.paths import CHECKOUT
+
+DOCS = CHECKOUT / "docs"
+PAGES = [CHECKOUT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
+
+
+class Block(NamedTuple):
+    """A block, with the line that its fence is in, and why it is not run if it is not."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    not_run: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.page.relative_to(CHECKOUT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """All blocks of a page, in their order."""
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for fence in _FENCE.finditer(text):
+        reason = _NOT_RUN.search(text[: fence.start()])
+        indent, language, content = fence.groups()
+        lines = [line.removeprefix(indent) for line in content.splitlines()]
+        line = text.count("\n", 0, fence.start()) + 1
+        blocks.append(Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1]))
+    return blocks

@@ -1,0 +1,143 @@
+"""Runs the shell commands of a page: `allennlp` and `python -m elmo_tasks` in this process, and the rest in bash."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from elmo_tasks.__main__ import main as elmo_tasks_main
+from tests.docs.hooks import hooks
+from tests.paths import CHECKOUT
+
+# What bash may run; anything else must be one of our commands.
+_BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "zcat"}
+
+# What makes a training short: laid over the config of a model, after what the page lays over it.
+_SHORT = {"trainer.num_epochs": 1}
+_SMALL = {
+    "elmo_bilm": {"trainer.learning_rate_scheduler": None},
+    "elmo_coref": {"model.encoder.hidden_size": 8, "model.hidden_dim": 8},
+    "elmo_srl": {"model.encoder.hidden_size": 8, "model.encoder.num_layers": 2},
+}
+_NEW_BILM = {
+    "model.options.lstm.dim": 16,
+    "model.options.lstm.projection_dim": 8,
+    "model.options.char_cnn.filters": [[1, 4], [2, 8]],
+    "vocabulary.min_count": 1,
+}
+
+
+def commands_of(text: str) -> Iterator[tuple[dict[str, str], list[str], str]]:
+    """The variables, the words and the whole line of each command."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        variables = {}
+        while words and re.fullmatch(r"\w+=.*", words[0], re.DOTALL):
+            name, _, value = words.pop(0).partition("=")
+            variables[name] = value
+        if words or variables:
+            yield variables, words, line
+
+
+class Shell:
+    """A shell of a page: its folder and its variables last from one block to the next."""
+
+    def __init__(self, work: Path, variables: dict[str, str]) -> None:
+        self.work = work
+        self.variables = variables
+
+    def run(self, text: str) -> None:
+        """Runs all commands of a block; an error of one is an error."""
+        for variables, words, line in commands_of(text):
+            with self.entered():
+                if words[:1] == ["export"]:
+                    given = (word.partition("=") for word in words[1:])
+                    self.variables.update({name: self._expanded(value) for name, _, value in given})
+                    continue
+                expanded = {name: self._expanded(value) for name, value in variables.items()}
+                with patch.dict(os.environ, expanded):
+                    self._command(words, line)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """In the folder and with the variables of this shell."""
+        before = Path.cwd()
+        with patch.dict(os.environ, self.variables):
+            os.chdir(self.work)
+            try:
+                yield
+            finally:
+                os.chdir(before)
+
+    def _command(self, words: list[str], line: str) -> None:
+        if words[0] == "allennlp":
+            _allennlp([self._expanded(word) for word in words[1:]])
+        elif words[:3] == ["python", "-m", "elmo_tasks"]:
+            arguments = [self._expanded(word) for word in words[3:]]
+            assert elmo_tasks_main(arguments) == 0, line
+        elif words[0] == "python" and words[1].startswith("examples/"):
+            subprocess.run([sys.executable, CHECKOUT / words[1], *words[2:]], check=True, stdout=subprocess.DEVNULL)
+        elif words[0] in _BASH:
+            subprocess.run(["bash", "-euc", line], check=True, stdout=subprocess.DEVNULL)
+        else:
+            raise AssertionError(f"a command that a test can run, or a block that says why not, but: {line}")
+
+    def _expanded(self, word: str) -> str:
+        return os.path.expandvars(os.path.expanduser(word))
+
+
+def _allennlp(arguments: list[str]) -> None:
+    from allennlp.commands import main
+
+    if arguments[0] == "train":
+        arguments = _shortened(arguments)
+    with patch.object(sys, "argv", ["allennlp", *arguments]):
+        main(prog="allennlp")
+
+
+def _shortened(arguments: list[str]) -> list[str]:
+    """The arguments of `allennlp train` with more overrides."""
+    from elmo_tasks.environment import evaluate_file
+
+    config = json.loads(evaluate_file(arguments[1], {}))
+    options = [index for index, argument in enumerate(arguments) if argument in ("-o", "--overrides")]
+    overrides = {}
+    for index in reversed(options):
+        overrides = {**json.loads(arguments[index + 1]), **overrides}
+        del arguments[index : index + 2]
+    kind = config["model"]["type"]
+    overrides.update({**_SHORT, **_SMALL.get(kind, {})})
+    if kind == "elmo_bilm" and "pretrained_file" not in config["model"]:
+        overrides.update(_NEW_BILM)
+    return [*arguments, "-o", json.dumps(overrides)]
+
+
+def check_command(words: list[str], line: str) -> None:
+    """That a command which is not run still exists: its options, its file, its target or its extra."""
+    if words[0] == "allennlp":
+        from allennlp.commands import main
+
+        hooks.parser_of(lambda: main(prog="allennlp")).parse_args(words[1:])
+    elif words[:3] == ["python", "-m", "elmo_tasks"]:
+        hooks.parser_of(elmo_tasks_main).parse_args(words[3:])
+    elif words[0] == "python":
+        script = (CHECKOUT / words[1]).read_text(encoding="utf-8")
+        missing = [word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script]
+        assert not missing, f"{line}: {words[1]} has no {missing}"
+    elif words[0] == "make":
+        targets = re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        assert {word for word in words[1:] if "=" not in word} <= set(targets), line
+    elif words[:2] == ["pip", "install"]:
+        setup = (CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
+        extras = [extra for names in re.findall(r"\[([\w,]+)\]", line) for extra in names.split(",")]
+        assert all(re.search(rf"^{extra} =$", setup, re.MULTILINE) for extra in extras), line
+        files = [word for word in words if word.endswith(".txt")]
+        assert all((CHECKOUT / file).is_file() for file in files), line
+    else:
+        assert words[0] in {".", "git", "cd", "export"} or words[:2] == ["pip", "check"], line
