@@ -8,7 +8,9 @@ from elmo_tasks.vectors.sentences import words_of
 
 class TestWordsOf:
     @pytest.mark.parametrize(
-        "sentence", [["a", "b c"], ("a", "b c"), np.array(["a", "b c"]), iter(["a", "b c"])], ids=str
+        "sentence",
+        [["a", "b c"], ("a", "b c"), np.array(["a", "b c"]), iter(["a", "b c"])],
+        ids=lambda s: type(s).__name__,
     )
     def test_words_are_taken_as_they_are(self, sentence):
         """Oracle: the words."""
