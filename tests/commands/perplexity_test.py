@@ -62,7 +62,7 @@ class TestPerplexityOfText:
         """Oracle: the message names the file and the line."""
         (tmp_path / "text.txt").write_bytes(b"a b\n\xff c\n")
         assert re.search(
-            r"text\.txt, line 2: the text must be UTF-8", error_of("elmo-perplexity", exported, tmp_path / "text.txt")
+            r"text\.txt, line 2: the file must be UTF-8", error_of("elmo-perplexity", exported, tmp_path / "text.txt")
         )
 
     def test_without_a_softmax_there_is_no_perplexity(self, lm_run, command, error_of, fixtures_root, tmp_path):

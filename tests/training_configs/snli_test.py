@@ -20,7 +20,10 @@ class TestTraining:
         assert 0.0 <= trained.metrics()["validation_accuracy"] <= 1.0
         source = trained.data / "dev.jsonl"
         pairs = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
-        from_lines = trained.predictions(source, "--batch-size", "7")
+        lines = tmp_path / "lines.jsonl"
+        sentences = ({key: pair[key] for key in ("sentence1", "sentence2")} for pair in pairs)
+        lines.write_text("".join(f"{json.dumps(pair)}\n" for pair in sentences), encoding="utf-8")
+        from_lines = trained.predictions(lines, "--batch-size", "7")
         assert len(from_lines) == len(pairs)
         # Those that the annotators did not agree on can be predicted, but are not read.
         from_lines = [line for line, pair in zip(from_lines, pairs, strict=True) if pair["gold_label"] != "-"]

@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,38 +47,57 @@ def write_hdf5(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dic
 
 class _Disk:
     """
-    The file under HDF5, which is never told of a full disk: where a write fails, HDF5 ends the whole process when it
-    closes the file. The error is kept for `check`, and nothing is written after it.
+    The file under HDF5, which is never told of a full disk: where a write fails, or what was written cannot be read
+    back, HDF5 ends the whole process. The error is kept for `check`; what the disk does not take stays in memory until
+    then.
     """
 
     def __init__(self, raw: io.FileIO) -> None:
         self._raw = raw
         self._error: OSError | None = None
-        # h5py takes an object that has `read` for a file.
-        self.read, self.readinto = raw.read, raw.readinto
+        # Places in the file, and the bytes there.
+        self._not_written: list[tuple[int, bytes]] = []
         self.seek, self.tell, self.flush = raw.seek, raw.tell, raw.flush
+
+    def read(self, size: int = -1) -> bytes:
+        # h5py takes an object that has `read` for a file, and reads with `readinto`.
+        return self._raw.read(size)
+
+    def readinto(self, buffer: Any) -> int:
+        start, target = self._raw.tell(), memoryview(buffer).cast("B")
+        n_bytes = self._raw.readinto(target)
+        for place, data in self._not_written:
+            first, last = max(place, start), min(place + len(data), start + len(target))
+            if first < last:
+                target[first - start : last - start] = data[first - place : last - place]
+                n_bytes = max(n_bytes, last - start)
+        self._raw.seek(start + n_bytes)
+        return n_bytes
 
     def write(self, data: Any) -> int:
         left = memoryview(data).cast("B")
-        n_bytes = len(left)
-        self._try(lambda: self._write(left))
-        return n_bytes
+        try:
+            self._write(left)
+        except OSError as error:
+            self._error = error
+        return len(left)
 
     def _write(self, left: memoryview) -> None:
         # A disk with too little room takes a part of the data, and fails for the rest alone.
-        while left:
-            left = left[self._raw.write(left) :]
+        try:
+            while self._error is None and left:
+                left = left[self._raw.write(left) :]
+        finally:
+            if left:
+                self._not_written.append((self._raw.tell(), bytes(left)))
+                self._raw.seek(len(left), os.SEEK_CUR)
 
     def truncate(self, size: int | None = None) -> int:
-        self._try(lambda: self._raw.truncate(size))
+        try:
+            self._raw.truncate(size)
+        except OSError as error:
+            self._error = self._error or error
         return self._raw.tell()
-
-    def _try(self, write: Callable[[], Any]) -> None:
-        if self._error is None:
-            try:
-                write()
-            except OSError as error:
-                self._error = error
 
     def check(self) -> None:
         if self._error is not None:

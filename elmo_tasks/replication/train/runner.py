@@ -1,9 +1,11 @@
 """Several trainings, on this machine or on a cluster."""
 
 import os
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from elmo_tasks.ray_session import ray_session
@@ -52,11 +54,13 @@ def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterato
         while waiting or active:
             while waiting and len(active) < jobs:
                 run = waiting.popleft()
-                begun = begin(run, command, n_threads)
+                # Ctrl-C between the start of a training and its entry in the list would leave it running.
+                with _interrupts_held():
+                    begun = begin(run, command, n_threads)
+                    if isinstance(begun, Training):
+                        active.append(begun)
                 if isinstance(begun, Outcome):
                     yield begun
-                else:
-                    active.append(begun)
             over = [training for training in active if training.is_over()]
             active = [training for training in active if training not in over]
             yield from (training.outcome() for training in over)
@@ -65,6 +69,16 @@ def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterato
     finally:
         for training in active:
             training.stop()
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C takes effect at the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _n_cores() -> int:

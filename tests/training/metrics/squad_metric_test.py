@@ -109,7 +109,7 @@ class TestSquadEmF1:
         """Oracle: the messages."""
         with pytest.raises(ValueError, match="zip"):
             SquadEmF1()(["a"], [])
-        with pytest.raises(ValueError, match="that of 'Rome' has none"):
+        with pytest.raises(ValueError, match="the one answered with 'Rome' has none"):
             SquadEmF1()(["Rome"], [[]])
 
     def test_it_is_registered(self):
