@@ -252,11 +252,7 @@ def environment_variables() -> str:
             f"| `{variable.name}` | {_cell(variable.meaning)} | {_cell(variable.default)} |" for variable in variables
         ]
         lines.append("")
-    lines += [
-        "`TORCH_DEVICE_BACKEND_AUTOLOAD=0` keeps torch from calling [compat](../internals/compat.md), without which",
-        "AllenNLP does not start.",
-        "",
-    ]
+    lines += ["[Compat](../internals/compat.md) says what `elmo_tasks.compat` does.", ""]
     return "\n".join(lines)
 
 

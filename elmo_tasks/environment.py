@@ -1,9 +1,9 @@
 """
 Data and biLM of the configs: the external variables of the files in `training_configs/`.
 
-`elmo_tasks.variables` lists them. One that is not set, or empty, stands for what ships with this package. A config
-imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated
-config, and of an archive.
+`elmo_tasks/variables.py` lists all variables, with their meanings and defaults. One that is not set, or empty, stands
+for what ships with this package. A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`,
+so that they are a part of the evaluated config, and of an archive.
 """
 
 import functools

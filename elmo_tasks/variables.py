@@ -32,7 +32,7 @@ VARIABLES = (
     ),
     Variable(
         "ELMO_TASKS_GLOVE",
-        "the only file in `glove/` of the data, if there is just one",
+        "the only file in `glove/` of the data; with several or none `glove.open.100d.txt.gz`, the file that ships",
         "The name of a file of word vectors in the folder `glove/` of the data, such as `glove.6B.100d.txt`; the "
         "width of the vectors is read from the name.",
     ),
@@ -64,6 +64,12 @@ VARIABLES = (
         "AllenNLP: the lowest level of what `allennlp` logs; with `WARNING` it is quiet.",
     ),
     Variable(
+        "ALLENNLP_DEBUG",
+        "not set",
+        "AllenNLP: any value that is not empty makes `allennlp` log everything; it takes precedence over "
+        "`ALLENNLP_LOG_LEVEL`.",
+    ),
+    Variable(
         "ALLENNLP_CACHE_ROOT",
         "`~/.allennlp`",
         "AllenNLP: the folder of what was downloaded because a config names it by its URL.",
@@ -72,6 +78,12 @@ VARIABLES = (
         "OMP_NUM_THREADS",
         "all cores",
         "torch: how many threads compute. `allennlp elmo-tables --jobs N` divides the cores where it is not set.",
+    ),
+    Variable(
+        "TORCH_DEVICE_BACKEND_AUTOLOAD",
+        "`1`",
+        "torch: whether `import torch` loads its extensions. With `0` it does not call `elmo_tasks.compat`, without "
+        "which AllenNLP does not start.",
     ),
     Variable(
         "CUDA_VISIBLE_DEVICES",

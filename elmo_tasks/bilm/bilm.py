@@ -159,7 +159,7 @@ class Bilm(nn.Module):
         return self.options.output_dim
 
     def reset_states(self) -> None:
-        """Clears the states of a stateful biLM, so that the next batch starts from zero."""
+        """Clears the carried states, so that the next batch starts from zero; no effect unless stateful."""
         self._states = CarriedStates()
 
     def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
@@ -268,8 +268,11 @@ class Bilm(nn.Module):
         # Forward and backward, with boundaries.
         current = vectors[sentences.words]
         yield current
-        zero = [lstm.zero_state(len(sentences.rows)) for pair in self._pairs() for lstm in pair]
-        states = self._states.of(sentences.rows, zero) if self.stateful else None
+        # `None`: every sentence starts from the zero state, see `BidirectionalLayer`.
+        states: list[LstmState] | None = None
+        if self.stateful:
+            zero = [lstm.zero_state(len(sentences.rows)) for pair in self._pairs() for lstm in pair]
+            states = self._states.of(sentences.rows, zero)
         last_states: list[LstmState] = []
         for index, pair in enumerate(self._pairs()):
             if self._layers[index].lstms != pair:  # The modules were replaced.

@@ -31,7 +31,7 @@ class LayerStore:
         so that a path from another machine creates no folders.
     max_bytes
         The size limit of the file in bytes, at least 16 MiB. By default 20 GB, or half of what the disk has free. The
-        first store of a process for a folder decides.
+        first store of a process for a folder decides. It is enforced by `LmdbFile._make_room`.
 
     # Raises
 

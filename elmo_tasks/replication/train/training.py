@@ -33,6 +33,8 @@ class Training:
     training continues, and no other process can start the same run. It is the leader of a process group of its own, so
     that Ctrl-C in a terminal reaches it, and all processes that it started, through `stop` alone.
 
+    Whether a run is finished, interrupted or to run is decided by `state_of` in `elmo_tasks.replication.train.record`.
+
     # Parameters
 
     run
