@@ -7,6 +7,7 @@ Each fix is one function, whose docstring says which symptom it cures, what caus
 from collections.abc import Callable
 
 from elmo_tasks.compat import (
+    archives,
     placeholders,
     processes,
     spacy_models,
@@ -28,19 +29,22 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     ),
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
     "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
+    "allennlp.common.registrable": (archives.refuse_unregistered_types,),
     "allennlp.common.plugins": (startup.add_our_plugin,),
     "allennlp.common.util": (
         torch_fixes.name_cuda_devices,
         spacy_models.use_blank_spacy_models,
         startup.import_submodules_quickly,
+        archives.remember_packages,
     ),
     "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
+    "allennlp.models.archival": (archives.extract_safely,),
     "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
     "allennlp.nn.parallel.ddp_accelerator": (
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,
     ),
-    "allennlp.training.checkpointer": (torch_fixes.load_pickled_training_state,),
+    "allennlp.training.checkpointer": (torch_fixes.load_training_state,),
     "allennlp.training.gradient_descent_trainer": (
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,

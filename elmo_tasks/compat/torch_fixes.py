@@ -4,6 +4,8 @@ Fixes for functions of torch that have changed since AllenNLP 2.10.1, which was 
 
 import io
 import logging
+import os
+import pickle
 from collections.abc import Iterable
 from functools import wraps
 from types import SimpleNamespace
@@ -15,8 +17,8 @@ __all__ = [
     "accept_verbose_reduce_on_plateau",
     "clip_norm_of_sparse_gradients",
     "encode_characters_in_single_precision",
-    "load_pickled_training_state",
     "load_tensor_cache",
+    "load_training_state",
     "name_cuda_devices",
     "use_current_amp",
 ]
@@ -41,15 +43,14 @@ def name_cuda_devices(util: Module) -> None:
     util.int_to_device = int_to_device
 
 
-def load_pickled_training_state(checkpointer: Module) -> None:
+def load_training_state(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
 
-    Cause: the state of the training holds NumPy numbers and objects of callbacks; `torch.load` loads
-    only tensors by default since torch 2.6. The file was written by this user's own run, so it is unpickled; the
-    weights, which people exchange, are still loaded as tensors only.
+    Cause: the state of the training may hold NumPy numbers, which `torch.load` refuses by default since torch 2.6. They
+    are allowed; other objects are not, since unpickling them can run code, and a folder of runs may be shared. For
+    callbacks whose state holds other objects, `ELMO_TASKS_ALLOW_PICKLE=1` unpickles whatever is there.
     """
-    import torch
 
     def load_checkpoint(self: Any) -> Any:
         latest = self.find_latest_checkpoint()
@@ -58,12 +59,35 @@ def load_pickled_training_state(checkpointer: Module) -> None:
         model_path, training_state_path = latest
         # On the CPU: `load_state_dict` copies to the GPU, where two copies may not fit.
         return checkpointer.TrainerCheckpoint(
-            torch.load(model_path, map_location="cpu", weights_only=True),
-            torch.load(training_state_path, map_location="cpu", weights_only=False),
+            _load_without_code(model_path, model_path), _load_without_code(training_state_path, training_state_path)
         )
 
     original = checkpointer.Checkpointer.load_checkpoint
     checkpointer.Checkpointer.load_checkpoint = wraps(original)(load_checkpoint)
+
+
+def _load_without_code(file: Any, name: object) -> Any:
+    """Loads tensors, numbers of Python and NumPy, and containers of them."""
+    import numpy
+    import torch
+    from allennlp.common.checks import ConfigurationError
+
+    if os.environ.get("ELMO_TASKS_ALLOW_PICKLE") == "1":
+        return torch.load(file, map_location="cpu", weights_only=False)
+    reconstruct = numpy.empty(0).__reduce__()[0]
+    scalar = numpy.float64(0).__reduce__()[0]
+    dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
+    numbers = [numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes]
+    try:
+        with torch.serialization.safe_globals(numbers):
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
+        reason = " ".join(str(error).split()) or "it ends too early"
+        raise ConfigurationError(
+            f"{name} must hold tensors and numbers, and be whole, but does not ({reason[:200]}). If the file is your own "
+            "and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs whatever code "
+            "the file names"
+        ) from error
 
 
 def load_tensor_cache(file_utils: Module) -> None:
@@ -72,8 +96,8 @@ def load_tensor_cache(file_utils: Module) -> None:
     warns that `TypedStorage is deprecated`.
 
     Cause: the tensors are written with pickle's highest protocol, which `torch.load` refuses unless it is told
-    that the file can be trusted (torch >= 2.6). Tensors are now written with torch's own protocol; older caches
-    can still be read.
+    that the file can be trusted (torch >= 2.6). Tensors are now written with torch's own protocol; a cache that
+    AllenNLP itself has written needs `ELMO_TASKS_ALLOW_PICKLE=1`.
     """
     import torch
 
@@ -85,7 +109,7 @@ def load_tensor_cache(file_utils: Module) -> None:
                 buffer = transaction.get(key.encode())
             if buffer is None:
                 raise KeyError(key)
-            tensor = torch.load(io.BytesIO(buffer), map_location="cpu", weights_only=False)
+            tensor = _load_without_code(io.BytesIO(buffer), f"entry {key!r} of the tensor cache {self.lmdb_env.path()}")
             self.cache_cache[key] = tensor
         return tensor
 

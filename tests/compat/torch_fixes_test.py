@@ -5,6 +5,7 @@ import io
 import logging
 import pickle
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy
@@ -53,8 +54,23 @@ def save(checkpointer, model_state, trainer_state):
     checkpointer.save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: TrainerCheckpoint(model_state, state)))
 
 
+<<<<<<< HEAD
 class TestLoadPickledTrainingState:
     def test_a_state_with_numpy_numbers_is_restored(self, tmp_path):
+=======
+class Touch:
+    """What is pickled as a call, which creates a file when it is unpickled."""
+
+    def __init__(self, path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+class TestLoadTrainingState:
+    def test_a_state_with_numpy_numbers_is_restored(self, tmp_path):
+>>>>>>> c4e28a1 (Archives of strangers run nothing, write nothing outside, and are read to their checksum; checkpoints hold no code)
         """Oracle: what was saved."""
         checkpointer = Checkpointer(tmp_path)
         state = {"metric": numpy.float64(0.5), "best": numpy.array([1, 2]), "step": 3}
@@ -64,11 +80,33 @@ class TestLoadPickledTrainingState:
         assert loaded.trainer_state["metric"] == state["metric"] and loaded.trainer_state["step"] == 3
         assert loaded.trainer_state["best"].tolist() == [1, 2]
 
-    def test_weights_are_tensors_only(self, tmp_path):
-        """Oracle: torch's refusal to unpickle a class."""
+    @pytest.mark.parametrize("part", [0, 1], ids=["model", "training"])
+    def test_nothing_is_run(self, tmp_path, part):
+        """Oracle: the message, which names file and switch, and a file that a pickled call would make."""
         checkpointer = Checkpointer(tmp_path)
-        save(checkpointer, {"w": Params({})}, {})
-        with pytest.raises(pickle.UnpicklingError):
+        states = [{"w": torch.ones(2)}, {"step": 3}]
+        states[part]["extra"] = Touch(tmp_path / "ran")
+        save(checkpointer, *states)
+        (tmp_path / "ran").unlink(missing_ok=True)
+        with pytest.raises(ConfigurationError, match=r"state_e0_b0\.th must hold.*ELMO_TASKS_ALLOW_PICKLE=1"):
+            checkpointer.load_checkpoint()
+        assert not (tmp_path / "ran").exists()
+
+    def test_who_trusts_the_file_says_so(self, tmp_path, monkeypatch):
+        """Oracle: an object of a class of ours."""
+        checkpointer = Checkpointer(tmp_path)
+        save(checkpointer, {"w": torch.ones(2)}, {"mine": Params({"a": 1})})
+        monkeypatch.setenv("ELMO_TASKS_ALLOW_PICKLE", "1")
+        assert checkpointer.load_checkpoint().trainer_state["mine"].as_dict() == {"a": 1}
+
+    @pytest.mark.parametrize("keep", [0, 100, -10])
+    def test_a_file_that_was_cut_off_is_named(self, tmp_path, keep):
+        """Oracle: the message."""
+        checkpointer = Checkpointer(tmp_path)
+        save(checkpointer, {"w": torch.ones(2)}, {"step": 3})
+        (path,) = tmp_path.glob("model_state*")
+        path.write_bytes(path.read_bytes()[:keep])
+        with pytest.raises(ConfigurationError, match=f"{path.name} must hold"):
             checkpointer.load_checkpoint()
 
     def test_no_checkpoint_is_none(self, tmp_path):
@@ -94,8 +132,25 @@ class TestLoadTensorCache:
         with cache.lmdb_env.begin() as transaction:
             assert len(transaction.get(b"key")) < 10_000
 
+<<<<<<< HEAD
     def test_an_older_cache_is_read(self, tmp_path):
+=======
+    def test_nothing_is_run(self, tmp_path):
+        """Oracle: the message, and a file that a pickled call would make."""
+        cache = TensorCache(tmp_path / "cache", map_size=2**20)
+        buffer = io.BytesIO()
+        torch.save(Touch(tmp_path / "ran"), buffer)
+        (tmp_path / "ran").unlink(missing_ok=True)
+        with cache.lmdb_env.begin(write=True) as transaction:
+            transaction.put(b"key", buffer.getvalue())
+        with pytest.raises(ConfigurationError, match="entry 'key' of the tensor cache"):
+            cache["key"]
+        assert not (tmp_path / "ran").exists()
+
+    def test_a_cache_of_allennlp_itself_is_read_by_who_trusts_it(self, tmp_path, monkeypatch):
+>>>>>>> c4e28a1 (Archives of strangers run nothing, write nothing outside, and are read to their checksum; checkpoints hold no code)
         """Oracle: a tensor written as AllenNLP 2.10.1 writes it."""
+        monkeypatch.setenv("ELMO_TASKS_ALLOW_PICKLE", "1")
         cache = TensorCache(tmp_path / "cache", map_size=2**20)
         buffer = io.BytesIO()
         torch.save(torch.ones(3), buffer, pickle_protocol=pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,109 @@
+"""SHA-256 checksums next to binary files, in the form that `sha256sum --check` reads."""
+
+import hashlib
+import threading
+from pathlib import Path
+
+from elmo_tasks.atomic_files import atomic_file
+
+__all__ = ["check_file", "checksum_path", "sha256_of", "write_checksum"]
+
+_BYTES_AT_ONCE = 2**20
+
+# Files that this process has hashed: size, time of the last change and inode say whether it is still the same file.
+_KNOWN: dict[tuple[str, int, int, int], str] = {}
+_LOCK = threading.Lock()
+
+
+def sha256_of(path: Path) -> str:
+    """
+    The SHA-256 of a file, as hexadecimal digits. A file that has not changed is hashed once a process.
+
+    # Raises
+
+    `OSError`
+        If the file cannot be read.
+    """
+    state = path.stat()
+    key = (str(path.resolve()), state.st_size, state.st_mtime_ns, state.st_ino)
+    with _LOCK:
+        known = _KNOWN.get(key)
+    if known is not None:
+        return known
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(_BYTES_AT_ONCE):
+            digest.update(block)
+    with _LOCK:
+        _KNOWN[key] = digest.hexdigest()
+    return digest.hexdigest()
+
+
+def checksum_path(path: Path) -> Path:
+    """Where the checksum of a file is kept: next to it, with `.sha256` after its name."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def write_checksum(path: Path) -> str:
+    """
+    Writes the checksum of a file next to it, whole or not at all.
+
+    # Returns
+
+    `str`
+        The checksum.
+
+    # Raises
+
+    `OSError`
+        If the file cannot be read, or the checksum cannot be written.
+    """
+    digest = sha256_of(path)
+    with atomic_file(checksum_path(path)) as temporary:
+        temporary.write_text(f"{digest}  {path.name}\n", encoding="utf-8")
+    return digest
+
+
+def check_file(path: Path, *, required: bool = False) -> bool:
+    """
+    Compares a file with the checksum next to it.
+
+    # Parameters
+
+    path : `Path`
+        The file.
+    required : `bool`
+        Whether a file without a checksum is an error.
+
+    # Returns
+
+    `bool`
+        Whether there was a checksum.
+
+    # Raises
+
+    `ValueError`
+        If the file is not what it was when its checksum was written, or the checksum is unreadable or missing.
+    `OSError`
+        If the file cannot be read.
+    """
+    record = checksum_path(path)
+    try:
+        words = record.read_bytes()[:4096].decode("ascii").split()
+    except FileNotFoundError:
+        if required:
+            raise ValueError(f"{path} must have a checksum next to it, but {record.name} is missing") from None
+        return False
+    except UnicodeDecodeError:
+        words = []
+    if not words or len(words[0]) != 64 or set(words[0].lower()) - set("0123456789abcdef"):
+        raise ValueError(
+            f"{record} must hold the SHA-256 of {path.name}, but does not: remove both files and write the second again"
+        )
+    found = sha256_of(path)
+    if found != words[0].lower():
+        raise ValueError(
+            f"{path} is damaged or was replaced: its SHA-256 is {found[:12]}..., but {record.name} says "
+            f"{words[0][:12].lower()}...: restore the file, or remove both and write it again"
+        )
+    return True

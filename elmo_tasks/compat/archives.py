@@ -1,0 +1,198 @@
+"""
+Archives, whoever made them: AllenNLP 2.10.1 treats a `model.tar.gz` as a program, and does not notice a damaged one.
+"""
+
+import contextvars
+import gzip
+import json
+import logging
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import Module
+
+__all__ = ["extract_safely", "refuse_unregistered_types", "remember_packages"]
+
+logger = logging.getLogger(__name__)
+
+# The weights of a model hardly compress; an archive that unpacks to more than this many times its size is a bomb.
+_MAX_RATIO = 100
+_FREE_BYTES = 2**24
+_MAX_BYTES = 2**35
+_MAX_MEMBERS = 10_000
+_MAX_CONFIG_DEPTH = 200
+
+# The archive that is being loaded in this context, for the messages of what is refused in it.
+_LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
+_INCLUDED_PACKAGES: set[str] = set()
+
+
+def extract_safely(archival: Module) -> None:
+    """
+    Symptom: loading an archive writes files outside its temporary folder, follows links in it to files of this
+    machine, makes devices and setuid files, hangs at a FIFO, fills the disk, evaluates its config as Jsonnet (which
+    reads local files and the environment), and returns weights that differ from those that were saved if a byte of
+    the file has changed.
+
+    Cause: `tarfile.extractall` without a filter, `Params.from_file` for a file that AllenNLP has written as JSON, and
+    a gzip stream whose checksum at the end is never read.
+    """
+    original_load = archival.load_archive
+
+    @contextmanager
+    def extracted_archive(resolved_archive_file: str | PathLike[str], cleanup: bool = True) -> Iterator[str]:
+        folder = tempfile.mkdtemp()
+        remove = True
+        try:
+            archival.logger.info(f"extracting archive file {resolved_archive_file} to temp dir {folder}")
+            _extract(Path(resolved_archive_file), folder)
+            remove = cleanup
+            yield folder
+        finally:
+            if remove:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    class ArchivedParams(archival.Params):  # type: ignore[misc, name-defined]
+        @classmethod
+        def from_file(
+            cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None
+        ) -> "ArchivedParams":
+            from allennlp.common import params
+
+            config = _read_config(Path(params_file))
+            overrides = params_overrides if isinstance(params_overrides, str) else json.dumps(params_overrides)
+            parsed = params.parse_overrides(overrides, ext_vars=ext_vars)
+            return cls(params.with_overrides(config, parsed) if parsed else config)
+
+    @wraps(original_load)
+    def load_archive(archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        token = _LOADING.set(str(archive_file))
+        try:
+            return original_load(archive_file, *args, **kwargs)
+        finally:
+            _LOADING.reset(token)
+
+    archival.extracted_archive = extracted_archive
+    archival.Params = ArchivedParams
+    archival.load_archive = load_archive
+
+
+def remember_packages(util: Module) -> None:
+    """
+    Symptom: none by itself. `refuse_unregistered_types` has to know which packages `--include-package` has named.
+
+    Cause: AllenNLP imports them and forgets their names.
+    """
+    original = util.import_module_and_submodules
+
+    @wraps(original)
+    def import_module_and_submodules(package_name: str, *args: Any, **kwargs: Any) -> None:
+        _INCLUDED_PACKAGES.add(package_name.split(".")[0])
+        original(package_name, *args, **kwargs)
+
+    util.import_module_and_submodules = import_module_and_submodules
+
+
+def refuse_unregistered_types(registrable: Module) -> None:
+    """
+    Symptom: an archive whose config says `"type": "subprocess.Popen"` runs a command when it is loaded.
+
+    Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls whatever it finds there.
+    While an archive is loaded, only modules of packages that `--include-package` (or a plugin) has named are imported;
+    and at all times what is found must be a subclass of the class that is asked for.
+    """
+    original = registrable.Registrable.resolve_class_name.__func__
+
+    @wraps(original)
+    def resolve_class_name(cls: type, name: str) -> tuple[type, str | None]:
+        from allennlp.common.checks import ConfigurationError
+
+        archive = _LOADING.get()
+        is_registered = name in registrable.Registrable._registry[cls]
+        if archive is not None and "." in name and not is_registered:
+            package = name.split(".")[0]
+            if package not in _INCLUDED_PACKAGES:
+                raise ConfigurationError(
+                    f"{archive} asks for the class '{name}', which is not registered, and an archive must not choose "
+                    f"code to run: if you trust the package, add --include-package {package}"
+                )
+        found, constructor = original(cls, name)
+        if not is_registered and not (isinstance(found, type) and issubclass(found, cls)):
+            raise ConfigurationError(f"'{name}' must be a subclass of {cls.__name__}, but is {found!r}")
+        return found, constructor
+
+    registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
+
+
+class _Counted:
+    """The unpacked stream of an archive, which ends with an error where there is too much of it."""
+
+    def __init__(self, stream: gzip.GzipFile, limit: int) -> None:
+        self._stream, self._left = stream, limit
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
+        self._left -= len(content)
+        if self._left < 0:
+            raise tarfile.ReadError(
+                f"it unpacks to more than {_MAX_RATIO} times its size (or {_MAX_BYTES:,} bytes), as no trained model "
+                "does"
+            )
+        return content
+
+
+def _extract(path: Path, folder: str) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    limit = min(_MAX_BYTES, _FREE_BYTES + _MAX_RATIO * path.stat().st_size)
+    try:
+        with gzip.open(path, "rb") as stream:
+            counted = _Counted(stream, limit)
+            # A stream: each member is checked and written as it comes.
+            with tarfile.open(fileobj=counted, mode="r|") as archive:  # type: ignore[call-overload]
+                for number, member in enumerate(archive):
+                    if number == _MAX_MEMBERS:
+                        raise tarfile.ReadError(f"it has more than {_MAX_MEMBERS:,} files")
+                    archive.extract(member, folder, filter="data")
+            # gzip compares its checksum at the end of the stream, which tarfile does not read.
+            while counted.read(2**20):
+                pass
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ConfigurationError(
+            f"{path} must be a whole archive of a trained model, with ordinary files only, but is not: {error}. If you "
+            "trust it, unpack it yourself and give its folder in its place"
+        ) from error
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    from allennlp.common.checks import ConfigurationError
+
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError("it is no object")
+        _without_cache_folders(config, 0)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{path.name} of an archive must be JSON, as AllenNLP writes it, but is not: {error}"
+        ) from error
+    return config
+
+
+def _without_cache_folders(value: Any, depth: int) -> None:
+    """Removes where the one who trained keeps layers of the biLM, which is nothing to this machine."""
+    if depth > _MAX_CONFIG_DEPTH:
+        raise ValueError(f"it is nested more than {_MAX_CONFIG_DEPTH} deep")
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict) and "options" in value:
+        value.pop("cache_folder", None)
+    for child in children:
+        _without_cache_folders(child, depth + 1)
