@@ -111,8 +111,10 @@ class Bilm(nn.Module):
             If a file has another format, or the two do not match; the message names file, key, expected and found.
         """
         options = BilmOptions.from_file(options_file)
+        # First the weights: options from a stranger may describe a biLM that no memory holds.
+        state = read_weights(weight_file, options)
         bilm = cls(options, stateful=stateful, precision=precision, max_tokens_per_batch=max_tokens_per_batch)
-        bilm.load_weights(weight_file)
+        bilm.load_state_dict(state)
         return bilm
 
     def load_weights(self, weight_file: str | PathLike[str]) -> None:

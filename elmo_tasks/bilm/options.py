@@ -15,6 +15,10 @@ _ACTIVATIONS = ("relu", "tanh")
 # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files of
 # both kinds exist, and mean the same model.
 _N_CHARACTERS = (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)
+# Far above every published biLM (93.6 M), and 16 GB of float32; a file with more was made to fill the memory.
+_MAX_PARAMETERS = 2**32
+_MAX_LAYERS = 100
+_MAX_FILTER_WIDTHS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,9 @@ class BilmOptions:
                 raise ValueError(f"{key} must be a whole number of at least 1, but is {value!r}")
         if not _is_count(self.n_highway) or self.n_highway < 0:
             raise ValueError(f"char_cnn.n_highway must be a whole number of at least 0, but is {self.n_highway!r}")
+        for key, value in (("lstm.n_layers", self.n_layers), ("char_cnn.n_highway", self.n_highway)):
+            if value > _MAX_LAYERS:
+                raise ValueError(f"{key} must be at most {_MAX_LAYERS}, but is larger")
         for key, clip in (("lstm.cell_clip", self.cell_clip), ("lstm.proj_clip", self.projection_clip)):
             if clip is not None and (isinstance(clip, bool) or not isinstance(clip, int | float) or not 0 < clip < inf):
                 raise ValueError(f"{key} must be a positive number, or null for no clipping, but is {clip!r}")
@@ -82,11 +89,22 @@ class BilmOptions:
             raise ValueError(f"lstm.use_skip_connections must be true or false, but is {self.residual!r}")
         # JSON's lists become tuples, which can be compared and hashed; the dataclass is frozen.
         object.__setattr__(self, "filters", _filters(self.filters))
+        if self.n_parameters > _MAX_PARAMETERS:
+            raise ValueError(f"a biLM must have at most {_MAX_PARAMETERS:,} parameters, but these options ask for more")
 
     @property
     def n_filters(self) -> int:
         """All filters of the character CNN together: the width of the highway layers."""
         return sum(number for _, number in self.filters)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers in all weights of the biLM, without a softmax."""
+        filters = sum(number * (width * self.character_dim + 1) for width, number in self.filters)
+        highways = 2 * self.n_highway * self.n_filters * (self.n_filters + 1)
+        lstm = 4 * self.cell_dim * (2 * self.projection_dim + 1) + self.cell_dim * self.projection_dim
+        projection = (self.n_filters + 1) * self.projection_dim
+        return N_CHARACTER_IDS * self.character_dim + filters + highways + projection + 2 * self.n_layers * lstm
 
     @property
     def output_dim(self) -> int:
@@ -143,7 +161,7 @@ class BilmOptions:
         with open(options_file, encoding="utf-8") as file:
             try:
                 options = json.load(file)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ValueError(f"{options_file}: an options file must be JSON, but {error}") from None
         return cls.from_dict(options, source=str(options_file))
 
@@ -192,13 +210,13 @@ def _get(options: Mapping[str, Any], *path: str) -> Any:
 
 def _filters(value: Any) -> tuple[tuple[int, int], ...]:
     pairs = tuple(tuple(pair) if isinstance(pair, list | tuple) else () for pair in value) if _is_list(value) else ()
-    if not pairs or not all(
+    if not 0 < len(pairs) <= _MAX_FILTER_WIDTHS or not all(
         len(pair) == 2 and all(map(_is_count, pair)) and 1 <= pair[0] <= MAX_CHARACTERS_PER_TOKEN and pair[1] >= 1
         for pair in pairs
     ):
         raise ValueError(
             "char_cnn.filters must be pairs of a width (1 to 50) and a number of filters (at least 1), "
-            f"but is {value!r}"
+            f"but is {value!r:.200}"
         )
     return pairs
 

@@ -7,16 +7,15 @@ there differs from ours; nothing else in the project knows the names of the file
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 
-import h5py
 import numpy as np
 import torch
 
 from elmo_tasks.bilm.characters import N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.weight_file import StoredArrays, open_weights, write_arrays
 
 __all__ = ["WeightName", "read_softmax", "read_weights", "softmax_names", "weight_names", "write_weights"]
 
@@ -108,7 +107,8 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Parameters
 
     weight_file
-        A local HDF5 file in the public format: float16 or float32, compressed or not.
+        A local file in the public format, HDF5 or (if its name ends so) safetensors with the same names: float16 or
+        float32, compressed or not.
     options
         The shape of the biLM that the file should hold.
 
@@ -123,7 +123,7 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
         If the file is damaged or not HDF5, lacks a key, or has layers that the options do not have, an array of another
         shape, or values that are not finite. `OSError` if it cannot be opened.
     """
-    with _opened(weight_file) as file:
+    with open_weights(weight_file) as file:
         names = list(weight_names(options))
         _check_keys(file, weight_file, names)
         return {name.parameter: _read(file, weight_file, name) for name in names}
@@ -153,39 +153,18 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
         If the file is damaged or not HDF5, has only one of the two, or their shapes do not match each other or the
         biLM, or they hold values that are not finite. `OSError` if it cannot be opened.
     """
-    with _opened(weight_file) as file:
-        keys = {key for key in _keys(file) if key.startswith("softmax/")}
+    with open_weights(weight_file) as file:
+        keys = {key for key in file.names() if key.startswith("softmax/")}
         if not keys:
             return None
-        # A dataset without rows has a wrong shape for any number of words.
-        names = list(softmax_names(max(next(iter(file[key].shape or ()), 0) for key in keys), options))
+        # Without rows, a shape is wrong for any number of words.
+        names = list(softmax_names(max(next(iter(file.shape(key)), 0) for key in keys), options))
         if missing := [name.key for name in names if name.key not in keys]:
             raise ValueError(
                 f"{weight_file}: a softmax must have {' and '.join(name.key for name in names)}, but '{missing[0]}' is "
                 "missing: the file is incomplete"
             )
         return {name.parameter: _read(file, weight_file, name) for name in names}
-
-
-@contextmanager
-def _opened(weight_file: str | PathLike[str]) -> Iterator[h5py.File]:
-    with open(weight_file, "rb"):
-        pass  # A missing file is an OSError with the system's message; h5py's is opaque.
-    try:
-        with h5py.File(weight_file, "r") as file:
-            yield file
-    except (KeyError, OSError, RuntimeError) as error:  # h5py raises all three for a damaged file.
-        raise ValueError(
-            f"{weight_file}: a weight file must be HDF5, but this one is of another kind or truncated ({error}): "
-            "download or write it again"
-        ) from None
-
-
-def _keys(file: h5py.File) -> set[str]:
-    """The paths of all datasets."""
-    keys: set[str] = set()
-    file.visititems(lambda key, node: keys.add(key) if isinstance(node, h5py.Dataset) else None)
-    return keys
 
 
 # Options that are numbers of layers, and the keys that show these numbers.
@@ -196,8 +175,8 @@ _COUNTS = {
 }
 
 
-def _check_keys(file: h5py.File, weight_file: str | PathLike[str], names: list[WeightName]) -> None:
-    found = _keys(file)
+def _check_keys(file: StoredArrays, weight_file: str | PathLike[str], names: list[WeightName]) -> None:
+    found = file.names()
     expected = {name.key for name in names}
     if missing := sorted(expected - found):
         raise ValueError(
@@ -221,18 +200,15 @@ def _difference(expected: set[str], found: set[str]) -> str:
     return "the options are those of another biLM, or the file is incomplete"
 
 
-def _read(file: h5py.File, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:
-    dataset = file[name.key]
-    with_spare_row = name.layout is CHARACTERS and dataset.shape == (name.shape[0] + 1, *name.shape[1:])
-    if dataset.shape != name.shape and not with_spare_row:
+def _read(file: StoredArrays, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:
+    shape = file.shape(name.key)
+    with_spare_row = name.layout is CHARACTERS and shape == (name.shape[0] + 1, *name.shape[1:])
+    if shape != name.shape and not with_spare_row:
         raise ValueError(
             f"{weight_file}: '{name.key}' must have the shape {name.shape} by the options and the other keys, "
-            f"but has {dataset.shape}"
+            f"but has {shape}"
         )
-    array = np.asarray(dataset[...], dtype=np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{weight_file}: '{name.key}' must hold finite numbers, but holds NaN or infinity")
-    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array)))
+    return torch.from_numpy(np.ascontiguousarray(name.layout.read(file.read(name.key))))
 
 
 def write_weights(
@@ -244,7 +220,7 @@ def write_weights(
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """
-    Writes a weight file, gzip'd.
+    Writes a weight file: safetensors if its name ends with `.safetensors`, and HDF5 otherwise, gzip'd.
 
     # Parameters
 
@@ -269,10 +245,7 @@ def write_weights(
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
     if softmax is not None:
         arrays |= {name.key: _array(softmax, name, dtype) for name in _fitting_names(softmax, options)}
-    with h5py.File(weight_file, "w") as file:
-        for key, array in arrays.items():
-            # With a checksum: h5py refuses to read damaged data.
-            file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
+    write_arrays(weight_file, arrays)
 
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:

@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given, settings
 
-from elmo_tasks.bilm import BilmOptions
+from elmo_tasks.bilm import Bilm, BilmOptions
 from tests.bilm.helpers import SMALL, bilm_options
 
 # As bilm-tf writes it, with keys that only matter to its training.
@@ -198,3 +198,34 @@ class TestBilmOptions:
         """Oracle: the message; the text "false" is true for Python."""
         with pytest.raises(ValueError, match=r"lstm\.use_skip_connections must be true or false, but is 'false'"):
             BilmOptions(residual="false")
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"n_layers": 10**7}, "lstm.n_layers must be at most 100"),
+            ({"n_highway": 10**6}, "char_cnn.n_highway must be at most 100"),
+            ({"cell_dim": 10**30}, "at most 4,294,967,296 parameters"),
+            ({"projection_dim": 10**400}, "at most 4,294,967,296 parameters"),
+            ({"filters": ((3, 10**9),)}, "at most 4,294,967,296 parameters"),
+            ({"filters": ((3, 1),) * 1001}, "char_cnn.filters must be pairs"),
+        ],
+    )
+    def test_options_that_fill_the_memory_are_refused(self, values, message):
+        """Oracle: the message, at once and before anything is allocated."""
+        with pytest.raises(ValueError, match=re.escape(message)):
+            BilmOptions(**values)
+
+    def test_a_file_that_is_nested_too_deep_is_an_error(self, tmp_path):
+        """Oracle: the message, with the file."""
+        path = tmp_path / "options.json"
+        path.write_text("[" * 100_000)
+        with pytest.raises(ValueError, match=r"options\.json: an options file must be JSON"):
+            BilmOptions.from_file(path)
+
+    @given(bilm_options())
+    @settings(deadline=None, max_examples=20)
+    def test_the_number_of_parameters(self, options):
+        """Oracle: the parameters of a biLM."""
+        assert options.n_parameters == sum(parameter.numel() for parameter in Bilm(options).parameters())

@@ -353,7 +353,11 @@ class TestSoftmax:
             ("softmax/W", np.float32(1), "'softmax/W' must have the shape (9, 6) by the options and the other keys"),
             ("softmax/b", np.zeros(8), "'softmax/b' must have the shape (9,) by the options and the other keys"),
             ("softmax/b", np.zeros((9, 1)), "'softmax/b' must have the shape (9,) by the options and the other keys"),
-            ("softmax/b", np.full(9, np.nan), "'softmax/b' must hold finite numbers, but holds NaN or infinity"),
+            (
+                "softmax/b",
+                np.full(9, np.nan, np.float32),
+                "'softmax/b' must hold finite numbers, but holds NaN or infinity",
+            ),
             ("softmax/b", None, "a softmax must have softmax/W and softmax/b, but 'softmax/b' is missing"),
             ("softmax/W", None, "a softmax must have softmax/W and softmax/b, but 'softmax/W' is missing"),
         ],

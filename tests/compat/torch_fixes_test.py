@@ -54,10 +54,6 @@ def save(checkpointer, model_state, trainer_state):
     checkpointer.save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: TrainerCheckpoint(model_state, state)))
 
 
-<<<<<<< HEAD
-class TestLoadPickledTrainingState:
-    def test_a_state_with_numpy_numbers_is_restored(self, tmp_path):
-=======
 class Touch:
     """What is pickled as a call, which creates a file when it is unpickled."""
 
@@ -70,7 +66,6 @@ class Touch:
 
 class TestLoadTrainingState:
     def test_a_state_with_numpy_numbers_is_restored(self, tmp_path):
->>>>>>> c4e28a1 (Archives of strangers run nothing, write nothing outside, and are read to their checksum; checkpoints hold no code)
         """Oracle: what was saved."""
         checkpointer = Checkpointer(tmp_path)
         state = {"metric": numpy.float64(0.5), "best": numpy.array([1, 2]), "step": 3}
@@ -132,9 +127,6 @@ class TestLoadTensorCache:
         with cache.lmdb_env.begin() as transaction:
             assert len(transaction.get(b"key")) < 10_000
 
-<<<<<<< HEAD
-    def test_an_older_cache_is_read(self, tmp_path):
-=======
     def test_nothing_is_run(self, tmp_path):
         """Oracle: the message, and a file that a pickled call would make."""
         cache = TensorCache(tmp_path / "cache", map_size=2**20)
@@ -148,7 +140,6 @@ class TestLoadTensorCache:
         assert not (tmp_path / "ran").exists()
 
     def test_a_cache_of_allennlp_itself_is_read_by_who_trusts_it(self, tmp_path, monkeypatch):
->>>>>>> c4e28a1 (Archives of strangers run nothing, write nothing outside, and are read to their checksum; checkpoints hold no code)
         """Oracle: a tensor written as AllenNLP 2.10.1 writes it."""
         monkeypatch.setenv("ELMO_TASKS_ALLOW_PICKLE", "1")
         cache = TensorCache(tmp_path / "cache", map_size=2**20)
