@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from elmo_tasks.compat import (
     archives,
+    overrides,
     placeholders,
     processes,
     spacy_models,
@@ -29,6 +30,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     ),
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
     "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
+    "allennlp.common.params": (overrides.refuse_unknown_overrides,),
     "allennlp.common.registrable": (archives.refuse_unregistered_types,),
     "allennlp.common.plugins": (startup.add_our_plugin,),
     "allennlp.common.util": (

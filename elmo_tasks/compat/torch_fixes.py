@@ -84,9 +84,9 @@ def _load_without_code(file: Any, name: object) -> Any:
     except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
         reason = " ".join(str(error).split()) or "it ends too early"
         raise ConfigurationError(
-            f"{name} must hold tensors and numbers, and be whole, but does not ({reason[:200]}). If the file is your own "
-            "and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs whatever code "
-            "the file names"
+            f"{name} must hold tensors and numbers, and be whole, but does not ({reason[:200]}). If the file is your "
+            "own and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs whatever "
+            "code the file names"
         ) from error
 
 

@@ -1,0 +1,185 @@
+"""`python -m elmo_tasks verify`: finds damaged files by their checksums, without running what is in them."""
+
+import argparse
+import gzip
+import json
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from elmo_tasks.checksums import check_file, checksum_path
+
+__all__ = ["DESCRIPTION", "Finding", "add_arguments", "run", "verify"]
+
+DESCRIPTION = "Check archives, checkpoints, weights, embeddings and indexes for damage."
+
+_BYTES_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """
+    The state of a file.
+
+    # Parameters
+
+    path : `Path`
+        The file.
+    state : `str`
+        `"whole"`: a checksum over all of it agrees. `"readable"`: it can be read to its end, but has no checksum (or
+        not over all of it). `"damaged"`: it is not what was written.
+    reason : `str`
+        What is wrong, or which checksum agreed.
+    """
+
+    path: Path
+    state: Literal["whole", "readable", "damaged"]
+    reason: str
+
+
+def verify(path: Path) -> Iterator[Finding]:
+    """
+    Checks a file, or all files of a folder that have a checksum or a format that this package writes.
+
+    # Raises
+
+    `FileNotFoundError`
+        If there is no such file or folder.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path} must be a file or a folder, but there is none")
+    paths = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
+    for file in paths:
+        if path.is_dir() and file.suffix == ".sha256":
+            if not file.with_suffix("").exists():
+                yield Finding(file.with_suffix(""), "damaged", f"missing, but {file.name} is there")
+            continue
+        reader = _reader(file)
+        if reader is not None or checksum_path(file).exists():
+            yield _finding(file, reader)
+
+
+def _finding(path: Path, reader: "Callable[[Path], str | None] | None") -> Finding:
+    try:
+        has_checksum = check_file(path)
+        own = None if reader is None else reader(path)
+    except _ERRORS as error:
+        return Finding(path, "damaged", " ".join(str(error).split()) or type(error).__name__)
+    if has_checksum:
+        return Finding(path, "whole", "SHA-256")
+    if own is not None:
+        return Finding(path, "whole", own)
+    return Finding(path, "readable", "no checksum")
+
+
+# What the readers below say of a damaged file.
+_ERRORS = (ValueError, OSError, EOFError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def _reader(path: Path) -> "Callable[[Path], str | None] | None":
+    name = path.name.lower()
+    for endings, reader in _READERS:
+        if name.endswith(endings):
+            return reader
+    return None
+
+
+def _read_compressed(path: Path) -> str:
+    opened = lzma.open if path.suffix == ".xz" else gzip.open
+    with opened(path, "rb") as stream:
+        while stream.read(_BYTES_AT_ONCE):
+            pass
+    return "CRC of the compressed stream"
+
+
+def _read_zip(path: Path) -> str | None:
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no zip file, or is cut off")
+    with zipfile.ZipFile(path) as file:
+        if (bad := file.testzip()) is not None:
+            raise ValueError(f"the checksum of '{bad}' in it does not agree")
+    return "CRC of each member"
+
+
+def _read_hdf5(path: Path) -> str | None:
+    import h5py
+
+    with_checksum = True
+    with h5py.File(path) as file:
+        names: list[str] = []
+        file.visititems(lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None)
+        for name in names:
+            if file[name].external or file[name].is_virtual:
+                raise ValueError(f"'{name}' lies in another file")
+            file[name][()]
+            with_checksum &= bool(file[name].fletcher32)
+    return "Fletcher-32 of each array" if with_checksum and names else None
+
+
+def _read_parquet(path: Path) -> str | None:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        for group in range(file.num_row_groups):
+            file.read_row_group(group)
+    return None
+
+
+def _read_safetensors(path: Path) -> str | None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            return None
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+def _read_json(path: Path) -> str | None:
+    try:
+        json.loads(path.read_bytes())
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return None
+
+
+_READERS: tuple[tuple[tuple[str, ...], Callable[[Path], str | None]], ...] = (
+    ((".gz", ".xz"), _read_compressed),
+    ((".npz", ".th"), _read_zip),
+    ((".hdf5", ".h5"), _read_hdf5),
+    ((".parquet",), _read_parquet),
+    ((".safetensors",), _read_safetensors),
+    ((".json",), _read_json),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to a parser."""
+    parser.add_argument("path", type=Path, nargs="+", help="a file, or a folder with all that is below it")
+    parser.add_argument("--quiet", action="store_true", help="show damaged files only")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """
+    Prints a line for each file.
+
+    # Raises
+
+    `ValueError`
+        If a file is damaged, after all were checked.
+    `FileNotFoundError`
+        If there is no such file.
+    """
+    findings = [finding for path in arguments.path for finding in verify(path)]
+    for finding in findings:
+        if finding.state == "damaged" or not arguments.quiet:
+            print(f"{finding.state:8}  {finding.path}  ({finding.reason})")
+    n_damaged = sum(finding.state == "damaged" for finding in findings)
+    if n_damaged:
+        raise ValueError(f"{n_damaged} of {len(findings)} files are damaged: restore them, or make them again")
+    if not findings:
+        raise ValueError("there is no file with a checksum, or of a format that can be checked")

@@ -1,0 +1,133 @@
+"""Tests of elmo_tasks.verify."""
+
+import gzip
+import json
+import lzma
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from elmo_tasks.checksums import write_checksum
+from elmo_tasks.verify import add_arguments, run, verify
+
+
+def write_hdf5(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("a", data=np.random.default_rng(0).random(5000, np.float32), fletcher32=True)
+
+
+def write_parquet(path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    numbers = np.random.default_rng(0).random(5000)
+    parquet.write_table(pyarrow.table({"a": numbers}), path, write_page_checksum=True, compression="none")
+
+
+# What writes a file of each kind, and whether its own format has a checksum over all of it.
+KINDS: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "model.tar.gz": (lambda path: path.write_bytes(gzip.compress(bytes(range(256)) * 99)), True),
+    "text.xz": (lambda path: path.write_bytes(lzma.compress(bytes(range(256)) * 99)), True),
+    "part.npz": (lambda path: np.savez(path, a=np.arange(5000)), True),
+    "best.th": (lambda path: torch.save({"a": torch.arange(5000)}, path), True),
+    "out.h5": (write_hdf5, True),
+    "out.parquet": (write_parquet, False),
+    "record.json": (lambda path: path.write_text(json.dumps({"a": 1})), False),
+}
+
+
+@pytest.fixture(params=KINDS)
+def path(request, tmp_path: Path) -> Path:
+    path = tmp_path / request.param
+    KINDS[request.param][0](path)
+    return path
+
+
+def states(path: Path) -> list[str]:
+    return [finding.state for finding in verify(path)]
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+
+
+class TestVerify:
+    def test_a_whole_file_is_whole_or_at_least_readable(self, path):
+        """Oracle: whether the format has a checksum over all of it."""
+        assert states(path) == ["whole" if KINDS[path.name][1] else "readable"]
+
+    def test_a_checksum_next_to_it_makes_any_file_whole(self, path):
+        """Oracle: by hand; so does a file of no format that is known."""
+        write_checksum(path)
+        assert states(path) == ["whole"]
+        other = path.parent / "vectors.bin"
+        other.write_bytes(b"x")
+        write_checksum(other)
+        assert states(other) == ["whole"]
+
+    def test_a_flipped_byte_in_the_middle_is_damage(self, path):
+        """Oracle: by hand; JSON has no checksum, and its middle is its syntax."""
+        flip(path, path.stat().st_size // 2)
+        assert states(path) == ["damaged"]
+
+    def test_a_file_that_was_cut_off_is_damaged(self, path):
+        """Oracle: by hand."""
+        path.write_bytes(path.read_bytes()[:-1])
+        assert states(path) == ["damaged"]
+
+    def test_a_changed_file_is_not_what_its_checksum_says(self, path):
+        """Oracle: by hand."""
+        write_checksum(path)
+        path.unlink()
+        KINDS["record.json" if path.name != "record.json" else "text.xz"][0](path)
+        (finding,) = verify(path)
+        assert finding.state == "damaged" and "SHA-256" in finding.reason
+
+    def test_a_folder_is_all_that_is_below_it(self, tmp_path):
+        """Oracle: by hand: two files that can be checked, one of them damaged, one that is missing."""
+        (tmp_path / "below").mkdir()
+        for name in ("a.npz", "below/b.npz", "gone.bin"):
+            KINDS["part.npz"][0](tmp_path / "x.npz")
+            (tmp_path / "x.npz").rename(tmp_path / name)
+        write_checksum(tmp_path / "gone.bin")
+        (tmp_path / "gone.bin").unlink()
+        (tmp_path / "notes.txt").write_text("anything")
+        flip(tmp_path / "below" / "b.npz", 5000)
+        found = {str(finding.path.relative_to(tmp_path)): finding.state for finding in verify(tmp_path)}
+        assert found == {"a.npz": "whole", "below/b.npz": "damaged", "gone.bin": "damaged"}
+
+
+class TestCommand:
+    def call(self, *line: object) -> None:
+        parser = ArgumentParser()
+        add_arguments(parser)
+        run(parser.parse_args([*map(str, line)]))
+
+    def test_it_prints_a_line_for_each_file(self, tmp_path, capsys):
+        """Oracle: by hand."""
+        KINDS["part.npz"][0](tmp_path / "a.npz")
+        self.call(tmp_path)
+        assert capsys.readouterr().out == f"whole     {tmp_path}/a.npz  (CRC of each member)\n"
+
+    def test_damage_is_an_error_after_all_were_checked(self, tmp_path, capsys):
+        """Oracle: by hand; with --quiet only damaged files are shown."""
+        for name in ("a.npz", "b.npz"):
+            KINDS["part.npz"][0](tmp_path / name)
+        flip(tmp_path / "a.npz", 5000)
+        with pytest.raises(ValueError, match="1 of 2 files are damaged"):
+            self.call(tmp_path, "--quiet")
+        assert capsys.readouterr().out.startswith("damaged   ")
+
+    def test_nothing_to_check_is_an_error(self, tmp_path):
+        """Oracle: the message; whoever mistypes a path must not believe that all is well."""
+        with pytest.raises(ValueError, match="no file with a checksum"):
+            self.call(tmp_path)
+        with pytest.raises(FileNotFoundError, match="nowhere must be a file or a folder"):
+            self.call(tmp_path / "nowhere")
