@@ -1,0 +1,153 @@
+"""
+Damaged and hostile data through every reader: it is read, or refused in a sentence that names the file.
+
+The mutations are drawn from a fixed seed. `make fuzz` draws more: `ELMO_TASKS_FUZZ` is their number for each format.
+"""
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.analysis import StaticVectors
+from elmo_tasks.bilm import BilmOptions
+from elmo_tasks.bilm.softmax.word_list import WordList
+from elmo_tasks.bilm.weights import read_softmax, read_weights
+from elmo_tasks.data import (
+    CorefReader,
+    LmText,
+    NerReader,
+    PosReader,
+    SnliReader,
+    SquadReader,
+    SrlReader,
+    SstReader,
+    WsdCorpus,
+)
+from tests.paths import FIXTURES, TINY_BILM, WORDS_BILM
+
+WSD = FIXTURES / "wsd" / "test"
+N_MUTATIONS = int(os.environ.get("ELMO_TASKS_FUZZ", "25"))
+# What may be found in a file that was written by somebody who wishes us ill, or by another program.
+FRAGMENTS = [
+    *(
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\r",
+        b"\r\n",
+        b"\t",
+        b"\n\n\n",
+        b" " * 300,
+        b"\x1b[2J",
+        b"\xed\xa0\x80",
+    ),
+    *(b"[" * 5000, b"{" * 5000, b"(" * 5000, b'"', b"\\ud800", b"1" * 5000, b"-1", b"NaN", b"1e999", b"null", b"\\"),
+    *(
+        "\u200b\u2028\u202e\U0001f600".encode(),
+        b"x" * 20_000,
+        b"&amp;",
+        b"]]>",
+        b"<!DOCTYPE a>",
+        b"#begin document",
+        b"-DOCSTART-",
+    ),
+]
+
+
+def mutated(content: bytes, draw: random.Random) -> bytes:
+    """One to three changes: a bit, a cut, a line twice or gone or with another, a fragment."""
+    for _ in range(draw.randint(1, 3)):
+        place = draw.randrange(len(content)) if content else 0
+        kind = draw.randrange(6)
+        if kind == 0 and content:
+            content = content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+        elif kind == 1:
+            content = content[:place]
+        elif kind == 2:
+            content = content[:place] + draw.choice(FRAGMENTS) + content[place:]
+        elif kind == 3:
+            content = content[:place] + content[draw.randrange(place, len(content) + 1) :]
+        else:
+            lines = content.split(b"\n")
+            first, second = draw.randrange(len(lines)), draw.randrange(len(lines))
+            if kind == 4:
+                lines[first], lines[second] = lines[second], lines[first]
+            else:
+                lines.insert(first, lines[second])
+            content = b"\n".join(lines)
+    return content
+
+
+def consumed(items: Iterable[Any]) -> int:
+    return sum(1 for _ in islice(items, 10_000))
+
+
+def reader_of(reader_class: Callable[[], Any]) -> Callable[[Path], object]:
+    reader = cache(reader_class)
+    return lambda path: consumed(reader().read(str(path)))
+
+
+def read_wsd(path: Path) -> None:
+    keys = "mini-1.gold.key.txt"
+    if path.parent != WSD:
+        shutil.copy(WSD / keys, path.parent / keys)
+    consumed(WsdCorpus(path))
+
+
+# For each format: a file that ships, and what reads it.
+FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
+    "ner": (FIXTURES / "ner" / "dev.txt", reader_of(NerReader)),
+    "srl": (FIXTURES / "srl" / "dev" / "small.gold_conll", reader_of(SrlReader)),
+    "snli": (FIXTURES / "snli" / "dev.jsonl", reader_of(SnliReader)),
+    "snli-table": (FIXTURES / "snli" / "dev.txt", reader_of(SnliReader)),
+    "squad": (FIXTURES / "squad" / "dev.json", reader_of(SquadReader)),
+    "coref": (FIXTURES / "coref" / "dev.conll", reader_of(CorefReader)),
+    "sst": (FIXTURES / "sst" / "dev.txt", reader_of(SstReader)),
+    "pos": (FIXTURES / "pos" / "dev.conllu", reader_of(PosReader)),
+    "lm": (FIXTURES / "lm" / "dev.txt", lambda path: consumed(LmText(str(path)))),
+    "options": (TINY_BILM / "options.json", BilmOptions.from_file),
+    "weights": (
+        TINY_BILM / "weights.hdf5",
+        lambda path: read_weights(path, BilmOptions.from_file(TINY_BILM / "options.json")),
+    ),
+    "softmax": (
+        TINY_BILM / "weights.hdf5",
+        lambda path: read_softmax(path, BilmOptions.from_file(TINY_BILM / "options.json")),
+    ),
+    "wsd": (WSD / "mini-1.data.xml", read_wsd),
+    "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors.from_file),
+    "words": (WORDS_BILM / "vocab.txt", WordList.from_file),
+}
+
+
+@pytest.mark.slow
+class TestEveryReader:
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_a_damaged_file_is_read_or_refused_by_name(self, tmp_path, name):
+        """Oracle: the type of the error, and the name of the file in its message; no other error comes out."""
+        source, read = FORMATS[name]
+        content, draw = source.read_bytes(), random.Random(name)
+        path, n_refused = tmp_path / source.name, 0
+        for number in range(N_MUTATIONS):
+            path.write_bytes(mutated(content, draw))
+            try:
+                read(path)
+            except (ValueError, ConfigurationError) as error:
+                assert path.name in str(error), f"mutation {number}: the message names no file: {error}"
+                n_refused += 1
+        assert n_refused, "no mutation was refused: the reader was not called"
+
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_the_file_that_ships_is_read(self, name):
+        """Oracle: no error."""
+        source, read = FORMATS[name]
+        read(source)
