@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from elmo_tasks import configs, embed_job
+from elmo_tasks import configs, embed_job, verify
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
@@ -36,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_configs = subparsers.add_parser("configs", help=configs.DESCRIPTION, description=configs.DESCRIPTION)
     configs.add_arguments(of_configs)
     of_configs.set_defaults(func=configs.write_configs)
+    of_verify = subparsers.add_parser("verify", help=verify.DESCRIPTION, description=verify.DESCRIPTION)
+    verify.add_arguments(of_verify)
+    of_verify.set_defaults(func=verify.run)
     parsed = parser.parse_args(arguments)
     try:
         parsed.func(parsed)

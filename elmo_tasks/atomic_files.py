@@ -1,12 +1,13 @@
 """Files that are written whole or not at all, whenever the process or the machine stops."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
@@ -38,6 +39,51 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         sync(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
+    """
+    A folder to write files to, which becomes `path` at the end of the block, once it is on the disk. After an error in
+    the block, nothing is left, and a folder that is there stays as it was.
+
+    # Parameters
+
+    path
+        The folder that there will be.
+    replaceable
+        The names of the files that may be in a folder that is there, and are replaced with it.
+
+    # Raises
+
+    `FileExistsError`
+        If there is a file of this name, or a folder with other files.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise FileExistsError(f"{path} must be a folder, but is another file: name another folder")
+    others = sorted(child.name for child in path.iterdir() if child.name not in replaceable) if path.exists() else []
+    if others:
+        raise FileExistsError(
+            f"{path} must hold nothing else, since it is replaced as a whole, but holds {', '.join(others[:5])}: name "
+            "another folder"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}"
+    temporary.mkdir()
+    try:
+        yield temporary
+        for child in [*temporary.iterdir(), temporary]:
+            sync(child)
+        # A folder that is not empty cannot be replaced: for a moment there is none, and the older one has another name.
+        older = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}.older"
+        if path.exists():
+            os.replace(path, older)
+        os.replace(temporary, path)
+        sync(path.parent)
+        shutil.rmtree(older, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 

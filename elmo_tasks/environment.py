@@ -7,6 +7,7 @@ so that they are a part of the evaluated config, and of an archive.
 """
 
 import functools
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
 __all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_checked_data"]
 
@@ -84,6 +85,8 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
         if root != _BILM:
             path = os.path.join(folder, name)
             return path, Path(path).read_bytes()
+        if rest == "weights":
+            return name, json.dumps(_weight_file(variables[_BILM])).encode()
         path = f"{variables[_BILM]}/{rest}"
         try:
             if "://" in bilm:
@@ -110,6 +113,11 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             raise broken[0] from None
         raise
     return evaluated
+
+
+def _weight_file(folder: str) -> str:
+    """The weights of a biLM, in the format that its folder has them in; of a URL only one is known."""
+    return f"{folder}/weights.hdf5" if "://" in folder else str(weight_file_in(Path(folder)))
 
 
 def _folder_of(bilm: str) -> str:

@@ -59,6 +59,12 @@ VARIABLES = (
         "The folder of biLMs that were downloaded by their name.",
     ),
     Variable(
+        "ELMO_TASKS_ALLOW_PICKLE",
+        "objects other than tensors and numbers are refused",
+        "With `1`, `allennlp train --recover` and tensor caches unpickle whatever a file holds, which runs the code "
+        "that the file names: only for files of your own.",
+    ),
+    Variable(
         "ALLENNLP_LOG_LEVEL",
         "`INFO`",
         "AllenNLP: the lowest level of what `allennlp` logs; with `WARNING` it is quiet.",

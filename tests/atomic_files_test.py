@@ -2,7 +2,7 @@
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder
 
 
 class TestAtomicFile:
@@ -45,3 +45,38 @@ class TestAtomicFile:
             assert temporary.parent == tmp_path / "parts"
             temporary.touch()
         assert (tmp_path / "a").exists() and not list((tmp_path / "parts").iterdir())
+
+
+class TestAtomicFolder:
+    def files(self, folder):
+        return {file.name: file.read_text() for file in folder.iterdir()}
+
+    def test_the_old_folder_stays_until_the_new_one_is_whole(self, tmp_path):
+        """Oracle: the files before and after the block."""
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "one").write_text("old")
+        with atomic_folder(tmp_path / "a", {"one", "two"}) as temporary:
+            (temporary / "two").write_text("new")
+            assert self.files(tmp_path / "a") == {"one": "old"}
+        assert self.files(tmp_path / "a") == {"two": "new"}
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+    def test_an_error_leaves_nothing(self, tmp_path):
+        """Oracle: the folder around it."""
+        with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "below" / "a", ()) as temporary:
+            (temporary / "two").write_text("half")
+            raise KeyboardInterrupt
+        assert not list((tmp_path / "below").iterdir())
+
+    def test_files_that_are_not_ours_are_not_replaced(self, tmp_path):
+        """Oracle: the messages, and the files."""
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "mine").write_text("mine")
+        with pytest.raises(FileExistsError, match="but holds mine"), atomic_folder(tmp_path / "a", {"one"}):
+            pass
+        (tmp_path / "file").write_text("mine")
+        (tmp_path / "link").symlink_to(tmp_path / "a")
+        for name in ("file", "link"):
+            with pytest.raises(FileExistsError, match="must be a folder"), atomic_folder(tmp_path / name, {"mine"}):
+                pass
+        assert self.files(tmp_path / "a") == {"mine": "mine"}

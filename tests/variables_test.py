@@ -11,7 +11,7 @@ class TestVariables:
         """Oracle: the names in the sources of the package and of the configs; and none that no source has."""
         sources = [*PACKAGE.rglob("*.py"), *TRAINING_CONFIGS.rglob("*.*sonnet")]
         sources.remove(PACKAGE / "variables.py")
-        read = {name for file in sources for name in re.findall(r"\bELMO_TASKS_[A-Z]+", file.read_text("utf-8"))}
+        read = {name for file in sources for name in re.findall(r"\bELMO_TASKS_[A-Z_]+", file.read_text("utf-8"))}
         assert read == {variable.name for variable in VARIABLES if variable.name.startswith("ELMO_TASKS_")}
 
     def test_each_has_a_row(self):

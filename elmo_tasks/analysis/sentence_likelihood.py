@@ -13,6 +13,7 @@ from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
+from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
 
@@ -45,8 +46,8 @@ class LanguageModel:
     # Parameters
 
     folder
-        With `options.json`, `weights.hdf5`, in which is the softmax too, and `vocab.txt`, as `allennlp elmo-export`
-        writes them.
+        With `options.json`, `weights.hdf5` (or `weights.safetensors`), in which is the softmax too, and `vocab.txt`, as
+        `allennlp elmo-export` writes them.
 
     # Raises
 
@@ -55,9 +56,8 @@ class LanguageModel:
     """
 
     def __init__(self, folder: str | PathLike[str]) -> None:
-        options_file, weight_file, word_file = (
-            Path(folder, name) for name in ("options.json", "weights.hdf5", "vocab.txt")
-        )
+        options_file, word_file = Path(folder, "options.json"), Path(folder, "vocab.txt")
+        weight_file = weight_file_in(Path(folder))
         self._words = WordList.from_file(word_file)
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
         softmax = read_softmax(weight_file, self._bilm.options)

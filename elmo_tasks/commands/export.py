@@ -7,10 +7,13 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
 
+from elmo_tasks.atomic_files import atomic_folder
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.models import BilmLanguageModel
 
 __all__ = ["Export"]
+
+_WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 
 
 @Subcommand.register("elmo-export")
@@ -23,11 +26,14 @@ class Export(Subcommand):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Write a trained biLM in the public format: options.json, weights.hdf5, vocab.txt."
+        description = "Write a trained biLM in the public format: options.json, weights, vocab.txt."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         subparser.add_argument("archive", help="archive of a model 'elmo_bilm', or the folder of its run")
         subparser.add_argument("folder", type=Path, help="where to write the three files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
+        subparser.add_argument(
+            "--format", choices=list(_WEIGHTS), default="hdf5", help="of the weights; other programs read hdf5"
+        )
         subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
         subparser.add_argument("--force", action="store_true", help="overwrite files that are there")
         subparser.set_defaults(func=_export)
@@ -35,9 +41,10 @@ class Export(Subcommand):
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    files = [arguments.folder / name for name in ("options.json", "weights.hdf5", "vocab.txt")]
-    with endings_in_one_line("elmo-export", resume="the same command with --force starts over"):
-        present = [str(file) for file in files if file.exists()]
+    names = ["options.json", _WEIGHTS[arguments.format], "vocab.txt"]
+    with endings_in_one_line("elmo-export", resume="nothing was written: run the same command again"):
+        replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()}
+        present = sorted(str(arguments.folder / name) for name in replaceable if (arguments.folder / name).exists())
         if present and not arguments.force:
             raise FileExistsError(
                 f"{', '.join(present)} must not be there yet, but is: name another folder, or overwrite with --force"
@@ -50,12 +57,14 @@ def _export(arguments: argparse.Namespace) -> None:
         softmax = None if arguments.without_softmax else model.public_softmax()
         try:
             words = model.word_list()
-            arguments.folder.mkdir(parents=True, exist_ok=True)
-            model.bilm.save(files[0], files[1], softmax=softmax, dtype=getattr(torch, arguments.dtype))
-            words.save(files[2])
+            # The three files belong together: weights of one export with the words of another would go unnoticed.
+            with atomic_folder(arguments.folder, replaceable) as folder:
+                options_file, weight_file, word_file = (folder / name for name in names)
+                model.bilm.save(options_file, weight_file, softmax=softmax, dtype=getattr(torch, arguments.dtype))
+                words.save(word_file)
         except (ValueError, OSError) as error:
             raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
-    print(f"wrote {', '.join(map(str, files))}")
+    print(f"wrote {', '.join(str(arguments.folder / name) for name in names)}")
 
 
 def _model(archive: str) -> Model:

@@ -19,7 +19,7 @@ from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["extract_safely", "refuse_unregistered_types", "remember_packages"]
+__all__ = ["extract_safely", "read_archive", "refuse_unregistered_types", "remember_packages"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,19 +47,6 @@ def extract_safely(archival: Module) -> None:
     """
     original_load = archival.load_archive
 
-    @contextmanager
-    def extracted_archive(resolved_archive_file: str | PathLike[str], cleanup: bool = True) -> Iterator[str]:
-        folder = tempfile.mkdtemp()
-        remove = True
-        try:
-            archival.logger.info(f"extracting archive file {resolved_archive_file} to temp dir {folder}")
-            _extract(Path(resolved_archive_file), folder)
-            remove = cleanup
-            yield folder
-        finally:
-            if remove:
-                shutil.rmtree(folder, ignore_errors=True)
-
     class ArchivedParams(archival.Params):  # type: ignore[misc, name-defined]
         @classmethod
         def from_file(
@@ -80,9 +67,31 @@ def extract_safely(archival: Module) -> None:
         finally:
             _LOADING.reset(token)
 
-    archival.extracted_archive = extracted_archive
+    archival.extracted_archive = read_archive
     archival.Params = ArchivedParams
     archival.load_archive = load_archive
+
+
+@contextmanager
+def read_archive(archive_file: str | PathLike[str], cleanup: bool = True) -> Iterator[str]:
+    """
+    Unpacks an archive into a temporary folder.
+
+    # Raises
+
+    `ConfigurationError`
+        If the archive is damaged, or holds anything but ordinary files in its own folder, or too many or too large.
+    """
+    folder = tempfile.mkdtemp()
+    remove = True
+    try:
+        logger.info("extracting archive file %s to temp dir %s", archive_file, folder)
+        _extract(Path(archive_file), folder)
+        remove = cleanup
+        yield folder
+    finally:
+        if remove:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def remember_packages(util: Module) -> None:

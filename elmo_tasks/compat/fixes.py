@@ -16,6 +16,7 @@ from elmo_tasks.compat import (
     third_party,
     torch_fixes,
     versions,
+    whole_files,
 )
 from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
 from elmo_tasks.compat.import_hooks import Module, Surroundings, after_import, around_import
@@ -30,7 +31,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     ),
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
     "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
-    "allennlp.common.params": (overrides.refuse_unknown_overrides,),
+    "allennlp.common.params": (overrides.refuse_unknown_overrides, whole_files.write_configs_whole),
     "allennlp.common.registrable": (archives.refuse_unregistered_types,),
     "allennlp.common.plugins": (startup.add_our_plugin,),
     "allennlp.common.util": (
@@ -40,7 +41,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         archives.remember_packages,
     ),
     "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
-    "allennlp.models.archival": (archives.extract_safely,),
+    "allennlp.models.archival": (archives.extract_safely, whole_files.write_archives_whole),
     "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
     "allennlp.nn.parallel.ddp_accelerator": (
         torch_fixes.clip_norm_of_sparse_gradients,
@@ -50,6 +51,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.training.gradient_descent_trainer": (
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,
+        whole_files.write_best_weights_whole,
     ),
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),
     "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients,),

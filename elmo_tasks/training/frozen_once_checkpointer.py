@@ -12,6 +12,7 @@ from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.bilm.weights_state import WeightsState
+from elmo_tasks.checksums import check_file, checksum_path, write_checksum
 
 __all__ = ["FrozenOnceCheckpointer"]
 
@@ -25,7 +26,8 @@ class FrozenOnceCheckpointer(Checkpointer):
     """
     Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once a run, to `frozen_weights.th`, and
     omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
-    writes a checkpoint leaves no half of one, and resumes from the previous one.
+    writes a checkpoint leaves no half of one, and resumes from the previous one. Every file has its SHA-256 next to it,
+    which is compared when a run is recovered.
 
     Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`.
     """
@@ -81,12 +83,22 @@ class FrozenOnceCheckpointer(Checkpointer):
 
     def load_checkpoint(self) -> TrainerCheckpoint | None:
         """
+        The latest checkpoint, whole. If its epoch is the best so far, `best.th` is written again: a run that was killed
+        after the checkpoint and before `best.th` has an older epoch there.
+
         # Raises
 
         `ConfigurationError`
-            If the file with the frozen weights does not exist.
+            If a file is damaged, or the file with the frozen weights does not exist.
         """
-        checkpoint = super().load_checkpoint()
+        for path in self.find_latest_checkpoint() or ():
+            _check(path)
+        checkpoint = self._with_frozen_weights(super().load_checkpoint())
+        if checkpoint is not None:
+            self._restore_best(checkpoint)
+        return checkpoint
+
+    def _with_frozen_weights(self, checkpoint: TrainerCheckpoint | None) -> TrainerCheckpoint | None:
         left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
         if checkpoint is None or not left_out:
             return checkpoint
@@ -100,11 +112,43 @@ class FrozenOnceCheckpointer(Checkpointer):
         return TrainerCheckpoint(weights, checkpoint.trainer_state)
 
     def _load_frozen(self) -> dict[str, Any]:
+        _check(self._frozen_path)
         weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
         return weights
+
+    def _restore_best(self, checkpoint: TrainerCheckpoint) -> None:
+        state = checkpoint.trainer_state
+        is_end_of_epoch = state["batches_in_epoch_completed"] == 0
+        if not is_end_of_epoch or not state.get("metric_tracker", {}).get("is_best_so_far") or not self._is_primary:
+            return
+        averages = (state.get("moving_average") or {}).get("shadows", {})
+        # A parameter with two names has its average under one of them.
+        by_place = {checkpoint.model_state[name].data_ptr(): average for name, average in averages.items()}
+        weights = {name: by_place.get(value.data_ptr(), value) for name, value in checkpoint.model_state.items()}
+        path = os.path.join(self._serialization_dir, "best.th")
+        _save(weights, path)
+        # AllenNLP has saved this name before it knew that the epoch is the best.
+        state["best_model_filename"] = path
+
+    def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
+        at = epochs_completed, batches_in_epoch_completed
+        for path in (self._model_state_path(*at), self._training_state_path(*at)):
+            checksum_path(Path(path)).unlink(missing_ok=True)
+        super()._remove_checkpoint(*at)
 
 
 def _save(state: dict[str, Any], path: str) -> None:
     # Only the first process of a run writes.
+    checksum_path(Path(path)).unlink(missing_ok=True)
     with atomic_file(Path(path), exclusive=True) as temporary:
         torch.save(state, temporary)
+    write_checksum(Path(path))
+
+
+def _check(path: str) -> None:
+    try:
+        check_file(Path(path))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"the run cannot be recovered: {error}; or remove this checkpoint, so that the one before is used"
+        ) from error

@@ -9,9 +9,9 @@ from elmo_tasks import shipped
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.vectors.download import download, file_digest
 
-__all__ = ["NAMED_BILMS", "NamedBilm", "cache_home", "pretrained_files"]
+__all__ = ["NAMED_BILMS", "NamedBilm", "cache_home", "pretrained_files", "weight_file_in"]
 
-_OPTIONS, _WEIGHTS = "options.json", "weights.hdf5"
+_OPTIONS, _WEIGHTS, _SAFETENSORS = "options.json", "weights.hdf5", "weights.safetensors"
 _SERVER = "https://allennlp.s3.amazonaws.com/models/elmo"
 
 
@@ -91,14 +91,20 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
             f"a biLM must be one of {', '.join(NAMED_BILMS)}, or a folder with {_OPTIONS} and {_WEIGHTS}, but "
             f"'{folder}' is neither"
         )
-    files = folder / _OPTIONS, folder / _WEIGHTS
+    files = folder / _OPTIONS, weight_file_in(folder)
     for file in files:
         if not file.is_file():
             raise FileNotFoundError(
-                f"the folder of a biLM must have {_OPTIONS} and {_WEIGHTS}, but '{folder}' has no {file.name}: files "
-                "of other names can be given one by one (Elmo.from_files)"
+                f"the folder of a biLM must have {_OPTIONS} and {_WEIGHTS} (or {_SAFETENSORS}), but '{folder}' has no "
+                f"{file.name}: files of other names can be given one by one (Elmo.from_files)"
             )
     return files
+
+
+def weight_file_in(folder: Path) -> Path:
+    """The weights in the folder of a biLM: HDF5, or safetensors if only these are there."""
+    safetensors = folder / _SAFETENSORS
+    return safetensors if safetensors.is_file() and not (folder / _WEIGHTS).exists() else folder / _WEIGHTS
 
 
 def _cached(name: str, file_name: str) -> Path:

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.data import Vocabulary
 from allennlp.models import Model, archive_model, load_archive
 
@@ -15,8 +16,10 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.models import BilmLanguageModel
+from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
 from tests.language_models import train_tiny
+from tests.paths import TRAINING_CONFIGS
 
 pytestmark = pytest.mark.slow
 
@@ -106,13 +109,13 @@ class TestExport:
     def test_a_file_in_place_of_the_folder_is_an_error(self, lm_run, error_of, tmp_path):
         """Oracle: the message names it; the file."""
         (tmp_path / "file").write_text("mine")
-        assert f"cannot be exported: [Errno 17] File exists: '{tmp_path / 'file'}'" in error_of(
+        assert f"cannot be exported: {tmp_path / 'file'} must be a folder, but is another file" in error_of(
             "elmo-export", lm_run, tmp_path / "file"
         )
         assert (tmp_path / "file").read_text() == "mine"
 
     def test_what_float16_cannot_hold_leaves_nothing_behind(self, lm_run, error_of, tmp_path, monkeypatch):
-        """Oracle: the message; an empty folder."""
+        """Oracle: the message; no folder."""
         original = BilmLanguageModel.public_softmax
         monkeypatch.setattr(
             BilmLanguageModel, "public_softmax", lambda model: {k: v + 1e6 for k, v in original(model).items()}
@@ -121,7 +124,40 @@ class TestExport:
             r"cannot be exported: .* finite numbers .* torch\.float16",
             error_of("elmo-export", lm_run, tmp_path / "exported", "--dtype", "float16"),
         )
-        assert os.listdir(tmp_path / "exported") == []
+        assert not list(tmp_path.iterdir())
+
+    def test_an_error_leaves_the_older_export(self, lm_run, exported, command, error_of, tmp_path, monkeypatch):
+        """Oracle: the files of the older export after the words could not be written."""
+        command("elmo-export", lm_run, tmp_path / "other")
+        before = {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()}
+
+        def full(self: WordList, path: Path) -> None:
+            raise OSError(28, "No space left on device", str(path))
+
+        monkeypatch.setattr(WordList, "save", full)
+        assert "No space left" in error_of("elmo-export", lm_run, tmp_path / "other", "--force", "--dtype", "float16")
+        assert {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()} == before
+        assert not list(tmp_path.glob("_tmp-*"))
+
+    def test_files_of_others_in_the_folder_stay(self, lm_run, error_of, tmp_path):
+        """Oracle: the message names them; the folder."""
+        (tmp_path / "mine.txt").write_text("mine")
+        assert "must hold nothing else, since it is replaced as a whole, but holds mine.txt" in error_of(
+            "elmo-export", lm_run, tmp_path, "--force"
+        )
+        assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+    def test_safetensors_are_the_same_weights(self, lm_run, exported, command, tmp_path, environment):
+        """Oracle: the export in HDF5; `Elmo` and configs find them in the folder."""
+        folder = tmp_path / "other"
+        command("elmo-export", lm_run, folder, "--format", "safetensors")
+        assert set(os.listdir(folder)) == {"options.json", "weights.safetensors", "vocab.txt"}
+        expected = Bilm.from_files(exported / "options.json", exported / "weights.hdf5").state_dict()
+        found = Elmo.from_pretrained(folder, device="cpu").bilm.state_dict()
+        assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+        environment.setenv("ELMO_TASKS_BILM", str(folder))
+        config = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
+        assert config["model"]["bilm"]["pretrained_file"] == str(folder / "weights.safetensors")
 
     def test_an_exported_model_can_be_trained_on(self, exported, environment, tmp_path):
         """Oracle: with a learning rate of 0 the perplexity of the exported files stays what it was."""

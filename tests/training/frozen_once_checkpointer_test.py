@@ -15,7 +15,8 @@ from allennlp.models import Model
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from elmo_tasks.training import FrozenOnceCheckpointer
+from elmo_tasks.training import FrozenOnceCheckpointer, RecoverableMovingAverage
+from elmo_tasks.training.frozen_once_checkpointer import FROZEN_WEIGHTS
 
 FROZEN_WIDTH = 120
 # The model has its frozen part at two places, as a tagger has its biLM: it goes by two names.
@@ -52,6 +53,9 @@ class AfterEpoch(TrainerCallback):
 
 def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any) -> Model:
     """Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover` does."""
+    average = None
+    if options.pop("with_average", False):
+        average = RecoverableMovingAverage(list(model.named_parameters()), decay=0.5)
     random = np.random.default_rng(0)
     rows = random.normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
@@ -65,6 +69,7 @@ def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback
         serialization_dir=str(folder),
         checkpointer=FrozenOnceCheckpointer(str(folder), **{"keep_most_recent_by_count": None, **options}),
         callbacks=list(callbacks),
+        moving_average=average,
         cuda_device=torch.device("cpu"),
     )
     trainer.train()
@@ -244,6 +249,9 @@ class TestFrozenOnceCheckpointer:
 
         def interrupt(content: object, file: str) -> None:
             nonlocal n_saved
+            if "_state_" not in Path(file).name:
+                save(content, file)
+                return
             if n_saved == n_whole:
                 Path(file).write_bytes(b"half of a fi")
                 raise KeyboardInterrupt
@@ -276,6 +284,49 @@ class TestFrozenOnceCheckpointer:
         model = train(tmp_path, SmallModel(seed=7), 1)
         assert names_in(tmp_path / "model_state_e1_b0.th") == FROZEN | TRAINED
         assert_equal_weights(train(tmp_path, SmallModel(seed=8), 1), model)
+
+    @pytest.mark.parametrize("with_average", [False, True], ids=["weights", "averages"])
+    def test_a_run_killed_before_its_best_weights_has_them_after_it_is_resumed(
+        self, tmp_path, monkeypatch, with_average
+    ):
+        """Oracle: best.th of a run that was not killed; the checkpoint of the second, best epoch was the last file."""
+        options = {"with_average": with_average}
+        whole = tmp_path / "whole"
+        train(whole, SmallModel(), 2, **options)
+        expected = torch.load(whole / "best.th", weights_only=True)
+        n_saved: list[str] = []
+
+        def save_model_state(self: Any, path: str) -> None:
+            n_saved.append(path)
+            if len(n_saved) == 2:
+                raise KeyboardInterrupt
+            original(self, path)
+
+        original = GradientDescentTrainer._save_model_state
+        monkeypatch.setattr(GradientDescentTrainer, "_save_model_state", save_model_state)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "killed", SmallModel(), 2, **options)
+        monkeypatch.undo()
+        older = torch.load(tmp_path / "killed" / "best.th", weights_only=True)
+        assert not torch.equal(older["trained.weight"], expected["trained.weight"])
+        resumed = train(tmp_path / "killed", SmallModel(), 2, **options)
+        found = torch.load(tmp_path / "killed" / "best.th", weights_only=True)
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+        assert torch.equal(resumed.trained.weight, expected["trained.weight"])
+
+    @pytest.mark.parametrize("pattern", ["model_state_*.th", "training_state_*.th", FROZEN_WEIGHTS])
+    def test_every_flipped_bit_is_noticed(self, tmp_path, pattern):
+        """Oracle: the message, with the file, for each of 20 random bits."""
+        train(tmp_path, SmallModel(), 1)
+        (path,) = tmp_path.glob(pattern)
+        content, draw = path.read_bytes(), np.random.default_rng(0)
+        for _ in range(20):
+            damaged = bytearray(content)
+            damaged[draw.integers(len(content))] ^= 1 << int(draw.integers(8))
+            path.write_bytes(damaged)
+            with pytest.raises(ConfigurationError, match=f"cannot be recovered: .*{path.name} is damaged"):
+                train(tmp_path, SmallModel(), 2)
 
     def test_old_checkpoints_go_and_the_frozen_weights_stay(self, tmp_path):
         """Oracle: the names of files, with `keep_most_recent_by_count`, a parameter of `Checkpointer`."""

@@ -6,7 +6,7 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
 
   bilm: {
     options: import 'ELMO_TASKS_BILM/options.json',
-    pretrained_file: std.extVar('ELMO_TASKS_BILM') + '/weights.hdf5',
+    pretrained_file: import 'ELMO_TASKS_BILM/weights',
   },
 
   // For configs with a single layer: 'mix', 'top', or its number.

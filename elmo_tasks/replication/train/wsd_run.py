@@ -13,6 +13,7 @@ from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.replication.plan.data_digests import digest
 from elmo_tasks.replication.train.record import differences
 from elmo_tasks.replication.train.training import ALLENNLP
+from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["WordSenseRun"]
 
@@ -129,6 +130,6 @@ class WordSenseRun:
         return {
             "data": digest(self.data),
             "options": digest(Path(self.bilm, "options.json")),
-            "weights": digest(Path(self.bilm, "weights.hdf5")),
+            "weights": digest(weight_file_in(Path(self.bilm))),
             "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet)),
         }

@@ -1,0 +1,101 @@
+"""
+Files that AllenNLP 2.10.1 writes in place: a run that is killed meanwhile leaves a half file under the right name.
+"""
+
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import Module
+
+__all__ = ["write_archives_whole", "write_best_weights_whole", "write_configs_whole"]
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A path next to `path`, whose file replaces it at the end of the block. One process writes at a time."""
+    temporary = path.with_name(f"_tmp-{path.name}")
+    try:
+        yield temporary
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_configs_whole(params: Module) -> None:
+    """
+    Symptom: a run that was killed at its start can never be recovered, nor trained again without `--force`: `STATIC
+    ERROR` in its config.json.
+
+    Cause: `Params.to_file` writes in place.
+    """
+    original = params.Params.to_file
+
+    @wraps(original)
+    def to_file(self: Any, params_file: Any, *args: Any, **kwargs: Any) -> None:
+        with _replacing(Path(params_file)) as temporary:
+            original(self, str(temporary), *args, **kwargs)
+
+    params.Params.to_file = to_file
+
+
+def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: a run that was killed, or met a full disk, while it wrote best.th ends after `--recover` with status 0 and
+    an archive that cannot be opened.
+
+    Cause: `_save_model_state` writes in place.
+    """
+    trainer = gradient_descent_trainer.GradientDescentTrainer
+    original = trainer._save_model_state
+
+    @wraps(original)
+    def _save_model_state(self: Any, path: str) -> None:
+        with _replacing(Path(path)) as temporary:
+            original(self, str(temporary))
+
+    trainer._save_model_state = _save_model_state
+
+
+def write_archives_whole(archival: Module) -> None:
+    """
+    Symptom: a training ends with status 0 and an archive that is cut off, or holds weights that cannot be read.
+
+    Cause: `archive_model` writes in place, and puts whatever is in best.th into the archive. The archive is now written
+    under another name and read once, to its checksum, before it replaces an older one.
+    """
+    original = archival.archive_model
+
+    @wraps(original)
+    def archive_model(
+        serialization_dir: Any, weights: str = "best.th", archive_path: Any = None, include_in_archive: Any = None
+    ) -> str:
+        import torch
+        from allennlp.common.checks import ConfigurationError
+
+        from elmo_tasks.compat.archives import read_archive
+
+        path = Path(serialization_dir if archive_path is None else archive_path)
+        path = path / "model.tar.gz" if path.is_dir() else path
+        with _replacing(path) as temporary:
+            original(serialization_dir, weights, temporary, include_in_archive)
+            with read_archive(temporary) as folder:
+                try:
+                    torch.load(Path(folder, "weights.th"), map_location="cpu", weights_only=True)
+                except (pickle.UnpicklingError, EOFError, OSError, RuntimeError) as error:
+                    raise ConfigurationError(
+                        f"{path} was not written, since {Path(serialization_dir, weights)} is damaged: {error}"
+                    ) from error
+        return str(path)
+
+    archival.archive_model = archive_model
