@@ -37,6 +37,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.common.util": (
         torch_fixes.name_cuda_devices,
         spacy_models.use_blank_spacy_models,
+        startup.search_current_folder_last,
         startup.import_submodules_quickly,
         archives.remember_packages,
     ),

@@ -9,12 +9,19 @@ import importlib.util
 import logging
 import os
 import pkgutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["add_our_plugin", "import_quickly", "import_submodules_quickly", "pause_garbage_collection"]
+__all__ = [
+    "add_our_plugin",
+    "import_quickly",
+    "import_submodules_quickly",
+    "pause_garbage_collection",
+    "search_current_folder_last",
+]
 
 _OUR_PLUGIN = "elmo_tasks.plugin"
 
@@ -35,7 +42,8 @@ def add_our_plugin(plugins: Module) -> None:
     with log lines about plugins.
 
     Cause: `allennlp.common.plugins`, AllenNLP 2.10.1. `elmo_tasks.plugin` becomes a default plugin, and an error
-    in the import of it or of allennlp_models is raised.
+    in the import of it or of allennlp_models is raised. Whoever calls `allennlp` in a folder with such a file, which
+    may have come with a download, is told that its modules are imported.
     """
     plugins.DEFAULT_PLUGINS = (*plugins.DEFAULT_PLUGINS, _OUR_PLUGIN)
     if not {"ALLENNLP_DEBUG", "ALLENNLP_LOG_LEVEL"} & os.environ.keys():
@@ -44,6 +52,9 @@ def add_our_plugin(plugins: Module) -> None:
 
     @functools.wraps(original)
     def import_plugins() -> None:
+        local = os.path.abspath(plugins.LOCAL_PLUGINS_FILENAME)
+        if os.path.isfile(local):
+            plugins.logger.warning("imports the modules that %s names", local)
         with pause_garbage_collection():
             original()
             # AllenNLP only logs an error. Modules that have been imported are not imported again.
@@ -52,6 +63,28 @@ def add_our_plugin(plugins: Module) -> None:
             importlib.import_module(_OUR_PLUGIN)
 
     plugins.import_plugins = import_plugins
+
+
+def search_current_folder_last(util: Module) -> None:
+    """
+    Symptom: `allennlp` in a folder with a file conllu.py, ftfy.py or word2number.py imports that file in place of the
+    package.
+
+    Cause: `push_python_path` puts the folder before all others; AllenNLP 2.10.1. It comes after them now.
+    """
+
+    @contextmanager
+    def push_python_path(path: "str | os.PathLike[str]") -> Iterator[None]:
+        folder = os.path.realpath(path)
+        sys.path.append(folder)
+        try:
+            yield
+        finally:
+            # The last one: the same folder may have been on the path before.
+            if folder in sys.path:
+                del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
+
+    util.push_python_path = push_python_path
 
 
 def import_submodules_quickly(util: Module) -> None:

@@ -54,6 +54,42 @@ class TestAddOurPlugin:
             plugins.import_plugins()
         assert caplog.messages == []
 
+    def test_a_plugin_file_of_the_current_folder_is_said(self, tmp_path, monkeypatch, caplog):
+        """Oracle: the line in the log; the module of the file is imported."""
+        (tmp_path / ".allennlp_plugins").write_text("startup_test_plugin\n")
+        (tmp_path / "startup_test_plugin.py").write_text("")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        plugins.import_plugins()
+        assert f"imports the modules that {tmp_path / '.allennlp_plugins'} names" in caplog.text
+        assert "startup_test_plugin" in sys.modules
+
+
+class TestSearchCurrentFolderLast:
+    def test_files_of_the_folder_do_not_stand_in_for_packages(self, run_python):
+        """Oracle: files with the names of packages that AllenNLP imports, which would end the process."""
+        code = (
+            "from pathlib import Path\n"
+            "for name in ('conllu', 'ftfy', 'word2number', 'more_itertools', 'nltk'):\n"
+            "    Path(f'{name}.py').write_text('raise SystemExit(7)')\n"
+            "import sys\n"
+            "sys.path.remove('')\n"
+            "import torch\n"
+            "from allennlp.common.plugins import import_plugins\n"
+            "import_plugins()\n"
+            "print('started')\n"
+        )
+        assert run_python(code).split()[-1] == "started"
+
+    def test_a_package_of_the_folder_is_found(self, tmp_path, monkeypatch):
+        """Oracle: `--include-package` with a package of the current folder; the path afterwards."""
+        (tmp_path / "startup_test_package").mkdir()
+        (tmp_path / "startup_test_package" / "__init__.py").write_text("")
+        monkeypatch.chdir(tmp_path)
+        before = list(sys.path)
+        util.import_module_and_submodules("startup_test_package")
+        assert "startup_test_package" in sys.modules and sys.path == before
+
 
 class TestImportSubmodulesQuickly:
     @pytest.fixture
