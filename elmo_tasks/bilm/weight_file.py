@@ -58,7 +58,7 @@ def open_weights(path: str | PathLike[str]) -> Iterator[StoredArrays]:
     # Raises
 
     `ValueError`
-        If the file is of another kind or cut off. `OSError` if it cannot be opened at all.
+        If the file is of another kind or truncated. `OSError` if it cannot be opened at all.
     """
     with open(path, "rb"):
         pass  # A missing file is an OSError of its own, with the system's words; those of the libraries are opaque.
@@ -74,7 +74,7 @@ def open_weights(path: str | PathLike[str]) -> Iterator[StoredArrays]:
     except (KeyError, OSError, RuntimeError, SafetensorError) as error:  # The libraries' words for a damaged file.
         kind = "safetensors" if is_safetensors else "HDF5"
         raise ValueError(
-            f"{path}: a weight file must be {kind}, but this one is of another kind or cut off ({error}): "
+            f"{path}: a weight file must be {kind}, but this one is of another kind or truncated ({error}): "
             "download or write it again"
         ) from None
 
@@ -169,7 +169,7 @@ def _check_header(path: str | PathLike[str]) -> None:
         prefix = file.read(8)
         size = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else _MAX_HEADER_BYTES + 1
         if size > _MAX_HEADER_BYTES:
-            raise OSError("its header is cut off or too long")
+            raise OSError("its header is truncated or too long")
         try:
             json.loads(file.read(size), object_pairs_hook=_without_doubles)
         except (ValueError, RecursionError) as error:

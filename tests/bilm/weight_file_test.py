@@ -212,7 +212,7 @@ class TestHostileSafetensors:
         """Oracle: the message; the length says 2^60 bytes."""
         path = tmp_path / "weights.safetensors"
         path.write_bytes(struct.pack("<Q", 2**60) + b"{}")
-        with pytest.raises(ValueError, match="its header is cut off or too long"):
+        with pytest.raises(ValueError, match="its header is truncated or too long"):
             read(path)
 
 

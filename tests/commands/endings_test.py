@@ -20,7 +20,7 @@ COMMANDS = {
     "elmo-compare": (["run"], "commands.compare.compare", "the same command starts over"),
     "elmo-coref-conll": (["in", "out"], "commands.coref_conll.numbered_lines", "the same command starts over"),
     "elmo-embed": (["text", "out.h5"], "embed_job.embed", "the same command with --resume resumes"),
-    "elmo-export": (["archive", "folder"], "commands.export.load_archive", "--force starts over"),
+    "elmo-export": (["archive", "folder"], "commands.export.load_archive", "run the same command again"),
     "elmo-neighbors": (["index", "text", "folder"], "commands.neighbors.index_text", "the same command resumes"),
     "elmo-perplexity": (["bilm", "text"], "commands.perplexity.LanguageModel", "the same command starts over"),
     "elmo-squad-predictions": (["in", "out"], "commands.squad_predictions.numbered_lines", "starts over"),
