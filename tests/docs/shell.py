@@ -81,8 +81,6 @@ class Shell:
         elif words[:3] == ["python", "-m", "elmo_tasks"]:
             arguments = [self._expanded(word) for word in words[3:]]
             assert elmo_tasks_main(arguments) == 0, line
-        elif words[0] == "python" and words[1].startswith("examples/"):
-            subprocess.run([sys.executable, CHECKOUT / words[1], *words[2:]], check=True, stdout=subprocess.DEVNULL)
         elif words[0] in _BASH:
             subprocess.run(["bash", "-euc", line], check=True, stdout=subprocess.DEVNULL)
         else:
