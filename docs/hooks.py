@@ -5,6 +5,7 @@ pages hold.
 
 import argparse
 import ast
+import dataclasses
 import inspect
 import os
 import re
@@ -13,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 from unittest.mock import patch
 
 __all__ = ["PAGES", "on_files", "parser_of"]
@@ -33,9 +34,10 @@ API = {
             "elmo_tasks.vectors.pretrained",
         ],
     ),
+    "embed_job": ("Embed job", ["elmo_tasks.embed_job.options", "elmo_tasks.embed_job.job"]),
     **{
-        room: (title, [f"elmo_tasks.{room}"])
-        for room, title in {
+        part: (title, [f"elmo_tasks.{part}"])
+        for part, title in {
             "bilm": "BiLM",
             "modules": "Modules",
             "data": "Data",
@@ -274,7 +276,7 @@ def api_page(page: str) -> str:
 def _entry(entry: Any, import_line: str) -> list[str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(entry))).body
     assert isinstance(tree, ast.ClassDef | ast.FunctionDef)
-    lines = [f"## {tree.name}", "", "```text", import_line, *_signatures(tree), "```", ""]
+    lines = [f"## {tree.name}", "", "```text", import_line, *_signatures(tree, entry), "```", ""]
     lines += [rendered(ast.get_docstring(tree) or ""), ""]
     if isinstance(tree, ast.FunctionDef):
         return lines
@@ -287,14 +289,25 @@ def _entry(entry: Any, import_line: str) -> list[str]:
     return lines
 
 
-def _signatures(tree: ast.ClassDef | ast.FunctionDef) -> list[str]:
+def _signatures(tree: ast.ClassDef | ast.FunctionDef, entry: Any) -> list[str]:
     if isinstance(tree, ast.FunctionDef):
         return [_signature(tree, tree.name)]
-    return [
-        _signature(method, tree.name)
-        for method in tree.body
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__"
-    ]
+    written = [method for method in tree.body if isinstance(method, ast.FunctionDef) and method.name == "__init__"]
+    if not written and (dataclasses.is_dataclass(entry) or hasattr(entry, "_fields") or is_typeddict(entry)):
+        return [_signature(_init_of_fields(tree), tree.name)]
+    return [_signature(method, tree.name) for method in written]
+
+
+def _init_of_fields(tree: ast.ClassDef) -> ast.FunctionDef:
+    """The `__init__` that a dataclass, a named tuple or a typed dictionary has from its fields."""
+    init = ast.parse("def __init__(self): pass").body[0]
+    assert isinstance(init, ast.FunctionDef)
+    for field in tree.body:
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            init.args.args.append(ast.arg(field.target.id, field.annotation))
+            if field.value is not None:
+                init.args.defaults.append(field.value)
+    return init
 
 
 def _signature(function: ast.FunctionDef, name: str) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from elmo_tasks.embed_job.job import embed_file
-from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job import EmbedOptions, embed_file
 from elmo_tasks.shipped import FIXTURES
 
 

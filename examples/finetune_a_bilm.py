@@ -2,8 +2,8 @@
 How do I adapt a biLM to my own text?
 
 A biLM is trained for one more epoch on the sentences of a task (section A.1 of the paper), exported, and used. Here
-it is the small biLM with its words that ships for trying this, `fixtures/bilm_words`, and the sentences are those of
-the small NER data.
+it is a small biLM with its words, `fixtures/bilm_words` (in a checkout; a wheel omits it), and the sentences are those
+of the small NER data.
 """
 
 import json

@@ -13,7 +13,7 @@ import h5py
 import pytest
 
 from elmo_tasks.version import __version__
-from tests.paths import CHECKOUT
+from tests.paths import CHECKOUT, TRAINING_CONFIGS
 
 pytestmark = [
     pytest.mark.slow,
@@ -120,6 +120,18 @@ class TestOutsideTheCheckout:
         run_outside("-m", "elmo_tasks", "embed", "text.txt", "out.h5")
         with h5py.File(tmp_path / "out.h5") as file:
             assert file["0"].shape[-2:] == (4, 256)
+
+    def test_it_writes_its_configs(self, run_outside, tmp_path):
+        """Oracle: the files of the checkout."""
+        run_outside("-m", "elmo_tasks", "configs", "my")
+        names = {path.name for path in TRAINING_CONFIGS.rglob("*sonnet")}
+        assert "ner_elmo.jsonnet" in names and {path.name for path in (tmp_path / "my").rglob("*sonnet")} == names
+
+    def test_it_plans_runs_of_a_table(self, run_outside):
+        """Oracle: NER with one seed is a run without and one with ELMo."""
+        arguments = "elmo-tables --table 1 --tasks ner --seeds 1 --dry-run".split()  # noqa: SIM905
+        lines = run_outside("-m", "allennlp", *arguments).splitlines()
+        assert [line.split()[-1] for line in lines[:2]] == ["ner/baseline/1", "ner/input/1"]
 
     def test_it_finds_its_configs_and_data(self, run_outside, installed):
         """Oracle: the folders of the installed package."""

@@ -7,9 +7,11 @@ from typing import NamedTuple
 from tests.paths import CHECKOUT
 
 DOCS = CHECKOUT / "docs"
-PAGES = [CHECKOUT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# A command that is indented and not fenced, which would not be tested.
+_INDENTED = re.compile(r"^(?: {4}|\t)\s*(?:\$ |\S*/)?((?:allennlp|python|make) .*)$", re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 
@@ -25,6 +27,11 @@ class Block(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.page.relative_to(CHECKOUT)}:{self.line}"
+
+
+def indented_commands(text: str) -> list[str]:
+    """The commands of a page that stand outside of its blocks."""
+    return _INDENTED.findall(_FENCE.sub("", text))
 
 
 def blocks_of(page: Path) -> list[Block]:

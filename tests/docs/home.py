@@ -29,6 +29,11 @@ def make_home(home: Path) -> Path:
     for folder in (home / "elmo" / "original", home / ".cache" / "elmo_tasks" / "original"):
         shutil.copytree(TINY_BILM, folder)
     shutil.copytree(TRAINING_CONFIGS, work / "training_configs")
+    # The widest model that trains fast otherwise; every width follows from this argument.
+    sst = work / "training_configs" / "lib" / "sst.libsonnet"
+    template = sst.read_text(encoding="utf-8")
+    assert "\n  hidden=300,\n" in template
+    sst.write_text(template.replace("\n  hidden=300,\n", "\n  hidden=16,\n"), encoding="utf-8")
     (work / "fixtures").symlink_to(FIXTURES)
     (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")
     return work
