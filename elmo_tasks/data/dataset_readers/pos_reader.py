@@ -168,7 +168,7 @@ def _check(columns: list[str], next_word: int, where: str) -> None:
         return
     if columns[0] != str(next_word):
         raise ValueError(
-            f"{where}: the words of a sentence must be numbered from 1 on (with ranges like 2-3 for multiword tokens, "
+            f"{where}: the words of a sentence must be counted from 1 (with ranges like 2-3 for multiword tokens, "
             f"and 2.1 for empty nodes), so that {next_word} comes here, but here is {columns[0]!r}: an empty line "
             "separates sentences"
         )
