@@ -58,6 +58,7 @@ class PosReader(DatasetReader):
         tags: Literal["upos", "xpos"] = "upos",
         **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         if tags not in _COLUMNS:
             raise ConfigurationError(f"tags must be 'upos' or 'xpos', but is {tags!r}")
