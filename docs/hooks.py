@@ -243,7 +243,7 @@ def environment_variables() -> str:
     lines = ["# Environment variables", ""]
     ours = [variable for variable in VARIABLES if variable.name.startswith("ELMO_TASKS_")]
     parts = {
-        "Ours": (ours, "An empty value is the same as none. In a config they are external variables, as "),
+        "Ours": (ours, "An empty value counts as not set. In a config they are external variables, as "),
         "Of AllenNLP, torch and CUDA": ([variable for variable in VARIABLES if variable not in ours], ""),
     }
     for title, (variables, intro) in parts.items():

@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from typing import Any
 
 from elmo_tasks import configs, embed_job, verify
 from elmo_tasks.version import __version__
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr.
     """
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
-    parser.add_argument("--version", action="version", version=_versions(), help="show the version, and exit")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and exit")
     subparsers = parser.add_subparsers(required=True, metavar="command")
     embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
     embed_job.add_arguments(embed)
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed.func(parsed)
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
@@ -51,8 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _versions() -> str:
-    return f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
+class _Version(argparse.Action):
+    """Prints the versions. argparse's own action wants them on every start, and without torch there are none."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any) -> None:
+        torch = metadata.version("torch")
+        print(f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {torch})")
+        parser.exit()
 
 
 if __name__ == "__main__":

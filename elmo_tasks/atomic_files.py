@@ -29,9 +29,10 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         Whether no other process writes this file at the same time, because of a lock for example. The temporary file
         then always has the same name, so that what a killed process has left is overwritten and does not pile up.
     """
-    # Not the number of the process: on two machines two processes may have the same.
-    mark = "" if exclusive else f"{uuid4().hex}-"
-    temporary = (folder or path.parent) / f"{TEMPORARY}{mark}{path.name}"
+    # Not the number of the process: on two machines two processes may have the same. A name may be as long as the file
+    # system allows; its last 50 characters, which have the suffix, are at most 200 bytes.
+    name = path.name if exclusive else f"{uuid4().hex}-{path.name[-50:]}"
+    temporary = (folder or path.parent) / f"{TEMPORARY}{name}"
     try:
         yield temporary
         sync(temporary)

@@ -13,7 +13,7 @@ DESCRIPTION = "Write the training configs into a folder, to train with them or t
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to a parser."""
-    parser.add_argument("folder", type=Path, help="folder to write to, which is made if need be")
+    parser.add_argument("folder", type=Path, help="folder to write to, which is created if it does not exist")
     parser.add_argument("--force", action="store_true", help="overwrite configs that are there")
 
 

@@ -1,12 +1,13 @@
 """
 Data and biLM of the configs: the external variables of the files in `training_configs/`.
 
-`elmo_tasks/variables.py` lists all variables, with their meanings and defaults. One that is not set, or empty, stands
-for what ships with this package. A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`,
-so that they are a part of the evaluated config, and of an archive.
+`elmo_tasks/variables.py` lists all variables, with their meanings and defaults. One that is not set, or empty,
+defaults to what ships with this package. A config imports the options of the biLM as
+`import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated config, and of an archive.
 """
 
 import functools
+import glob
 import json
 import logging
 import os
@@ -26,6 +27,8 @@ __all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "s
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
+# Next to all that end with `_data_path`. Other paths of a config may be outputs: of a cache, of a callback.
+_INPUTS = ("pretrained_file", "pretrained_files")
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +81,7 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     variables = config_variables({**os.environ, **ext_vars})
     bilm = variables[_BILM]
     variables[_BILM] = _folder_of(bilm)
-    broken: list[ConfigurationError] = []
+    broken: list[BaseException] = []
 
     def import_file(folder: str, name: str) -> tuple[str, bytes]:
         root, _, rest = name.partition("/")
@@ -94,8 +97,11 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             # Downloads what has a name, and only here: a config without ELMo needs no biLM.
             pretrained_files(bilm)
             return path, Path(path).read_bytes()
+        # Jsonnet turns an error of its callback, or Ctrl-C, into a text without line breaks or type: keep them.
+        except KeyboardInterrupt as interrupt:
+            broken.append(interrupt)
+            raise
         except Exception as error:
-            # Jsonnet turns an error of its callback into a text without line breaks or type: say it ourselves.
             broken.append(
                 ConfigurationError(
                     f"{_BILM} must be the name of a biLM, or a folder (or its URL) with options.json and weights.hdf5, "
@@ -129,39 +135,43 @@ def _folder_of(bilm: str) -> str:
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps AllenNLP's `train_model`, so that a training says at its start if data is missing, or is not the user's."""
+    """Wraps AllenNLP's `train_model`, so that a training begins with `check_data`."""
 
     @functools.wraps(train_model)
     def train(params: Params, *args: Any, **kwargs: Any) -> Any:
-        check_data(params.as_dict(quiet=True))
+        check_data(params)
         return train_model(params, *args, **kwargs)
 
     return train
 
 
-def check_data(config: Any, environ: Mapping[str, str] = os.environ) -> None:
+def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     """
     Looks whether the data that a config trains on is there, and logs a warning if it is the small data that ships
     because no other was named.
 
+    AllenNLP reads the `test_data_path` at the start of a training; one that is not there is dropped with a warning,
+    unless `evaluate_on_test` needs it.
+
     # Parameters
 
-    config
-        An evaluated config.
+    params
+        An evaluated config, whose `test_data_path` may be dropped.
     environ
         The environment.
 
     # Raises
 
     `ConfigurationError`
-        If a file below the folder of the data is missing. The message says how to get it, or how to do without it.
+        If an input below the folder of the data is missing, or test data that `evaluate_on_test` needs. The message
+        says how to get it, or how to do without it.
     """
+    _drop_missing_test_data(params)
     root = config_variables(environ)[_DATA].rstrip("/")
-    used = [(key, Path(value)) for key, value in _strings(config) if value.startswith(f"{root}/")]
+    used = [(key, path) for key, path in _inputs(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
     for key, path in used:
-        # A text of a language model may be a pattern.
-        if not path.exists() and not any(path.parent.glob(path.name)):
-            raise ConfigurationError(_missing(key, path, root))
+        if not _is_there(path):
+            raise ConfigurationError(_missing(key, Path(path), root))
     if used and (notice := small_data_notice(environ)):
         logger.warning(notice)
 
@@ -191,20 +201,44 @@ def _missing(key: str, path: Path, root: str) -> str:
     name = path.relative_to(root)
     folder = f"the folder of the data, {root} ({_DATA})"
     if name.parts[0] == "glove":
-        return f"{folder}, must have the word vectors {name}, but has not: {glove_remedy(path.parent)}"
+        return f"{folder}, must have the word vectors {name}, but does not: {glove_remedy(path.parent)}"
     remedy = f"put it there, or set {_DATA} to the folder that has it"
-    if key == "test_data_path":
-        remedy += "; to train without a test set: -o '{\"test_data_path\": null}'"
-    return f"{folder}, must have {name}, which is the {key}, but has not: {remedy}"
+    return f"{folder}, must have {name}, which is the {key}, but does not: {remedy}"
 
 
-def _strings(config: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """All strings of a config, each with the key that it, or the list that it is in, belongs to."""
+def _drop_missing_test_data(params: Params) -> None:
+    path = params.get("test_data_path")
+    if not isinstance(path, str) or "://" in path or _is_there(path):
+        return
+    if params.get("evaluate_on_test", False):
+        raise ConfigurationError(
+            f"the test_data_path must be there where evaluate_on_test is set, but {path} is not: put it there, or drop "
+            "evaluate_on_test"
+        )
+    logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
+
+
+def _is_there(path: str) -> bool:
+    """Whether a path exists or, as the text of a language model may, is a pattern of files that do."""
+    return os.path.exists(path) or bool(glob.glob(path))
+
+
+def _inputs(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The paths of a config that must be there when a training begins, each with its key."""
     if isinstance(config, str):
-        yield key, config
+        if key := _input_key(keys):
+            yield key, config
     elif isinstance(config, dict):
         for name, value in config.items():
-            yield from _strings(value, name)
+            yield from _inputs(value, (*keys, name))
     elif isinstance(config, list):
         for value in config:
-            yield from _strings(value, key)
+            yield from _inputs(value, keys)
+
+
+def _input_key(keys: tuple[str, ...]) -> str | None:
+    """The key, of those that a string of a config is below, that makes it an input; `None` for all other strings."""
+    if keys[-2:] == ("vocabulary", "path"):
+        return "word list"
+    # Below one of them there may be a dictionary: `pretrained_files: {tokens: ...}`.
+    return next((key for key in keys if key.endswith("_data_path") or key in _INPUTS), None)

@@ -9,4 +9,3 @@ __all__ = ["commands", "data", "models", "modules", "predictors", "training"]
 
 allennlp.common.params.evaluate_file = environment.evaluate_file
 allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)
-allennlp.commands.train.train_model = training.with_optional_test_data(allennlp.commands.train.train_model)

@@ -19,8 +19,8 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     """
-    The lines of a UTF-8 file without their ends, each with its number from 1 on. A file that ends with `.gz` or `.xz`
-    is decompressed; a byte order mark is dropped.
+    The lines of a UTF-8 file without their ends, each with its number, counted from 1. A file that ends with `.gz` or
+    `.xz` is decompressed; a byte order mark is dropped.
 
     # Raises
 

@@ -97,4 +97,4 @@ VARIABLES = (
         "CUDA: the numbers of the GPUs that a process may use; with an empty value it computes on the CPU.",
     ),
 )
-"""Of this package, which takes an empty value for one that is not set; and those of AllenNLP and torch that matter."""
+"""Of this package, where an empty value counts as not set; and those of AllenNLP and torch that matter."""

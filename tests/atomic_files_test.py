@@ -46,6 +46,14 @@ class TestAtomicFile:
             temporary.touch()
         assert (tmp_path / "a").exists() and not list((tmp_path / "parts").iterdir())
 
+    @pytest.mark.parametrize("name", ["a" * 251 + ".npz", "語" * 83 + ".npz"])
+    def test_a_name_may_be_as_long_as_the_file_system_allows(self, tmp_path, name):
+        """Oracle: the folder, after 255 or 253 bytes; libraries see the suffix inside the block."""
+        with atomic_file(tmp_path / name) as temporary:
+            assert temporary.suffix == ".npz"
+            temporary.write_text("new")
+        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "new")]
+
 
 class TestAtomicFolder:
     def files(self, folder):

@@ -149,6 +149,18 @@ class TestEvaluateFile:
         assert config["options"] == json.loads((TINY_BILM / "options.json").read_text())
         assert config["pretrained_file"] == str(tmp_path / "home" / "original" / "weights.hdf5")
 
+    def test_an_interrupt_of_the_download_stays_one(self, nothing_set, library, tmp_path):
+        """Oracle: its type; Ctrl-C in a function in place of the network's, which Jsonnet calls."""
+
+        def interrupted(*arguments, **rest):
+            raise KeyboardInterrupt
+
+        nothing_set.setattr(pretrained, "download", interrupted)
+        nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        nothing_set.setenv("ELMO_TASKS_BILM", "original")
+        with pytest.raises(KeyboardInterrupt):
+            evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
+
     def test_a_relative_path_is_one_from_the_working_folder(self, nothing_set, library, tmp_path, fixtures_root):
         """Oracle: the options in a folder, and a config that lies elsewhere."""
         nothing_set.chdir(fixtures_root)
@@ -230,12 +242,12 @@ class TestParamsFromFile:
 
 class TestCheckData:
     @pytest.fixture
-    def config(self, nothing_set, training_configs, fixtures_root, tmp_path) -> dict:
+    def config(self, nothing_set, training_configs, fixtures_root, tmp_path) -> Params:
         """NER without ELMo on data of one's own: copies of the small data."""
         for name in ("ner", "glove"):
             shutil.copytree(fixtures_root / name, tmp_path / name)
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
-        return Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+        return Params.from_file(training_configs / "ner.jsonnet")
 
     def test_data_of_ones_own_that_is_there_is_silent(self, config, caplog):
         """Oracle: no error, and nothing in the log."""
@@ -243,20 +255,90 @@ class TestCheckData:
         assert caplog.text == ""
 
     def test_a_missing_file_is_named_with_its_folder(self, config, tmp_path):
-        """Oracle: the message; a test set may be omitted, and then nothing is missing."""
-        (tmp_path / "ner" / "test.txt").unlink()
-        with pytest.raises(
-            ConfigurationError,
-            match=rf"{tmp_path} \(ELMO_TASKS_DATA\), must have ner/test.txt.*\"test_data_path\": null",
-        ):
-            check_data(config)
-        config["test_data_path"] = None
-        check_data(config)
+        """Oracle: the message."""
         (tmp_path / "ner" / "train.txt").unlink()
         with pytest.raises(
-            ConfigurationError, match=r"must have ner/train.txt.*: put it there, or set ELMO_TASKS_DATA"
+            ConfigurationError,
+            match=rf"{tmp_path} \(ELMO_TASKS_DATA\), must have ner/train.txt.*: put it there, or set ELMO_TASKS_DATA",
         ):
             check_data(config)
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            {"train_data_path": "no.txt"},
+            {"validation_data_path": {"one": "ner/dev.txt", "other": "no.txt"}},
+            {"vocabulary": {"type": "elmo_lm_from_file", "path": "no.txt"}},
+            {"vocabulary": {"pretrained_files": {"tokens": "no.txt"}}},
+            {"model": {"embedders": [{"pretrained_file": "no.txt"}]}},
+        ],
+        ids=str,
+    )
+    def test_every_input_must_be_there(self, config, tmp_path, inputs):
+        """Oracle: the message names the file; with the file there is no error."""
+        params = Params(json.loads(json.dumps(inputs).replace("no.txt", f"{tmp_path}/no.txt")))
+        with pytest.raises(ConfigurationError, match=r"must have no\.txt.* but does not: put it there"):
+            check_data(params)
+        (tmp_path / "no.txt").touch()
+        check_data(params)
+
+    def test_outputs_need_not_be_there(self, config, tmp_path):
+        """Oracle: no error for folders below that of the data which the training makes; nothing in them."""
+        params = Params(
+            {
+                "model": {"bilm": {"cache_folder": f"{tmp_path}/cache"}},
+                "trainer": {"callbacks": [{"type": "mine", "path": f"{tmp_path}/out", "files": [f"{tmp_path}/log"]}]},
+            }
+        )
+        check_data(params)
+        assert not (tmp_path / "cache").exists()
+
+    def test_missing_test_data_is_dropped(self, config, tmp_path, caplog):
+        """Oracle: the config without the key; the warning, which is the only one."""
+        path = tmp_path / "ner" / "test.txt"
+        path.unlink()
+        params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
+        check_data(params)
+        assert "test_data_path" not in params and "train_data_path" in params
+        assert caplog.messages == [f"{path} does not exist: this training has no test data"]
+
+    def test_test_data_that_is_evaluated_must_be_there(self, tmp_path):
+        """Oracle: the message with its remedy, wherever the data is."""
+        params = Params({"test_data_path": f"{tmp_path}/test.txt", "evaluate_on_test": True})
+        with pytest.raises(ConfigurationError, match=r"/test\.txt is not: put it there, or drop evaluate_on_test"):
+            check_data(params)
+
+    @pytest.mark.parametrize("name", ["test.txt", "te*.txt", "*/test.txt", "folder", "[a].txt"])
+    def test_test_data_that_is_there_is_kept(self, tmp_path, caplog, name):
+        """Oracle: the config; nothing in the log. A file, two patterns, a folder, a file that looks like a pattern."""
+        for folder in (tmp_path, tmp_path / "folder"):
+            folder.mkdir(exist_ok=True)
+            (folder / "test.txt").touch()
+        (tmp_path / "[a].txt").touch()
+        config = {"test_data_path": str(tmp_path / name)}
+        for is_evaluated in (False, True):
+            params = Params({**config, "evaluate_on_test": is_evaluated})
+            check_data(params)
+            assert params["test_data_path"] == config["test_data_path"]
+        assert caplog.text == ""
+
+    @pytest.mark.parametrize("path", ["https://example.org/test.txt", None], ids=str)
+    def test_test_data_elsewhere_is_left_to_allennlp(self, path, caplog):
+        """Oracle: the config; nothing in the log."""
+        params = Params({"test_data_path": path, "evaluate_on_test": True})
+        check_data(params)
+        assert params.as_dict(quiet=True) == {"test_data_path": path, "evaluate_on_test": True}
+        assert caplog.text == ""
+
+    @pytest.mark.slow
+    def test_allennlp_trains_without_a_test_file(self, nothing_set, command, tmp_path, fixtures_root, training_configs):
+        """Oracle: the archive of AllenNLP's command, on data of one's own without `test.txt`."""
+        (tmp_path / "ner").mkdir()
+        for part in ("ner/train.txt", "ner/dev.txt", "glove"):
+            (tmp_path / part).symlink_to(fixtures_root / part)
+        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run", "-o", '{"trainer.num_epochs": 1}')
+        assert (tmp_path / "run" / "model.tar.gz").is_file()
 
     def test_missing_vectors_are_told_with_their_source(self, config, tmp_path):
         """Oracle: the message without a folder of vectors, and with another file in it."""
@@ -270,7 +352,7 @@ class TestCheckData:
     def test_a_pattern_is_there_if_a_file_matches(self, nothing_set, training_configs, fixtures_root, tmp_path):
         """Oracle: the config of a language model with its text and without."""
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
-        config = Params.from_file(training_configs / "bilm.jsonnet").as_dict(quiet=True)
+        config = Params.from_file(training_configs / "bilm.jsonnet")
         with pytest.raises(ConfigurationError, match=r"must have lm/train\*"):
             check_data(config)
         shutil.copytree(fixtures_root / "lm", tmp_path / "lm")
@@ -283,7 +365,7 @@ class TestCheckData:
         """Oracle: the line in the log, which names the data and the remedy; with the variable set there is none."""
         if value is not None:
             nothing_set.setenv("ELMO_TASKS_DATA", value)
-        config = Params.from_file(training_configs / "ner.jsonnet").as_dict(quiet=True)
+        config = Params.from_file(training_configs / "ner.jsonnet")
         check_data(config)
         assert f"the small data that ships, {fixtures_root}" in caplog.text and "Set ELMO_TASKS_DATA" in caplog.text
         caplog.clear()
@@ -293,18 +375,18 @@ class TestCheckData:
 
     def test_what_is_trained_elsewhere_is_left_alone(self, nothing_set, caplog):
         """Oracle: no error and no line for a config without a file of the data."""
-        check_data({"train_data_path": "/nowhere/train.txt", "model": {"layers": [1, None]}})
+        check_data(Params({"train_data_path": "/nowhere/train.txt", "model": {"layers": [1, None]}}))
         assert caplog.text == ""
 
     def test_a_training_checks_its_data_first(self, config, tmp_path):
         """Oracle: a function in place of the training, which is not called."""
         called = []
         train = with_checked_data(lambda params, *args, **kwargs: called.append((args, kwargs)))
-        train(Params(config), "folder", force=True)
+        train(config, "folder", force=True)
         assert called == [(("folder",), {"force": True})]
         (tmp_path / "ner" / "dev.txt").unlink()
         with pytest.raises(ConfigurationError, match=r"ner/dev\.txt"):
-            train(Params(config), "folder")
+            train(config, "folder")
         assert len(called) == 1
 
 

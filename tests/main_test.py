@@ -31,6 +31,18 @@ class TestMain:
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("error: ") and name in line
 
+    def test_an_error_of_several_lines_is_one_line(self, tmp_path, capsys, monkeypatch):
+        """Oracle: the text by hand; an error as torch and Ray raise them. No version is looked up for it."""
+
+        def fail(*args):
+            raise RuntimeError("out of memory\n  on this\n\tmachine\n")
+
+        monkeypatch.setattr("elmo_tasks.embed_job.job.summarize", fail)
+        monkeypatch.setattr("importlib.metadata.version", fail)
+        (tmp_path / "text.txt").write_text("a\n")
+        assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM)]) == 1
+        assert capsys.readouterr().err == "error: out of memory on this machine\n"
+
     def test_it_knows_its_version(self, capsys):
         """Oracle: the version of the package and of this interpreter, in one line; exit status 0."""
         with pytest.raises(SystemExit, match="0"):

@@ -1,4 +1,4 @@
-"""What tests read is there, also for those tests that are skipped on this machine."""
+"""Every path that tests read is there, also for those tests that are skipped on this machine."""
 
 import ast
 from collections.abc import Iterator

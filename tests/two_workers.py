@@ -1,4 +1,4 @@
-"""What two workers of a distributed run report."""
+"""A report of two workers of a distributed run."""
 
 import json
 import os

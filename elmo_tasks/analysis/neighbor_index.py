@@ -55,7 +55,7 @@ class NeighborIndex:
             raise FileNotFoundError(f"there must be an index in '{folder}', but there is {state}")
         for name in _FILES:
             if not (self.folder / name).is_file():
-                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but has not: build it again")
+                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but does not: build it again")
         try:
             self.about: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
             dtype, dim = np.dtype(self.about["dtype"]), int(self.about["dim"])

@@ -36,11 +36,16 @@ class WeightsState:
         self._weights = [(weight.detach(), n_changes(weight)) for weight in weights]
 
     def is_of(self, weights: Iterable[torch.Tensor]) -> bool:
-        """Whether these weights are the ones of the state: the same memory, type and device, and not changed since."""
+        """
+        Whether these weights are the ones of the state: the same memory, shape, strides, type and device, and not
+        changed since.
+        """
         weights = list(weights)
         return len(weights) == len(self._weights) and all(
             weight.data_ptr() == old.data_ptr()
             and n_changes(weight) == changes
+            and weight.shape == old.shape
+            and weight.stride() == old.stride()
             and weight.dtype == old.dtype
             and weight.device == old.device
             for weight, (old, changes) in zip(weights, self._weights, strict=True)

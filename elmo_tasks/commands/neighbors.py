@@ -51,7 +51,7 @@ class Neighbors(Subcommand):
         query.add_argument("folder", type=Path, help="an index")
         query.add_argument("sentence", help="a sentence, which is split into words by spaCy's rules")
         query.add_argument("--word", required=True, help="the word of the sentence")
-        query.add_argument("--position", type=int, help="its place, from 0 on, if it is there several times")
+        query.add_argument("--position", type=int, help="its place, counted from 0, if it is there several times")
         query.add_argument("-k", type=int, default=10, help="how many neighbours (default: 10)")
         query.add_argument("--glove", type=Path, help="file of GloVe vectors, whose neighbours are printed too")
         query.add_argument("--bilm", help="the biLM of the index, if it has been moved")

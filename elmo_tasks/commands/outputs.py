@@ -12,7 +12,7 @@ __all__ = ["output_file"]
 @contextmanager
 def output_file(path: Path) -> Iterator[Path]:
     """
-    As `atomic_file`, in a folder that is made if need be.
+    As `atomic_file`, in a folder that is created if it does not exist.
 
     # Raises
 

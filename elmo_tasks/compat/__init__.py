@@ -13,6 +13,7 @@ warning, and then an `ImportError` of AllenNLP, if AllenNLP is imported. The fix
 
 import sys
 import warnings
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -60,8 +61,10 @@ def install() -> None:
 def _warn(message: str) -> None:
     try:
         warnings.warn(message, RuntimeWarning, stacklevel=3)
-    except RuntimeWarning:  # Warnings are errors in this interpreter, but torch must be imported all the same.
-        print(f"warning: {message}", file=sys.stderr)
+    # Warnings may be errors here, or shown by a function that fails; torch must be imported all the same.
+    except Exception:
+        with suppress(Exception):
+            print(f"warning: {message}", file=sys.stderr)
 
 
 class _Refusal(MetaPathFinder, Loader):

@@ -3,6 +3,7 @@ Deferred imports of heavy modules, which AllenNLP imports on every start for fun
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -51,7 +52,7 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 def defer(*names: str) -> Callable[[], AbstractContextManager[None]]:
     """
     Surroundings for the import of a module (see `around_import`) in which the modules `names` are not imported:
-    a name taken from them imports its module at its first use.
+    a name taken from them imports its module at its first use. They are imported as ever where AllenNLP is not.
 
     Symptom: `allennlp --help` takes nearly twice as much CPU time, for SciPy,
     scikit-learn, nltk and torch's compiler.
@@ -64,7 +65,8 @@ def defer(*names: str) -> Callable[[], AbstractContextManager[None]]:
 
 @contextmanager
 def _deferred(names: tuple[str, ...]) -> Iterator[None]:
-    with temporary_modules({name: _DeferredModule(name) for name in names}):
+    # Programs without AllenNLP import modules of transformers too.
+    with temporary_modules({name: _DeferredModule(name) for name in names if "allennlp" in sys.modules}):
         yield
 
 

@@ -5,6 +5,7 @@ Functions of other packages that AllenNLP 2.10.1 and allennlp-models 2.10.1 use,
 import functools
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -85,8 +86,12 @@ def stand_in_for_pkg_resources() -> Iterator[None]:
     Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models
     only 31 are registered; with an older setuptools a deprecation warning on every start.
 
-    Cause: py-rouge 1.1 imports `pkg_resources` for one function; setuptools >= 82 no longer has it.
+    Cause: py-rouge 1.1 imports `pkg_resources` for one function; setuptools >= 82 no longer has it. Programs that use
+    py-rouge without AllenNLP are left alone.
     """
+    if "allennlp" not in sys.modules:
+        yield
+        return
     stand_in = ModuleType("pkg_resources")
     stand_in.resource_filename = _resource_filename
     with temporary_modules({"pkg_resources": stand_in}):

@@ -7,11 +7,11 @@ import logging
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from elmo_tasks.atomic_files import TEMPORARY, atomic_file, sync
 from elmo_tasks.embed_job.formats.output_format import Format
-from elmo_tasks.embed_job.formats.part_file import numbers_of_parts
+from elmo_tasks.embed_job.formats.part_file import PartKind, numbers_of_parts
 from elmo_tasks.embed_job.options import differences
 
 __all__ = ["JobFolder"]
@@ -169,7 +169,9 @@ class JobFolder:
 
     def _empty(self) -> None:
         """Removes the files of this program and no others."""
-        for pattern in (_JOB, _REPLACES, f"{TEMPORARY}*", f"part-*.{self.format.kind}"):
+        # Parts of every kind: the earlier run may have been one for another format.
+        parts = [f"part-*.{kind}" for kind in get_args(PartKind)]
+        for pattern in (_JOB, _REPLACES, f"{TEMPORARY}*", *parts):
             for path in self.path.glob(pattern):
                 path.unlink()
 

@@ -14,7 +14,7 @@ from elmo_tasks.ray_session import ray_session, require_ray
 __all__ = ["embed_on_ray", "options_on_ray"]
 
 # How often a part is tried again whose actor died. An actor restarts as often as machines come and go, but a part that
-# kills each actor must not be tried for ever.
+# kills each actor must not be tried forever.
 _RETRIES = 3
 
 
@@ -53,7 +53,7 @@ def embed_on_ray(
     `ConnectionError`
         If there is no cluster at the address.
     `RuntimeError`
-        If a part's actors died four times, or the cluster has no GPU for them.
+        If a part's actors died four times, the cluster has no GPU for them, or Ray fails in another way.
     """
     ray = require_ray()
     try:
@@ -64,9 +64,9 @@ def embed_on_ray(
         # The actor's error without Ray's report of its place.
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        raise RuntimeError(
-            f"the actors of a part died {_RETRIES + 1} times, with this error in the end: {error}"
-        ) from error
+        raise RuntimeError(f"the actors of a part died {_RETRIES + 1} times, the last error was: {error}") from error
+    except ray.exceptions.RayError as error:
+        raise RuntimeError(f"Ray failed ({type(error).__name__}: {error}): resume with --resume") from error
 
 
 def _embed(

@@ -79,6 +79,7 @@ class BilmLanguageModel(Model):
         serialization_dir: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
+        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, serialization_dir=serialization_dir, **kwargs)
         if not 0.0 <= dropout < 1.0:
             raise ConfigurationError(f"dropout must be at least 0 and below 1, but is {dropout}")

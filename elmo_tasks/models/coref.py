@@ -97,6 +97,7 @@ class CorefResolver(Model):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
+        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
         sizes = {"max_span_width": max_span_width, "max_antecedents": max_antecedents, "max_sentences": max_sentences}
         for name, value in {**sizes, "spans_per_word": spans_per_word}.items():

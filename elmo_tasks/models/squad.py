@@ -83,6 +83,7 @@ class SquadModel(Model):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
+        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
         if max_span_tokens < 1:
             raise ConfigurationError(f"max_span_tokens must be at least 1, but is {max_span_tokens}")

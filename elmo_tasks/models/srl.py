@@ -68,6 +68,7 @@ class SemanticRoleLabeler(Model):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
+        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
         self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.predicate_embedding = torch.nn.Embedding(2, predicate_dim)

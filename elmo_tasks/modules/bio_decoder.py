@@ -17,7 +17,7 @@ class BioDecoder(torch.nn.Module):
     # Parameters
 
     tags : `Mapping[int, str]`
-        The name of each index, from 0 on.
+        The name of each index, counted from 0.
     """
 
     # With a row for each tag `I-X`: its index, and those of `B-X` and `I-X`.

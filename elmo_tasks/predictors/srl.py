@@ -19,9 +19,9 @@ __all__ = ["SrlPredictor"]
 @Predictor.register("elmo_srl")
 class SrlPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the places of the predicates
-    from 0 on, or `{"sentence": "Anna eats an apple."}`, which it tokenizes with spaCy's rules and whose verbs it finds
-    with `VerbFinder`, as for words without predicates. A prediction has the form of AllenNLP's predictor:
+    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the places of the predicates,
+    counted from 0, or `{"sentence": "Anna eats an apple."}`, which it tokenizes with spaCy's rules and whose verbs it
+    finds with `VerbFinder`, as for words without predicates. A prediction has the form of AllenNLP's predictor:
 
         {"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}
 
@@ -42,7 +42,7 @@ class SrlPredictor(JsonLinesPredictor):
         A model of spaCy, installed or a folder, that finds the verbs. `None`: `en_core_web_sm` if it is installed, and
         otherwise the tagger that ships, `PosTagger`.
     pos_model : `str`, optional
-        An archive of a tagger for parts of speech that finds them in its place: see `VerbFinder`.
+        An archive of a tagger for parts of speech that finds them instead of spaCy's: see `VerbFinder`.
     """
 
     example: ClassVar[JsonDict] = {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}
@@ -75,7 +75,7 @@ class SrlPredictor(JsonLinesPredictor):
         # A sentence has an instance for each predicate; the model gets as many of them at once as there are lines.
         instances = [self._instance(words, predicate) for words, predicates in sentences for predicate in predicates]
         outputs: list[dict[str, Any]] = []
-        for start in range(0, len(instances), len(inputs)):
+        for start in range(0, len(instances), max(len(inputs), 1)):
             outputs += self._model.forward_on_instances(instances[start : start + len(inputs)])
         of_predicates = iter(outputs)
         results = []

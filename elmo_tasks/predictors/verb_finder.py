@@ -36,8 +36,8 @@ class VerbFinder:
         A model of spaCy with a tagger, installed or a folder. `None`: `en_core_web_sm` if it is installed, and
         otherwise `PosTagger`, with a warning in the log.
     pos_model : `str`, optional
-        An archive of a tagger that is used in its place, with universal tags or those of the Penn Treebank: trained
-        with `training_configs/pos_layer.jsonnet`, or any of AllenNLP's `simple_tagger`.
+        An archive of a tagger that is used instead of spaCy's, with universal tags or those of the Penn Treebank:
+        trained with `training_configs/pos_layer.jsonnet`, or any of AllenNLP's `simple_tagger`.
     """
 
     def __init__(self, spacy_model: str | None = None, pos_model: str | None = None) -> None:

@@ -1,10 +1,9 @@
-"""Metrics, callbacks, checkpointer, moving average and learning rate schedule, and optional test data."""
+"""Metrics, callbacks, checkpointer, moving average and learning rate schedule."""
 
 from elmo_tasks.training.callbacks import PerplexityBeforeCallback, RandomStateCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
-from elmo_tasks.training.optional_test_data import with_optional_test_data
 from elmo_tasks.training.staircase_decay import StaircaseDecay
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "SquadEmF1",
     "SrlF1",
     "StaircaseDecay",
-    "with_optional_test_data",
 ]

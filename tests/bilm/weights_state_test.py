@@ -60,6 +60,17 @@ class TestWeightsState:
         first, second = torch.ones(2), torch.ones(2)
         assert not WeightsState([first, second]).is_of([second, first])
 
+    @pytest.mark.parametrize(
+        "view",
+        [lambda weight: weight.view(3, 2), lambda weight: weight[:1], lambda weight: weight.as_strided((2, 3), (1, 2))],
+    )
+    def test_another_view_of_the_same_memory_is_another(self, view):
+        """Oracle: place in memory and changes, which are the same; shape or strides, which are not."""
+        weight = torch.ones(2, 3)
+        state, other = WeightsState([weight]), view(weight)
+        assert (other.data_ptr(), n_changes(other)) == (weight.data_ptr(), n_changes(weight))
+        assert state.is_of([weight]) and not state.is_of([other])
+
     def test_no_new_weights_can_take_the_place_of_the_old(self):
         """Oracle: memory, which is given again to tensors of the same size when none holds it."""
         state = WeightsState([torch.ones(1000)])

@@ -92,6 +92,17 @@ class TestInstall:
         assert result["total"] == 2.0
         assert "AllenNLP cannot be imported" in result["errors"][0]
 
+    @pytest.mark.parametrize("broken", ["warnings.showwarning = fail", "sys.stderr.close()"])
+    def test_torch_is_imported_where_a_warning_cannot_be_shown(self, run_python, allennlp, broken):
+        """Oracle: a sum."""
+        setup = BREAKAGES["a hook that cannot be registered"]
+        code = (
+            "import sys, warnings\ndef fail(*arguments, **rest):\n    raise ValueError\n"
+            f"{setup}\n{broken}\nimport torch\nimport elmo_tasks.compat\nelmo_tasks.compat.install()\n"
+            "print(torch.ones(2).sum().item())"
+        )
+        assert run_python(code, path=allennlp) == "2.0\n"
+
     def test_an_allennlp_that_is_not_installed_is_not_found(self, run_python):
         """Oracle: `find_spec` where no finder knows the package."""
         code = (

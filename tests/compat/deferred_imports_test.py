@@ -39,6 +39,18 @@ class TestDefer:
         }
         assert heavy & set(start["modules"]) == set()
 
+    def test_programs_without_allennlp_get_the_modules_themselves(self, run_python):
+        """Oracle: the type of a function that transformers takes from scikit-learn; the hooks are registered."""
+        pytest.importorskip("sklearn")
+        code = (
+            "import torch, elmo_tasks.compat, sys\nelmo_tasks.compat.install()\n"
+            "import transformers.data.metrics as metrics\nassert 'allennlp' not in sys.modules\n"
+            "from elmo_tasks.compat import import_hooks\n"
+            "assert 'transformers.data.metrics' in import_hooks._FINDER.surroundings\n"
+            "print(type(metrics.f1_score).__name__, metrics.f1_score([0, 1, 1], [0, 1, 1]))"
+        )
+        assert run_python(code) == "function 1.0\n"
+
     def test_the_module_is_imported_at_the_first_use(self, deferred, monkeypatch):
         """Oracle: `sys.modules`."""
         monkeypatch.delitem(sys.modules, "colorsys", raising=False)

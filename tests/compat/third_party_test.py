@@ -10,6 +10,8 @@ from allennlp.common import Params, cached_transformers
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.training.optimizers import Optimizer
 
+from elmo_tasks.compat import third_party
+
 
 @pytest.fixture
 def fresh(monkeypatch):
@@ -81,6 +83,15 @@ class TestStandInForPkgResources:
         key, value = lines[0].split("|")
         assert rouge.Rouge.WORDNET_KEY_VALUE[key] == value
         assert ("pkg_resources" in sys.modules) == was_there
+
+    def test_programs_without_allennlp_see_no_stand_in(self, monkeypatch):
+        """Oracle: `sys.modules` inside the block, with AllenNLP and without."""
+        monkeypatch.delitem(sys.modules, "pkg_resources", raising=False)
+        with third_party.stand_in_for_pkg_resources():
+            assert "pkg_resources" in sys.modules
+        monkeypatch.delitem(sys.modules, "allennlp")
+        with third_party.stand_in_for_pkg_resources():
+            assert "pkg_resources" not in sys.modules
 
 
 class TestRestoreTransformersAdamw:

@@ -89,6 +89,17 @@ class TestJobFolder:
         assert second.done() == {1}
         assert not list(second.path.glob("_tmp-*"))
 
+    def test_force_removes_the_parts_of_another_format(self, folder):
+        """Oracle: the files that stay: those of the folder itself, and one that this program did not make."""
+        first = folder()
+        first.open(JOB)
+        for name in ("part-00000000.npz", "part-00000001.parquet", "part-list.txt"):
+            (first.path / name).touch()
+        first.close()
+        second = folder("parquet-folder", force=True)
+        second.open(JOB)
+        assert sorted(path.name for path in second.path.iterdir()) == ["_job.json", "_lock", "part-list.txt"]
+
     def test_force_starts_again(self, folder):
         """Oracle: no parts; the new job's fingerprint can be resumed."""
         first = folder()

@@ -6,9 +6,11 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from elmo_tasks.embed_job import ray_actors
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.ray_actors import options_on_ray
 
@@ -86,6 +88,39 @@ class TestEmbedOnRay:
         pytest.importorskip("pyarrow")
         with pytest.raises(OSError, match=r"--ray must be the address of a running cluster, .* but is 'no://where'"):
             embed("out", ray="no://where")
+
+
+class TestErrorsOfRay:
+    def test_every_one_is_an_error_of_python(self, monkeypatch, tmp_path):
+        """Oracle: the messages by hand, for classes that derive from each other as Ray's do; none is Ray's."""
+
+        class RayError(Exception):
+            pass
+
+        class RayTaskError(RayError):
+            cause = ValueError("the cause")
+
+        class RayActorError(RayError):
+            pass
+
+        class ObjectLostError(RayError):
+            pass
+
+        exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, RayActorError=RayActorError)
+        monkeypatch.setattr(ray_actors, "require_ray", lambda: SimpleNamespace(exceptions=exceptions))
+        for error, expected in (
+            (RayTaskError(), "ValueError: the cause"),
+            (RayActorError("killed"), "RuntimeError: the actors of a part died 4 times, the last error was: killed"),
+            (ObjectLostError("gone"), "RuntimeError: Ray failed (ObjectLostError: gone): resume with --resume"),
+        ):
+
+            def session(*arguments, error=error, **rest):
+                raise error
+
+            monkeypatch.setattr(ray_actors, "ray_session", session)
+            with pytest.raises((ValueError, RuntimeError)) as caught:
+                list(ray_actors.embed_on_ray("local", 1, EmbedOptions(), tmp_path, "npz", []))
+            assert f"{caught.type.__name__}: {caught.value}" == expected
 
 
 class TestRequireRay:

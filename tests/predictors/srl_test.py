@@ -71,6 +71,10 @@ class TestSrlPredictor:
         assert together == [predictor.predict_json(line) for line in lines]
         assert [len(output["verbs"]) for output in together] == [3, 0, 1, 2]
 
+    def test_an_empty_batch_has_no_predictions(self, predictor):
+        """Oracle: by hand."""
+        assert predictor.predict_batch_json([]) == []
+
     def test_predicates_that_are_given_need_no_tagger(self, without_tagger):
         """Oracle: the verb."""
         assert verbs_of(without_tagger.predict_json({"words": WORDS, "predicates": [1]})) == ["eats"]

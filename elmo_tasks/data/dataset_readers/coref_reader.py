@@ -37,6 +37,7 @@ class CorefReader(DatasetReader):
         remove_singleton_clusters: bool = False,
         **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._remove_singleton_clusters = remove_singleton_clusters

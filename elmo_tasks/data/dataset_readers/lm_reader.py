@@ -33,6 +33,7 @@ class LmReader(DatasetReader):
     def __init__(
         self, *, errors: str = "strict", max_words: int = 250, long_lines: str = "split", **kwargs: object
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self.max_words = max_words
         self._errors = errors

@@ -40,6 +40,7 @@ class NerReader(DatasetReader):
     """
 
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: object) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 

@@ -58,6 +58,7 @@ class PosReader(DatasetReader):
         tags: Literal["upos", "xpos"] = "upos",
         **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         if tags not in _COLUMNS:
             raise ConfigurationError(f"tags must be 'upos' or 'xpos', but is {tags!r}")
@@ -168,7 +169,7 @@ def _check(columns: list[str], next_word: int, where: str) -> None:
         return
     if columns[0] != str(next_word):
         raise ValueError(
-            f"{where}: the words of a sentence must be numbered from 1 on (with ranges like 2-3 for multiword tokens, "
+            f"{where}: the words of a sentence must be counted from 1 (with ranges like 2-3 for multiword tokens, "
             f"and 2.1 for empty nodes), so that {next_word} comes here, but here is {columns[0]!r}: an empty line "
             "separates sentences"
         )

@@ -51,6 +51,7 @@ class SnliReader(DatasetReader):
         labels: Sequence[str] = ("entailment", "neutral", "contradiction"),
         **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._tokenizer = tokenizer or SpacyBlankTokenizer()

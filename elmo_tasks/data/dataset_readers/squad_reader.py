@@ -70,8 +70,9 @@ class SquadReader(DatasetReader):
         tokenizer: Optional[Tokenizer] = None,
         token_indexers: Optional[dict[str, TokenIndexer]] = None,
         max_passage_tokens: Optional[int] = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         if max_passage_tokens is not None and max_passage_tokens < 1:
             raise ConfigurationError(f"max_passage_tokens must be at least 1, but is {max_passage_tokens}")

@@ -52,6 +52,7 @@ class SstReader(DatasetReader):
         min_phrase_length: Optional[int] = None,
         **kwargs: object,
     ) -> None:
+        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         if min_phrase_length is not None and min_phrase_length < 1:
             raise ConfigurationError(f"min_phrase_length must be at least 1, or null, but is {min_phrase_length}")

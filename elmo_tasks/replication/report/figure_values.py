@@ -52,8 +52,8 @@ def by_epochs(runs: Iterable[Run]) -> list[Row]:
     # Returns
 
     `List[Row]`
-        `task`, `variant`, `epoch` (from 1 on), and of the scores on the dev set, in percent, `mean`, `sd` (empty for
-        one seed) and `n`: the runs that have come to this epoch.
+        `task`, `variant`, `epoch` (counted from 1), and of the scores on the dev set, in percent, `mean`, `sd` (empty
+        for one seed) and `n`: the runs that have come to this epoch.
     """
     scores = defaultdict(list)
     for run in runs:

@@ -1,0 +1,45 @@
+"""Tests of the model of parts of speech."""
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model
+
+from elmo_tasks.vectors.elmo import Elmo
+from tests.paths import TINY_BILM
+
+
+@pytest.fixture
+def tagger(environment, training_configs):
+    """The classifier of Table 6 on the tiny biLM's layer 1, with random weights; and four instances."""
+    params = Params.from_file(training_configs / "pos_layer.jsonnet")
+    instances = list(DatasetReader.from_params(params["dataset_reader"]).read(params["validation_data_path"]))[:4]
+    vocab = Vocabulary.from_instances(instances)
+    torch.manual_seed(0)
+    return Model.from_params(vocab=vocab, params=params["model"]).eval(), instances
+
+
+class TestPosClassifier:
+    def test_it_is_a_linear_classifier_of_one_layer(self, tagger):
+        """Oracle: `Elmo`'s layer 1 of each sentence by itself, times the weights in NumPy; the largest one."""
+        model, instances = tagger
+        outputs = model.forward_on_instances(instances)
+        elmo = Elmo.from_pretrained(TINY_BILM)
+        (weight, bias) = (parameter.detach().numpy() for parameter in model.tag_projection_layer.parameters())
+        names = model.vocab.get_index_to_token_vocabulary("labels")
+        for instance, output in zip(instances, outputs, strict=True):
+            words = [token.text for token in instance["tokens"]]
+            (vectors,) = elmo.embed([words], layers=1, progress=False)
+            expected = [names[index] for index in (vectors @ weight.T + bias).argmax(-1)]
+            assert output["words"] == words and output["tags"] == expected
+
+    def test_a_prediction_has_words_and_as_many_tags(self, tagger):
+        """Oracle: the keys by hand; the lengths of the sentences, which differ."""
+        model, instances = tagger
+        batch = Batch(instances)
+        batch.index_instances(model.vocab)
+        readable = model.make_output_human_readable(model(**batch.as_tensor_dict()))
+        lengths = [len(instance["tokens"]) for instance in instances]
+        assert set(readable) == {"words", "tags"} and len(set(lengths)) > 1
+        assert [len(tags) for tags in readable["tags"]] == lengths

@@ -1,0 +1,62 @@
+"""Tests of the way from a request to a table."""
+
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.replication import TASKS, Variant, make
+from tests.paths import FIXTURES, TINY_BILM
+
+NOTHING = {"overrides": {}, "arguments": {}, "names": {}}
+
+
+def lines_of(run):
+    return len(Path(run.config["train_data_path"]).read_text().splitlines())
+
+
+class TestExperimentOf:
+    def test_no_file_depends_on_the_working_folder(self, environment, tmp_path):
+        """Oracle: absolute paths of relative ones; arguments take precedence over the environment."""
+        environment.setenv("ELMO_TASKS_DATA", "/nowhere")
+        environment.chdir(FIXTURES)
+        found = make.experiment_of(data=".", bilm="bilm_tiny", results=tmp_path / "results", **NOTHING)
+        assert (found.variables["ELMO_TASKS_DATA"], found.variables["ELMO_TASKS_BILM"]) == (
+            str(FIXTURES),
+            str(TINY_BILM),
+        )
+        assert found.results == tmp_path / "results"
+
+    def test_data_that_is_not_there_is_an_error(self, environment, tmp_path):
+        """Oracle: the message names the variable, the option and the value."""
+        with pytest.raises(FileNotFoundError, match=r"ELMO_TASKS_DATA \(--data\) must be a folder, but '.*no' is not"):
+            make.experiment_of(data=str(tmp_path / "no"), bilm=None, results=tmp_path, **NOTHING)
+
+
+class TestTrainRuns:
+    def test_parts_of_the_training_set_are_written_before_the_trainings(self, environment, tmp_path, monkeypatch):
+        """Oracle: the number of lines; functions in place of the trainings, with their options."""
+        experiment = make.experiment_of(data=None, bilm=None, results=tmp_path, **NOTHING)
+        run = experiment.run("snli", Variant.elmo(TASKS["snli"]), 1, size=10)
+        trained = []
+
+        def train(where):
+            def function(runs, **options):
+                trained.append((where, lines_of(runs[0]), options))
+                yield "outcome"
+
+            return function
+
+        monkeypatch.setattr(make, "run_here", train("here"))
+        monkeypatch.setattr(make, "run_on_ray", train("ray"))
+        assert list(make.train_runs(experiment, [run])) == ["outcome"]
+        assert list(make.train_runs(experiment, [run], ray="auto")) == ["outcome"]
+        assert trained == [("here", 10, {"jobs": 1}), ("ray", 10, {"address": "auto", "jobs": None})]
+
+
+class TestWordSenses:
+    def test_its_data_is_below_that_of_the_experiment(self, environment, tmp_path):
+        """Oracle: by hand."""
+        experiment = make.experiment_of(data=None, bilm=None, results=tmp_path, **NOTHING)
+        run = make.word_senses(experiment, None)
+        assert (run.data, run.bilm, run.wordnet) == (FIXTURES / "wsd", str(TINY_BILM), None)
+        assert run.scores == tmp_path / "wsd" / "scores.json"
