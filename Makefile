@@ -15,7 +15,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format docs wheel bench results fixtures clean
+.PHONY: help install demo test fuzz check format docs wheel bench results fixtures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+fuzz: install  ## every reader against more damaged files than `make test` draws
+	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest tests/fuzz_test.py
 
 check: install docs  ## formatter, linter, contracts of imports, type checker, documentation, and whether results are shown as they are
 	$(BIN)/ruff format --check .
