@@ -300,7 +300,8 @@ class TestCheckData:
         params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
         check_data(params)
         assert "test_data_path" not in params and "train_data_path" in params
-        assert caplog.messages == [f"{path} does not exist: this training has no test data"]
+        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert warnings == [f"{path} does not exist: this training has no test data"]
 
     def test_test_data_that_is_evaluated_must_be_there(self, tmp_path):
         """Oracle: the message with its remedy, wherever the data is."""

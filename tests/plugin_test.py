@@ -41,7 +41,7 @@ class TestPlugin:
         assert config["bilm"] == "here" and Path(config["data"]).is_dir()
         assert allennlp.common.params.evaluate_file is elmo_tasks.plugin.environment.evaluate_file
 
-    def test_a_training_checks_its_data_once(self, tmp_path, caplog):
+    def test_a_training_checks_its_data_once(self, tmp_path, caplog, logging_as_before):
         """
         Oracle: the errors of the function that AllenNLP's command calls: ours, with one remedy, for a missing test file
         that is needed, and AllenNLP's own for a config that has nothing else: after one warning, and after none if a
