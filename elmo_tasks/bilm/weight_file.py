@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
-from typing import Protocol
+from typing import Any, Protocol
 
 import h5py
 import numpy as np
@@ -145,7 +145,7 @@ def _n_chunks(dataset: h5py.Dataset) -> int:
 
 
 class _Safetensors:
-    def __init__(self, path: str | PathLike[str], file: safe_open) -> None:
+    def __init__(self, path: str | PathLike[str], file: Any) -> None:
         self._path, self._file = path, file
 
     def names(self) -> set[str]:

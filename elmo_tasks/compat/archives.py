@@ -47,7 +47,7 @@ def extract_safely(archival: Module) -> None:
     """
     original_load = archival.load_archive
 
-    class ArchivedParams(archival.Params):  # type: ignore[misc, name-defined]
+    class ArchivedParams(archival.Params):
         @classmethod
         def from_file(
             cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None

@@ -105,7 +105,7 @@ def _takes_anything(found: type) -> bool:
     """Whether no class above it says which keywords there are."""
     from allennlp.common.from_params import FromParams
 
-    own = [base.__init__ for base in found.mro() if issubclass(base, FromParams) and "__init__" in vars(base)]
+    own = [vars(base)["__init__"] for base in found.mro() if issubclass(base, FromParams) and "__init__" in vars(base)]
     return all(
         inspect.Parameter.VAR_KEYWORD in {parameter.kind for parameter in inspect.signature(init).parameters.values()}
         for init in own

@@ -77,7 +77,7 @@ def _load_without_code(file: Any, name: object) -> Any:
     reconstruct = numpy.empty(0).__reduce__()[0]
     scalar = numpy.float64(0).__reduce__()[0]
     dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
-    numbers = [numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes]
+    numbers: list[Any] = [numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes]
     try:
         with torch.serialization.safe_globals(numbers):
             return torch.load(file, map_location="cpu", weights_only=True)
