@@ -1,6 +1,7 @@
 """Every path that tests read is there, also for those tests that are skipped on this machine."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,14 @@ class TestPaths:
         """Oracle: the sources; a test that counts parents of its own file is wrong as soon as it is moved."""
         counting = [source.name for source in SOURCES if "__file__).resolve()" in source.read_text(encoding="utf-8")]
         assert counting == ["paths.py", "paths_test.py"]
+
+    def test_files_of_the_package_that_the_docs_name_are_there(self):
+        """Oracle: the file system; `<task>` stands for a name."""
+        pages = [paths.CHECKOUT / "README.md", *sorted((paths.CHECKOUT / "docs").rglob("*.md"))]
+        pattern = re.compile(r"`((?:elmo_tasks|training_configs|tests|benchmarks|examples|fixtures)/[\w./-]+)`")
+        named = {(page.name, path) for page in pages for path in pattern.findall(page.read_text(encoding="utf-8"))}
+        assert len(named) > 20
+        assert not [(page, path) for page, path in sorted(named) if not (paths.CHECKOUT / path).exists()]
 
     def test_the_walk_sees_a_path_that_is_gone(self):
         """Oracle: by hand."""

@@ -79,7 +79,8 @@ AROUND_IMPORT: dict[str, Surroundings] = {
 
 def register() -> None:
     """
-    Registers the fixes of both tables and the deferred imports. They are applied when their modules are imported.
+    Registers the fixes of both tables and the deferred imports: called by `elmo_tasks.compat.install` at the end of
+    `import torch`. They are applied when their modules are imported.
     """
     for module, surroundings in AROUND_IMPORT.items():
         around_import(module, surroundings)
