@@ -1,8 +1,8 @@
 """
 Files of named arrays: HDF5, the public format of ELMo's weights, and safetensors.
 
-`weights.py` says which array is which parameter. Both formats are read as data from a stranger: nothing outside the file
-is opened, nothing is allocated beyond what the file stores, and damage is an error.
+`weights.py` says which array is which parameter. Both formats are read as data from a stranger: nothing outside the
+file is opened, nothing is allocated beyond what the file stores, and damage is an error.
 """
 
 import json
