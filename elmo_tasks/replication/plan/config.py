@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 from elmo_tasks import environment
@@ -56,7 +57,7 @@ def evaluated_config(
             raise ValueError(f"{template.name} cannot be called with {dict(arguments)}: {reason}") from None
     try:
         config: dict[str, Any] = with_overrides(json.loads(evaluated), dict(overrides))
-    except ValueError as error:
+    except (ValueError, ConfigurationError) as error:
         raise ValueError(
             f"overrides of the configs of {template.stem} must name keys that they have: {error}"
         ) from None
