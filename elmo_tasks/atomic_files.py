@@ -80,7 +80,12 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
         older = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}.older"
         if path.exists():
             os.replace(path, older)
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except BaseException:
+            if older.exists():
+                os.replace(older, path)
+            raise
         sync(path.parent)
         shutil.rmtree(older, ignore_errors=True)
     except BaseException:

@@ -1,5 +1,7 @@
 """Tests of files that are written whole or not at all."""
 
+import os
+
 import pytest
 
 from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder
@@ -88,3 +90,21 @@ class TestAtomicFolder:
             with pytest.raises(FileExistsError, match="must be a folder"), atomic_folder(tmp_path / name, {"mine"}):
                 pass
         assert self.files(tmp_path / "a") == {"mine": "mine"}
+
+    def test_the_old_folder_is_put_back_if_the_new_one_cannot_take_its_place(self, tmp_path, monkeypatch):
+        """Oracle: the files after an error of the second of two renames."""
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "one").write_text("old")
+        replace, calls = os.replace, []
+
+        def fail_once(source, target):
+            calls.append(source)
+            if len(calls) == 2:
+                raise OSError("no")
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", fail_once)
+        with pytest.raises(OSError, match="no"), atomic_folder(tmp_path / "a", {"one"}) as temporary:
+            (temporary / "one").write_text("new")
+        assert self.files(tmp_path / "a") == {"one": "old"}
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
