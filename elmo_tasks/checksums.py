@@ -64,26 +64,19 @@ def write_checksum(path: Path) -> str:
     return digest
 
 
-def check_file(path: Path, *, required: bool = False) -> bool:
+def check_file(path: Path) -> bool:
     """
     Compares a file with the checksum next to it.
-
-    # Parameters
-
-    path : `Path`
-        The file.
-    required : `bool`
-        Whether a file without a checksum is an error.
 
     # Returns
 
     `bool`
-        Whether there was a checksum.
+        Whether there is a checksum.
 
     # Raises
 
     `ValueError`
-        If the file is not what it was when its checksum was written, or the checksum is unreadable or missing.
+        If the file is not what it was when its checksum was written, or the checksum is unreadable.
     `OSError`
         If the file cannot be read.
     """
@@ -91,8 +84,6 @@ def check_file(path: Path, *, required: bool = False) -> bool:
     try:
         words = record.read_bytes()[:4096].decode("ascii").split()
     except FileNotFoundError:
-        if required:
-            raise ValueError(f"{path} must have a checksum next to it, but {record.name} is missing") from None
         return False
     except UnicodeDecodeError:
         words = []

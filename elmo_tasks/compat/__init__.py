@@ -6,7 +6,7 @@ torch before anything that needs a fix; so `allennlp`, `python -m allennlp`, spa
 workers are all covered, and users need not import this package.
 
 `install` runs for everyone who imports torch in this environment, most of whom do not use AllenNLP. So it imports the
-standard library only, replaces nothing before a module of AllenNLP is imported, and never raises: an error becomes one
+standard library only (as `elmo_tasks.atomic_files` does), replaces nothing before a module of AllenNLP is imported, and never raises: an error becomes one
 warning, and then an `ImportError` of AllenNLP, if AllenNLP is imported. The fixes are listed in
 `elmo_tasks.compat.fixes`.
 """

@@ -2,34 +2,15 @@
 Files that AllenNLP 2.10.1 writes in place: a run that is killed meanwhile leaves a half file under the right name.
 """
 
-import os
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.compat.import_hooks import Module
 
 __all__ = ["write_archives_whole", "write_best_weights_whole", "write_configs_whole"]
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A path next to `path`, whose file replaces it at the end of the block. One process writes at a time."""
-    temporary = path.with_name(f"_tmp-{path.name}")
-    try:
-        yield temporary
-        descriptor = os.open(temporary, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_configs_whole(params: Module) -> None:
@@ -43,7 +24,7 @@ def write_configs_whole(params: Module) -> None:
 
     @wraps(original)
     def to_file(self: Any, params_file: Any, *args: Any, **kwargs: Any) -> None:
-        with _replacing(Path(params_file)) as temporary:
+        with atomic_file(Path(params_file), exclusive=True) as temporary:
             original(self, str(temporary), *args, **kwargs)
 
     params.Params.to_file = to_file
@@ -61,7 +42,7 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
 
     @wraps(original)
     def _save_model_state(self: Any, path: str) -> None:
-        with _replacing(Path(path)) as temporary:
+        with atomic_file(Path(path), exclusive=True) as temporary:
             original(self, str(temporary))
 
     trainer._save_model_state = _save_model_state
@@ -87,7 +68,7 @@ def write_archives_whole(archival: Module) -> None:
 
         path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path
-        with _replacing(path) as temporary:
+        with atomic_file(path, exclusive=True) as temporary:
             original(serialization_dir, weights, temporary, include_in_archive)
             with read_archive(temporary) as folder:
                 try:
