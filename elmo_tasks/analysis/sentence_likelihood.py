@@ -60,7 +60,7 @@ class LanguageModel:
         weight_file = weight_file_in(Path(folder))
         self._words = WordList.from_file(word_file)
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
-        softmax = read_softmax(weight_file, self._bilm.options)
+        softmax = read_softmax(weight_file, self._bilm.options, self._words.words)
         if softmax is None:
             raise ValueError(
                 f"{weight_file} must hold a softmax (softmax/W and softmax/b) to predict words, but holds none: export "

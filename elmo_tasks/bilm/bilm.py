@@ -1,6 +1,6 @@
 """The bidirectional language model: from sentences to the layers of all their words."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Literal
@@ -134,6 +134,7 @@ class Bilm(nn.Module):
         weight_file: str | PathLike[str],
         *,
         softmax: Mapping[str, torch.Tensor] | None = None,
+        words: Iterable[str] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
@@ -145,10 +146,12 @@ class Bilm(nn.Module):
             Paths of the files to write.
         softmax
             The state of an `LmSoftmax`, to be written into the same file; `read_softmax` reads it.
+        words
+            Those that the softmax predicts, in their order, so that `read_softmax` can refuse others.
         dtype
             `torch.float32`, or `torch.float16` for half the size.
         """
-        write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, dtype=dtype)
+        write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, words=words, dtype=dtype)
         self.options.save(options_file)
 
     @property

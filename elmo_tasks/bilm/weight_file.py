@@ -38,6 +38,10 @@ class StoredArrays(Protocol):
         """The shape of an array, without reading it."""
         ...
 
+    def note(self, name: str) -> str | None:
+        """A text about the file that was written with it, or `None`."""
+        ...
+
     def read(self, key: str) -> np.ndarray:
         """
         The numbers of an array, float32.
@@ -79,9 +83,20 @@ def open_weights(path: str | PathLike[str]) -> Iterator[StoredArrays]:
         ) from None
 
 
-def write_arrays(path: str | PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
+def write_arrays(
+    path: str | PathLike[str], arrays: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None
+) -> None:
     """
     Writes arrays: as safetensors if the name of the file ends so, and otherwise as gzip'd HDF5 with checksums.
+
+    # Parameters
+
+    path
+        The file.
+    arrays
+        By name.
+    notes
+        Texts about the file, by name: attributes in HDF5, metadata in safetensors.
 
     # Raises
 
@@ -90,9 +105,11 @@ def write_arrays(path: str | PathLike[str], arrays: Mapping[str, np.ndarray]) ->
     """
     try:
         if os.fspath(path).endswith(_SAFETENSORS):
-            save_file({key: np.ascontiguousarray(array) for key, array in arrays.items()}, path)
+            contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+            save_file(contiguous, path, metadata=dict(notes) if notes else None)
             return
         with h5py.File(path, "w") as file:
+            file.attrs.update(notes or {})
             for key, array in arrays.items():
                 # With a checksum: h5py refuses what was damaged since.
                 file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
@@ -112,6 +129,10 @@ class _Hdf5:
 
     def shape(self, key: str) -> tuple[int, ...]:
         return tuple(self._file[key].shape or ())
+
+    def note(self, name: str) -> str | None:
+        text = self._file.attrs.get(name)
+        return text if isinstance(text, str) else None
 
     def read(self, key: str) -> np.ndarray:
         dataset = self._file[key]
@@ -153,6 +174,9 @@ class _Safetensors:
 
     def shape(self, key: str) -> tuple[int, ...]:
         return tuple(self._file.get_slice(key).get_shape())
+
+    def note(self, name: str) -> str | None:
+        return (self._file.metadata() or {}).get(name)
 
     def read(self, key: str) -> np.ndarray:
         dtype = self._file.get_slice(key).get_dtype()

@@ -5,8 +5,9 @@ The format is bilm-tf's HDF5 dump. Each row of the table says where a parameter 
 there differs from ours; nothing else in the project knows the names of the file.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 
@@ -18,6 +19,9 @@ from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weight_file import StoredArrays, open_weights, write_arrays
 
 __all__ = ["WeightName", "read_softmax", "read_weights", "softmax_names", "weight_names", "write_weights"]
+
+# The note in a file with a softmax: the SHA-256 of its words.
+_WORDS_NOTE = "vocab_sha256"
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -129,7 +133,9 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
         return {name.parameter: _read(file, weight_file, name) for name in names}
 
 
-def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor] | None:
+def read_softmax(
+    weight_file: str | PathLike[str], options: BilmOptions, words: Iterable[str] | None = None
+) -> dict[str, torch.Tensor] | None:
     """
     Reads the softmax that a weight file may hold besides the biLM, as in the published
     `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`.
@@ -140,6 +146,9 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
         As for `read_weights`.
     options
         The shape of the biLM.
+    words
+        Those that the softmax should predict, in their order. The published files do not say theirs; those of
+        `write_weights` do.
 
     # Returns
 
@@ -151,7 +160,7 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
     `ValueError`
         If the file is damaged or not HDF5, has only one of the two, or their shapes do not match each other or the
-        biLM, or they hold values that are not finite. `OSError` if it cannot be opened.
+        biLM, or they hold values that are not finite, or predict other words. `OSError` if it cannot be opened.
     """
     with open_weights(weight_file) as file:
         keys = {key for key in file.names() if key.startswith("softmax/")}
@@ -164,7 +173,17 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
                 f"{weight_file}: a softmax must have {' and '.join(name.key for name in names)}, but '{missing[0]}' is "
                 "missing: the file is incomplete"
             )
+        written_with = file.note(_WORDS_NOTE)
+        if words is not None and written_with is not None and written_with != _digest(words):
+            raise ValueError(
+                f"the softmax in {weight_file} must predict the words of its own vocab.txt, but was trained with "
+                "others or in another order: take the vocab.txt that was written with it"
+            )
         return {name.parameter: _read(file, weight_file, name) for name in names}
+
+
+def _digest(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
 # Options that are numbers of layers, and the keys that show these numbers.
@@ -217,6 +236,7 @@ def write_weights(
     options: BilmOptions,
     *,
     softmax: Mapping[str, torch.Tensor] | None = None,
+    words: Iterable[str] | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """
@@ -232,6 +252,8 @@ def write_weights(
         The shape of the biLM.
     softmax
         As `LmSoftmax.state_dict()` gives it: to be written into the same file. Other readers of the biLM ignore it.
+    words
+        Those that the softmax predicts, in their order: their digest goes into the file.
     dtype
         `torch.float32` or `torch.float16`.
 
@@ -245,7 +267,7 @@ def write_weights(
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
     if softmax is not None:
         arrays |= {name.key: _array(softmax, name, dtype) for name in _fitting_names(softmax, options)}
-    write_arrays(weight_file, arrays)
+    write_arrays(weight_file, arrays, {} if words is None else {_WORDS_NOTE: _digest(words)})
 
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:

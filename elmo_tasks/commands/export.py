@@ -60,7 +60,13 @@ def _export(arguments: argparse.Namespace) -> None:
             # The three files belong together: weights of one export with the words of another would go unnoticed.
             with atomic_folder(arguments.folder, replaceable) as folder:
                 options_file, weight_file, word_file = (folder / name for name in names)
-                model.bilm.save(options_file, weight_file, softmax=softmax, dtype=getattr(torch, arguments.dtype))
+                model.bilm.save(
+                    options_file,
+                    weight_file,
+                    softmax=softmax,
+                    words=None if softmax is None else words.words,
+                    dtype=getattr(torch, arguments.dtype),
+                )
                 words.save(word_file)
         except (ValueError, OSError) as error:
             raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error

@@ -6,6 +6,7 @@ import contextvars
 import gzip
 import json
 import logging
+import pickle
 import shutil
 import tarfile
 import tempfile
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
+from elmo_tasks.compat.torch_files import check_zip
 
-__all__ = ["extract_safely", "read_archive", "refuse_unregistered_types", "remember_packages"]
+__all__ = ["extract_safely", "read_archive", "read_config_as_json", "refuse_unregistered_types", "remember_packages"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ _MAX_CONFIG_DEPTH = 200
 # The archive that is being loaded in this context, for the messages of what is refused in it.
 _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
 _INCLUDED_PACKAGES: set[str] = set()
+# What AllenNLP and torch raise for damaged files in an archive.
+_DAMAGED = (pickle.UnpicklingError, EOFError, KeyError, OSError, RuntimeError, UnicodeError, json.JSONDecodeError)
 
 
 def extract_safely(archival: Module) -> None:
@@ -61,9 +65,20 @@ def extract_safely(archival: Module) -> None:
 
     @wraps(original_load)
     def load_archive(archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        from allennlp.common.checks import ConfigurationError
+
         token = _LOADING.set(str(archive_file))
         try:
             return original_load(archive_file, *args, **kwargs)
+        except _DAMAGED as error:
+            # A file that is not there, or a GPU without memory, says so itself.
+            if not Path(archive_file).exists() or (isinstance(error, RuntimeError) and type(error) is not RuntimeError):
+                raise
+            reason = " ".join(str(error).split()) or "a file in it ends too early"
+            raise ConfigurationError(
+                f"{archive_file} must be the whole archive of a trained model, but cannot be loaded: "
+                f"{type(error).__name__}: {reason[:500]}"
+            ) from error
         finally:
             _LOADING.reset(token)
 
@@ -92,6 +107,33 @@ def read_archive(archive_file: str | PathLike[str], cleanup: bool = True) -> Ite
     finally:
         if remove:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_config_as_json(util: Module) -> None:
+    """
+    Symptom: `allennlp train --recover` evaluates the config.json of the run as Jsonnet, which may read local files or
+    never end.
+
+    Cause: `create_serialization_dir` reads with `Params.from_file` what AllenNLP has written as JSON. It compares the
+    config with the given one, and does nothing else with it.
+    """
+
+    class RecordedParams(util.Params):
+        @classmethod
+        def from_file(cls, params_file: str | PathLike[str], *args: Any, **kwargs: Any) -> "RecordedParams":
+            return cls(_read_json(Path(params_file), str(params_file)))
+
+    original = util.create_serialization_dir
+
+    @wraps(original)
+    def create_serialization_dir(*args: Any, **kwargs: Any) -> None:
+        params, util.Params = util.Params, RecordedParams
+        try:
+            original(*args, **kwargs)
+        finally:
+            util.Params = params
+
+    util.create_serialization_dir = create_serialization_dir
 
 
 def remember_packages(util: Module) -> None:
@@ -170,11 +212,16 @@ def _extract(path: Path, folder: str) -> None:
                 for number, member in enumerate(archive):
                     if number == _MAX_MEMBERS:
                         raise tarfile.ReadError(f"it has more than {_MAX_MEMBERS:,} files")
+                    if member.issparse():
+                        raise tarfile.ReadError(f"{member.name!r} is a sparse file, which claims more than it stores")
                     archive.extract(member, folder, filter="data")
             # gzip compares its checksum at the end of the stream, which tarfile does not read.
             while counted.read(2**20):
                 pass
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        weights = Path(folder, "weights.th")
+        if weights.exists():
+            check_zip(weights)
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, OSError, ValueError, zlib.error) as error:
         raise ConfigurationError(
             f"{path} must be a whole archive of a trained model, with ordinary files only, but is not: {error}. If you "
             "trust it, unpack it yourself and give its folder in its place"
@@ -184,24 +231,39 @@ def _extract(path: Path, folder: str) -> None:
 def _read_config(path: Path) -> dict[str, Any]:
     from allennlp.common.checks import ConfigurationError
 
+    where = f"{path.name} of {_LOADING.get()}"
+    config = _read_json(path, where)
+    for part in ("model", "dataset_reader"):
+        if not isinstance(config.get(part), dict):
+            raise ConfigurationError(f"{where} must have an object {part!r}, but has {config.get(part)!r:.100}")
+    _without_cache_folders(config)
+    return config
+
+
+def _read_json(path: Path, where: str) -> dict[str, Any]:
+    from allennlp.common.checks import ConfigurationError
+
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(config, dict):
             raise ValueError("it is no object")
-        _without_cache_folders(config, 0)
+        _check_depth(config)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(
-            f"{path.name} of an archive must be JSON, as AllenNLP writes it, but is not: {error}"
-        ) from error
+        raise ConfigurationError(f"{where} must be JSON, as AllenNLP writes it, but is not: {error}") from error
     return config
 
 
-def _without_cache_folders(value: Any, depth: int) -> None:
-    """Removes where the one who trained keeps layers of the biLM, which is nothing to this machine."""
+def _check_depth(value: Any, depth: int = 0) -> None:
     if depth > _MAX_CONFIG_DEPTH:
         raise ValueError(f"it is nested more than {_MAX_CONFIG_DEPTH} deep")
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(child, depth + 1)
+
+
+def _without_cache_folders(value: Any) -> None:
+    """Removes where the one who trained keeps layers of the biLM, which is nothing to this machine."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, dict) and "options" in value:
         value.pop("cache_folder", None)
     for child in children:
-        _without_cache_folders(child, depth + 1)
+        _without_cache_folders(child)

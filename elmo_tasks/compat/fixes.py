@@ -55,7 +55,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         whole_files.write_best_weights_whole,
     ),
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),
-    "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients,),
+    "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients, archives.read_config_as_json),
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
 }
 

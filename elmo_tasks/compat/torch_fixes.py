@@ -4,14 +4,13 @@ Fixes for functions of torch that have changed since AllenNLP 2.10.1, which was 
 
 import io
 import logging
-import os
-import pickle
 from collections.abc import Iterable
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
+from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = [
     "accept_verbose_reduce_on_plateau",
@@ -59,35 +58,11 @@ def load_training_state(checkpointer: Module) -> None:
         model_path, training_state_path = latest
         # On the CPU: `load_state_dict` copies to the GPU, where two copies may not fit.
         return checkpointer.TrainerCheckpoint(
-            _load_without_code(model_path, model_path), _load_without_code(training_state_path, training_state_path)
+            load_without_code(model_path, model_path), load_without_code(training_state_path, training_state_path)
         )
 
     original = checkpointer.Checkpointer.load_checkpoint
     checkpointer.Checkpointer.load_checkpoint = wraps(original)(load_checkpoint)
-
-
-def _load_without_code(file: Any, name: object) -> Any:
-    """Loads tensors, numbers of Python and NumPy, and containers of them."""
-    import numpy
-    import torch
-    from allennlp.common.checks import ConfigurationError
-
-    if os.environ.get("ELMO_TASKS_ALLOW_PICKLE") == "1":
-        return torch.load(file, map_location="cpu", weights_only=False)
-    reconstruct = numpy.empty(0).__reduce__()[0]
-    scalar = numpy.float64(0).__reduce__()[0]
-    dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
-    numbers: list[Any] = [numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes]
-    try:
-        with torch.serialization.safe_globals(numbers):
-            return torch.load(file, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
-        reason = " ".join(str(error).split()) or "it ends too early"
-        raise ConfigurationError(
-            f"{name} must hold tensors and numbers, and be whole, but does not ({reason[:200]}). If the file is your "
-            "own and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs whatever "
-            "code the file names"
-        ) from error
 
 
 def load_tensor_cache(file_utils: Module) -> None:
@@ -109,7 +84,7 @@ def load_tensor_cache(file_utils: Module) -> None:
                 buffer = transaction.get(key.encode())
             if buffer is None:
                 raise KeyError(key)
-            tensor = _load_without_code(io.BytesIO(buffer), f"entry {key!r} of the tensor cache {self.lmdb_env.path()}")
+            tensor = load_without_code(io.BytesIO(buffer), f"entry {key!r} of the tensor cache {self.lmdb_env.path()}")
             self.cache_cache[key] = tensor
         return tensor
 

@@ -2,13 +2,13 @@
 Files that AllenNLP 2.10.1 writes in place: a run that is killed meanwhile leaves a half file under the right name.
 """
 
-import pickle
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.compat.import_hooks import Module
+from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = ["write_archives_whole", "write_best_weights_whole", "write_configs_whole"]
 
@@ -52,8 +52,9 @@ def write_archives_whole(archival: Module) -> None:
     """
     Symptom: a training ends with status 0 and an archive that is cut off, or holds weights that cannot be read.
 
-    Cause: `archive_model` writes in place, and puts whatever is in best.th into the archive. The archive is now written
-    under another name and read once, to its checksum, before it replaces an older one.
+    Cause: `archive_model` writes in place, and puts whatever is in best.th into the archive. The checksums in best.th
+    are now compared first, and the archive is written under another name and read once, to its checksum, before it
+    replaces an older one.
     """
     original = archival.archive_model
 
@@ -61,22 +62,26 @@ def write_archives_whole(archival: Module) -> None:
     def archive_model(
         serialization_dir: Any, weights: str = "best.th", archive_path: Any = None, include_in_archive: Any = None
     ) -> str:
-        import torch
         from allennlp.common.checks import ConfigurationError
 
         from elmo_tasks.compat.archives import read_archive
 
         path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path
+        packed = Path(serialization_dir, weights)
+        if not packed.is_file():
+            raise ConfigurationError(
+                f"{path} was not written, since the weights of the best epoch must be in {packed}, but that file does "
+                "not exist: bring it back, or train again with --force"
+            )
+        try:
+            load_without_code(packed, packed)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path} was not written, since its weights are damaged: {error}") from error
         with atomic_file(path, exclusive=True) as temporary:
             original(serialization_dir, weights, temporary, include_in_archive)
-            with read_archive(temporary) as folder:
-                try:
-                    torch.load(Path(folder, "weights.th"), map_location="cpu", weights_only=True)
-                except (pickle.UnpicklingError, EOFError, OSError, RuntimeError) as error:
-                    raise ConfigurationError(
-                        f"{path} was not written, since {Path(serialization_dir, weights)} is damaged: {error}"
-                    ) from error
+            with read_archive(temporary):
+                pass
         return str(path)
 
     archival.archive_model = archive_model

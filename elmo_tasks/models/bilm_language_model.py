@@ -113,7 +113,7 @@ class BilmLanguageModel(Model):
 
     def _load_weights(self, weight_file: str) -> None:
         self.bilm.load_weights(weight_file)
-        softmax = read_softmax(weight_file, self.bilm.options)
+        softmax = read_softmax(weight_file, self.bilm.options, self.word_list().words)
         if softmax is None:
             logger.warning(
                 "%s has no softmax: it starts from random weights; its perplexity means nothing until it is trained",

@@ -13,6 +13,7 @@ from allennlp.training.trainer import Trainer, TrainerCheckpoint
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.bilm.weights_state import WeightsState
 from elmo_tasks.checksums import check_file, checksum_path, write_checksum
+from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = ["FrozenOnceCheckpointer"]
 
@@ -113,7 +114,7 @@ class FrozenOnceCheckpointer(Checkpointer):
 
     def _load_frozen(self) -> dict[str, Any]:
         _check(self._frozen_path)
-        weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
+        weights: dict[str, Any] = load_without_code(self._frozen_path, self._frozen_path)
         return weights
 
     def _restore_best(self, checkpoint: TrainerCheckpoint) -> None:

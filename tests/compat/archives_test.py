@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.models import Model, load_archive
 from allennlp.models.archival import extracted_archive
+from allennlp.training.util import create_serialization_dir
 
 from elmo_tasks.compat import archives
 
@@ -166,6 +168,43 @@ class TestExtractSafely:
             with pytest.raises(ConfigurationError, match=r"model.tar.gz must be a whole archive"):
                 load_archive(path)
 
+    @pytest.mark.parametrize("name", ["config.json", "vocabulary/labels.txt"])
+    def test_a_sparse_file_is_refused(self, archive, name):
+        """Oracle: the message; it would claim any size of zeros."""
+
+        def sparse(tar: tarfile.TarFile) -> None:
+            add(tar, name, pax_headers={"GNU.sparse.major": "1", "GNU.sparse.minor": "0"})
+            add(tar, name, b"", type=tarfile.GNUTYPE_SPARSE)
+
+        with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be a whole archive"):
+            load_archive(archive(CONFIG, sparse))
+
+    def test_damaged_files_in_it_are_named_with_it(self, archive):
+        """Oracle: the message: a vocabulary that is not UTF-8, a name that is too long, a broken meta.json."""
+        for name, content in (("vocabulary/labels.txt", b"\xff\xfe"), ("x" * 300, b""), ("meta.json", b"{")):
+            path = archive(CONFIG, lambda tar, name=name, content=content: add(tar, name, content))
+            with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be (a|the) whole archive"):
+                load_archive(path)
+
+    def test_a_file_that_is_not_there_is_said_to_be_missing(self, tmp_path):
+        """Oracle: AllenNLP's error."""
+        with pytest.raises(FileNotFoundError):
+            load_archive(tmp_path / "model.tar.gz")
+
+
+class TestReadConfigAsJson:
+    def test_a_recovered_config_is_not_evaluated(self, tmp_path):
+        """Oracle: the message for Jsonnet; the same config and another one as AllenNLP treats them."""
+        config = Params({"a": 1, "b": [{"c": 2.5}]})
+        (tmp_path / "log.txt").touch()
+        config.to_file(str(tmp_path / "config.json"))
+        create_serialization_dir(config, str(tmp_path), recover=True, force=False)
+        with pytest.raises(ConfigurationError, match="does not match"):
+            create_serialization_dir(Params({"a": 2}), str(tmp_path), recover=True, force=False)
+        (tmp_path / "config.json").write_text("local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}")
+        with pytest.raises(ConfigurationError, match=r"config\.json must be JSON"):
+            create_serialization_dir(config, str(tmp_path), recover=True, force=False)
+
 
 class TestConfigOfAnArchive:
     @pytest.mark.parametrize(
@@ -173,8 +212,14 @@ class TestConfigOfAnArchive:
     )
     def test_it_is_json_and_nothing_else(self, archive, text):
         """Oracle: the message; Jsonnet would read files and the environment."""
-        with pytest.raises(ConfigurationError, match=r"config\.json of an archive must be JSON"):
+        with pytest.raises(ConfigurationError, match=r"config\.json of .*model\.tar\.gz must be JSON"):
             load_archive(archive(text))
+
+    @pytest.mark.parametrize("config", [{}, {"dataset_reader": {}}, {"model": [], "dataset_reader": {}}])
+    def test_without_its_parts_it_is_refused(self, archive, config):
+        """Oracle: the message, with the archive."""
+        with pytest.raises(ConfigurationError, match=r"config\.json of .*model\.tar\.gz must have an object 'model'"):
+            load_archive(archive(config))
 
     def test_overrides_of_the_user_may_be_jsonnet(self, archive):
         """Oracle: the value of the override."""

@@ -88,7 +88,24 @@ class TestArchives:
         archive_model(str(run))
         before = (run / "model.tar.gz").read_bytes()
         (run / "best.th").write_bytes((run / "best.th").read_bytes()[:-100])
-        with pytest.raises(ConfigurationError, match=r"model\.tar\.gz was not written, since .*best\.th is damaged"):
+        with pytest.raises(ConfigurationError, match=r"model\.tar\.gz was not written, since its weights are damaged"):
             archive_model(str(run))
         assert (run / "model.tar.gz").read_bytes() == before
         assert not list(run.glob("_tmp-*"))
+
+    @pytest.mark.parametrize("place", [0.3, 0.5, 0.8])
+    def test_a_flipped_bit_in_the_weights_makes_no_archive(self, run, place):
+        """Oracle: an error in place of success; torch itself loads such a file."""
+        content = bytearray((run / "best.th").read_bytes())
+        content[int(place * len(content))] ^= 16
+        (run / "best.th").write_bytes(content)
+        torch.load(run / "best.th", weights_only=True)
+        with pytest.raises(ConfigurationError, match=r"its weights are damaged: .*best\.th .*checksum"):
+            archive_model(str(run))
+        assert not (run / "model.tar.gz").exists()
+
+    def test_missing_weights_make_no_archive(self, run):
+        """Oracle: the message."""
+        (run / "best.th").unlink()
+        with pytest.raises(ConfigurationError, match=r"must be in .*best\.th, but that file does not exist"):
+            archive_model(str(run))
