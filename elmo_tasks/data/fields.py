@@ -53,7 +53,7 @@ class KnownLabelField(LabelField):
         if self.label not in known:
             raise ValueError(
                 f"{self._where}: the label must be one of the training ({', '.join(known)}), but is {self.label!r}: "
-                "omit the labels if you want predictions only"
+                "`allennlp predict` ignores labels"
             )
         super().index(vocab)
 
@@ -89,8 +89,7 @@ class KnownTagsField(SequenceLabelField):
             if tag not in known:
                 raise ValueError(
                     f"{self._where}: tags must be those of the training ({', '.join(known)}), but {token.text!r} has "
-                    f"{tag!r}: read the column that the model was trained on, or omit the tags (write _) if you want "
-                    "predictions only"
+                    f"{tag!r}: read the column that the model was trained on; `allennlp predict` ignores tags"
                 )
         super().index(vocab)
 
@@ -136,7 +135,7 @@ class SpanTagsField(SequenceLabelField):
             raise ValueError(
                 f"the {self._name_of_labels} must be those of the training ({', '.join(_labels(known))}), but the "
                 f"sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
-                "omit the tags if you want predictions only, or train with a vocabulary that has them"
+                "train with a vocabulary that has them; `allennlp predict` ignores tags"
             )
         super().index(vocab)
 
