@@ -134,7 +134,6 @@ class LineByLine(_PredictManager):
 
     def _lines(self) -> Iterator[_Item]:
         """The lines of the input that are not blank."""
-        # A name that a download has must not hide the end of the input's own.
         lines = (
             enumerate(sys.stdin.buffer, start=1) if self._input_file == "-" else byte_lines(cached_path(self._source))
         )
