@@ -1,5 +1,6 @@
 """Lines of text files, plain or compressed, with errors that name file and line."""
 
+import bz2
 import codecs
 import gzip
 import io
@@ -13,14 +14,14 @@ from typing import Any, BinaryIO
 
 __all__ = ["byte_lines", "decoded", "numbered_lines", "opened"]
 
-_DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     """
-    The lines of a UTF-8 file without their ends, each with its number, counted from 1. A file that ends with `.gz` or
-    `.xz` is decompressed; a byte order mark is dropped.
+    The lines of a UTF-8 file without their ends, each with its number, counted from 1. A file that ends with `.gz`,
+    `.xz` or `.bz2` is decompressed; a byte order mark is dropped.
 
     # Raises
 
@@ -80,7 +81,7 @@ def decoded(line: bytes, path: str | PathLike[str], number: int) -> str:
 @contextmanager
 def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> Iterator[BinaryIO]:
     """
-    Opens a file for its bytes, decompressed if its name ends with `.gz` or `.xz`.
+    Opens a file for its bytes, decompressed if its name ends with `.gz`, `.xz` or `.bz2`.
 
     # Parameters
 

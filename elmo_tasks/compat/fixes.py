@@ -10,6 +10,7 @@ from elmo_tasks.compat import (
     archives,
     overrides,
     placeholders,
+    prediction,
     processes,
     spacy_models,
     startup,
@@ -25,6 +26,7 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
+    "allennlp.commands.predict": (prediction.predict_line_by_line,),
     "allennlp.commands.train": (
         processes.end_distributed_workers_cleanly,
         processes.refuse_evaluation_after_distributed_training,

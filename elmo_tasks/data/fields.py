@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from allennlp.data import Vocabulary
+from allennlp.data import Instance, Vocabulary
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
-__all__ = ["KnownLabelField", "KnownTagsField", "SpanTagsField"]
+__all__ = ["KnownLabelField", "KnownTagsField", "SpanTagsField", "without_gold"]
 
 
 class KnownLabelField(LabelField):
@@ -19,11 +19,28 @@ class KnownLabelField(LabelField):
         The label.
     where : `str`
         The place as an error names it: the file and the line.
+    allowed : `Sequence[str]`, optional
+        The labels that a training may have; by default any.
     """
 
-    def __init__(self, label: str, where: str) -> None:
+    def __init__(self, label: str, where: str, allowed: Sequence[str] | None = None) -> None:
         super().__init__(label)
         self._where = where
+        self._allowed = allowed
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        """
+        # Raises
+
+        `ValueError`
+            If the label is not among those that are allowed.
+        """
+        if self._allowed is not None and self.label not in self._allowed:
+            raise ValueError(
+                f"{self._where}: the label must be one of {', '.join(self._allowed)}, but is {self.label!r}: correct "
+                "it, or give the reader the `labels` of your data"
+            )
+        super().count_vocab_items(counter)
 
     def index(self, vocab: Vocabulary) -> None:
         """
@@ -36,7 +53,7 @@ class KnownLabelField(LabelField):
         if self.label not in known:
             raise ValueError(
                 f"{self._where}: the label must be one of the training ({', '.join(known)}), but is {self.label!r}: "
-                "omit the labels if you want predictions only"
+                "`allennlp predict` ignores labels"
             )
         super().index(vocab)
 
@@ -72,8 +89,7 @@ class KnownTagsField(SequenceLabelField):
             if tag not in known:
                 raise ValueError(
                     f"{self._where}: tags must be those of the training ({', '.join(known)}), but {token.text!r} has "
-                    f"{tag!r}: read the column that the model was trained on, or omit the tags (write _) if you want "
-                    "predictions only"
+                    f"{tag!r}: read the column that the model was trained on; `allennlp predict` ignores tags"
                 )
         super().index(vocab)
 
@@ -119,9 +135,15 @@ class SpanTagsField(SequenceLabelField):
             raise ValueError(
                 f"the {self._name_of_labels} must be those of the training ({', '.join(_labels(known))}), but the "
                 f"sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
-                "omit the tags if you want predictions only, or train with a vocabulary that has them"
+                "train with a vocabulary that has them; `allennlp predict` ignores tags"
             )
         super().index(vocab)
+
+
+def without_gold(instance: Instance) -> Instance:
+    """An instance without the labels and tags that must be those of the training, which a prediction does not need."""
+    gold = (KnownLabelField, KnownTagsField, SpanTagsField)
+    return Instance({name: field for name, field in instance.fields.items() if not isinstance(field, gold)})
 
 
 def _known(vocab: Vocabulary, namespace: str) -> dict[str, int]:

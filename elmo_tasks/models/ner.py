@@ -173,6 +173,10 @@ class NerTagger(Model):
             readable["spans"].append([_span(words, span, score) for span, score in zip(spans, scores, strict=True)])
         return readable
 
+    def prediction_without_words(self) -> dict[str, Any]:
+        """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
+        return {"words": [], "tags": [], "spans": []}
+
     @torch.no_grad()
     def _probabilities(self, logits: torch.Tensor, tags: list[str], spans: list[Span]) -> list[float]:
         """

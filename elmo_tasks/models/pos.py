@@ -30,4 +30,8 @@ class PosClassifier(SimpleTagger):
         pairs = zip(readable["words"], readable["tags"], strict=True)
         return {"words": readable["words"], "tags": [tags[: len(words)] for words, tags in pairs]}
 
+    def prediction_without_words(self) -> dict[str, Any]:
+        """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
+        return {"words": [], "tags": []}
+
     default_predictor = "elmo_sentence"

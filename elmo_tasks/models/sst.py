@@ -169,6 +169,10 @@ class BiattentiveClassifier(Model):
         """
         return {"words": output_dict["words"], **readable_labels(output_dict["logits"], self._labels)}
 
+    def prediction_without_words(self) -> dict[str, Any]:
+        """The prediction for a text without words, which has no sentiment: the keys of `make_output_human_readable`."""
+        return {"words": [], "label": None, "probabilities": {}}
+
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}

@@ -20,8 +20,8 @@ class CorefPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"document": "Ann sang. She was tired."}`, which it cuts into sentences and words with spaCy's
     rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; `sentences` may also have `speakers`, one for each sentence. With `--use-dataset-reader`,
-    `allennlp predict` reads CoNLL's files instead.
+    letters as in OntoNotes; `sentences` may also have `speakers`, one for each sentence. A document without words has
+    no clusters. With `--use-dataset-reader`, `allennlp predict` reads CoNLL's files instead.
 
     Registered as a `Predictor` with name "elmo_coref".
 

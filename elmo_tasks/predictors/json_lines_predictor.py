@@ -1,20 +1,27 @@
-"""The base of all predictors: JSON lines, and errors that name the line or the key."""
+"""The base of all predictors: JSON lines, errors that name what is wrong, lines without words, and no gold."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
-from allennlp.models import Model
+from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-__all__ = ["JsonLinesPredictor", "are_words"]
+from elmo_tasks.data.fields import without_gold
+
+__all__ = ["JsonLinesPredictor", "are_words", "readable_errors"]
 
 
 class JsonLinesPredictor(Predictor):
     """
-    A predictor whose errors say which line or key is wrong, and what a line looks like. With `--use-dataset-reader`,
-    `allennlp predict` reads the files of the task instead.
+    A predictor whose errors say what a line looks like and what is wrong with this one; `allennlp predict` adds the
+    line's number. With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead. Their labels and
+    tags do not reach the model, so that they need not be those of its training.
+
+    A line without words has an empty prediction, which the model does not see: its neighbours in a batch are predicted
+    as if it was not there.
 
     A subclass has the three class variables, and overrides `instance_of`.
 
@@ -33,18 +40,14 @@ class JsonLinesPredictor(Predictor):
     # The forms of a line: a key that tells the form, and the other keys that a line of this form may have.
     forms: ClassVar[dict[str, tuple[str, ...]]]
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader) -> None:
-        super().__init__(model, dataset_reader)
-        self._n_lines = 0
-
-    def instance_of(self, inputs: JsonDict) -> Instance | None:
+    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
         """
         The instance of a line, whose keys are known to be allowed.
 
         # Returns
 
-        `Optional[Instance]`
-            `None` if the line is not as `rule` says.
+        `Union[Instance, JsonDict, None]`
+            The prediction itself if the line has no words, and `None` if the line is not as `rule` says.
         """
         raise NotImplementedError
 
@@ -53,19 +56,46 @@ class JsonLinesPredictor(Predictor):
         # Raises
 
         `ValueError`
-            If the line is not a JSON object.
+            If the line is not a JSON object, or has a key twice.
         """
-        self._n_lines += 1
         try:
-            inputs = json.loads(line)
+            inputs = json.loads(line, object_pairs_hook=_object)
             if not isinstance(inputs, dict):
                 raise ValueError("not an object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
+            problem = "nested too deeply" if isinstance(error, RecursionError) else error
             raise ValueError(
-                f"line {self._n_lines} (empty ones not counted) must be a JSON object like "
-                f"{json.dumps(self.example)}, but is {line.strip()!r:.100} ({error})"
+                f"a line must be a JSON object like {json.dumps(self.example)}, but is {line.strip()!r:.100} "
+                f"({problem})"
             ) from None
         return inputs
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        """As `predict_batch_json`, for one line."""
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
+        """
+        The predictions of some lines; the model gets those with words as one batch.
+
+        # Raises
+
+        `ValueError`
+            If a line is of no form, has a key that would be ignored, or a value of another type.
+        """
+        lines = [self._read(line) for line in inputs]
+        instances = [line for line in lines if isinstance(line, Instance)]
+        predictions = iter(self.predict_batch_instance(instances) if instances else [])
+        return [next(predictions) if isinstance(line, Instance) else line for line in lines]
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        """As `predict_batch_instance`, for one instance."""
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
+        """The predictions of some instances, whose gold is dropped: a tag that the model does not know is no error."""
+        predictions: list[JsonDict] = super().predict_batch_instance(list(map(without_gold, instances)))
+        return predictions
 
     def check_keys(self, inputs: Any) -> None:
         """
@@ -93,11 +123,48 @@ class JsonLinesPredictor(Predictor):
         return ValueError(f"the input must have {self.rule}, but is {json.dumps(inputs)[:200]}")
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        self.check_keys(json_dict)
-        instance = self.instance_of(json_dict)
-        if instance is None:
-            raise self.broken_rule(json_dict)
+        instance = self._read(json_dict)
+        if not isinstance(instance, Instance):
+            raise ValueError(f"the input must have a word, but has none: {json.dumps(json_dict)[:200]}")
         return instance
+
+    def _read(self, inputs: Any) -> Instance | JsonDict:
+        """The instance of a line, or its prediction if it has no words."""
+        with readable_errors():
+            self.check_keys(inputs)
+            found = self.instance_of(inputs)
+            if found is None:
+                raise self.broken_rule(inputs)
+            return found
+
+
+@contextmanager
+def readable_errors() -> Iterator[None]:
+    """
+    # Raises
+
+    `ValueError`
+        For half a pair of UTF-16 in a text, and for a value that is nested more deeply than Python can follow.
+    """
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a text must be Unicode, but has {error.object[error.start]!a}, which is half a pair of UTF-16: remove "
+            "it, or write the whole pair"
+        ) from None
+    except RecursionError:
+        raise ValueError("a line must hold texts, lists and numbers only, but is nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> JsonDict:
+    """A JSON object; `json` would ignore all but the last of equal keys."""
+    found: JsonDict = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {json.dumps(key)} is there twice")
+        found[key] = value
+    return found
 
 
 def are_words(value: Any) -> bool:

@@ -20,6 +20,10 @@ class SentencePredictor(JsonLinesPredictor):
     `{"words": ["Jordan", "beat", "Chelsea", "."]}`. A prediction is what the model's `make_output_human_readable`
     returns. With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead.
 
+    A sentence without words has the prediction that the model's `prediction_without_words` returns: no tags and no
+    spans, or the label `None` and no probabilities. A model of another package, without that method, gets it like any
+    other sentence.
+
     Registered as a `Predictor` with name "elmo_sentence": the one of named entities, sentiment and parts of speech, and
     of any model whose reader's `text_to_instance` takes the words of a sentence.
 
@@ -45,8 +49,12 @@ class SentencePredictor(JsonLinesPredictor):
         """The prediction for a sentence: see the model's `make_output_human_readable`."""
         return self.predict_json({"sentence": sentence})
 
-    def instance_of(self, inputs: JsonDict) -> Instance | None:
+    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
         sentence, words = inputs.get("sentence"), inputs.get("words")
         if isinstance(sentence, str):
-            return self._dataset_reader.text_to_instance(self._tokenizer.tokenize(sentence))
-        return self._dataset_reader.text_to_instance(words) if are_words(words) else None
+            words = self._tokenizer.tokenize(sentence)
+        elif not are_words(words):
+            return None
+        if not words and hasattr(self._model, "prediction_without_words"):
+            return self._model.prediction_without_words()
+        return self._dataset_reader.text_to_instance(words)

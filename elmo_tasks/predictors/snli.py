@@ -18,6 +18,8 @@ class SnliPredictor(JsonLinesPredictor):
     Takes lines like `{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}`, as SNLI has them, or with the
     keys `premise` and `hypothesis`. With `--use-dataset-reader`, `allennlp predict` reads SNLI's files instead.
 
+    A pair with a sentence without words has the label `None` and no probabilities.
+
     Registered as a `Predictor` with name "elmo_snli".
 
     # Parameters
@@ -43,9 +45,6 @@ class SnliPredictor(JsonLinesPredictor):
         """The relation of the second sentence to the first: see `Esim.make_output_human_readable`."""
         return self.predict_json({"sentence1": premise, "sentence2": hypothesis})
 
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.predict_batch_instance([instance])[0]
-
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         outputs: list[JsonDict] = super().predict_batch_instance(instances)
         if not self._shows_attention:
@@ -53,6 +52,27 @@ class SnliPredictor(JsonLinesPredictor):
                 del output["attention"]
         return outputs
 
-    def instance_of(self, inputs: JsonDict) -> Instance | None:
+    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
         texts = [inputs.get(key) for form in self.forms if form in inputs for key in (form, *self.forms[form])]
-        return self._dataset_reader.text_to_instance(*texts) if all(isinstance(text, str) for text in texts) else None
+        if not all(isinstance(text, str) for text in texts):
+            return None
+        if all(map(str.strip, texts)):
+            return self._dataset_reader.text_to_instance(*texts)
+        premise, hypothesis = (self._words(text) for text in texts)
+        prediction: JsonDict = {
+            "label": None,
+            "probabilities": {},
+            "premise_tokens": premise,
+            "hypothesis_tokens": hypothesis,
+        }
+        if self._shows_attention:
+            # A row for each word, with a weight for each word of the other sentence: there are none.
+            prediction["attention"] = {"premise": [[] for _ in premise], "hypothesis": [[] for _ in hypothesis]}
+        return prediction
+
+    def _words(self, text: str) -> list[str]:
+        """The words of a sentence, as the reader splits it."""
+        if not text.strip():
+            return []
+        words: list[str] = self._dataset_reader.text_to_instance(text, text)["metadata"]["premise_tokens"]
+        return words

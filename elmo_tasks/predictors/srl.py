@@ -10,7 +10,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words, readable_errors
 from elmo_tasks.predictors.verb_finder import VerbFinder
 
 __all__ = ["SrlPredictor"]
@@ -25,8 +25,8 @@ class SrlPredictor(JsonLinesPredictor):
 
         {"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}
 
-    With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files instead, and writes one line for each
-    predicate.
+    A sentence without words has no verbs. With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files
+    instead, and writes one line for each predicate.
 
     Registered as a `Predictor` with name "elmo_srl".
 
@@ -67,9 +67,6 @@ class SrlPredictor(JsonLinesPredictor):
         """The arguments of all verbs of a sentence."""
         return self.predict_json({"sentence": sentence})
 
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
-
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         sentences = [self._words_and_predicates(line) for line in inputs]
         # A sentence has an instance for each predicate; the model gets as many of them at once as there are lines.
@@ -91,6 +88,7 @@ class SrlPredictor(JsonLinesPredictor):
         self._dataset_reader.apply_token_indexers(instance)
         return instance
 
+    @readable_errors()
     def _words_and_predicates(self, inputs: JsonDict) -> tuple[list[str], Sequence[int]]:
         self.check_keys(inputs)
         sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))

@@ -6,7 +6,8 @@ from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import LabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.fields import KnownLabelField, KnownTagsField, SpanTagsField
+from elmo_tasks.data import NerReader, PosReader, SnliReader, SrlReader, SstReader
+from elmo_tasks.data.fields import KnownLabelField, KnownTagsField, SpanTagsField, without_gold
 
 
 class TestKnownLabelField:
@@ -97,3 +98,28 @@ class TestSpanTagsField:
         vocab = Vocabulary.from_instances([span_tags(["B-X", "O"])])
         with pytest.raises(ValueError, match=r"the kinds must be those of the training \(X\), .* 'w0 w1' has Y, Z: "):
             span_tags(["B-Z", "I-Y"]).index_fields(vocab)
+
+
+class TestWithoutGold:
+    @pytest.mark.parametrize(
+        ("reader", "words", "gold"),
+        [
+            (NerReader, (["a", "b"],), ["B-NEW", "O"]),
+            (PosReader, (["a", "b"],), ["NEW", "NEW"]),
+            (SrlReader, (["a", "b"], [1, 0]), ["B-V", "B-NEW"]),
+            (SnliReader, ("a", "b"), "new"),
+            (SstReader, (["a", "b"],), "4"),
+        ],
+    )
+    def test_labels_and_tags_of_all_tasks_that_have_them_are_dropped(self, reader, words, gold):
+        """Oracle: the same instance without gold; only with it does a vocabulary have to know it."""
+        of_task = reader()
+        with_gold, without = of_task.text_to_instance(*words, gold), of_task.text_to_instance(*words)
+        of_task.apply_token_indexers(with_gold)
+        vocab = Vocabulary({"labels": {"known": 1}})
+        with pytest.raises(ValueError, match=r"must be (those|one) of the training"):
+            with_gold.index_fields(vocab)
+        dropped = without_gold(with_gold)
+        assert set(dropped.fields) == set(without.fields)
+        dropped.index_fields(vocab)
+        assert set(with_gold.fields) > set(without.fields)

@@ -51,6 +51,7 @@ class TestCorefPredictor:
         together = predictor.predict_batch_json(inputs)
         assert together == [predictor.predict_json(one) for one in inputs]
         assert [output["clusters"] for output in together[1:]] == [[], [], []]
+        assert together[1] == {"document": "", "part": 0, "sentences": [], "clusters": [], "texts": []}
 
     def test_the_output_is_json(self, predictor):
         """Oracle: the output after `json`."""

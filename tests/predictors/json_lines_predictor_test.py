@@ -2,12 +2,14 @@ import json
 from typing import Any, ClassVar
 
 import pytest
+import spacy
 import torch
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.fields import MetadataField
 from allennlp.models import Model
 
+from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 
 
@@ -31,7 +33,9 @@ class ExamplePredictor(JsonLinesPredictor):
     rule: ClassVar[str] = 'the key "sentence" with a text, or "words"'
     forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ("places", "id")}
 
-    def instance_of(self, inputs: JsonDict) -> Instance | None:
+    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
+        if inputs.get("sentence") == "":
+            return {"line": None}
         return None if inputs.get("sentence") == 7 else self._dataset_reader.text_to_instance(inputs)
 
 
@@ -46,14 +50,56 @@ class TestJsonLinesPredictor:
         assert predictor.load_line('{"sentence": "It rains .", "n": [1]}\n') == {"sentence": "It rains .", "n": [1]}
 
     @pytest.mark.parametrize("line", ["[1]\n", "It rains .\n", '{"sentence"\n', "null\n", "\x00"])
-    def test_a_line_that_is_not_an_object_is_an_error_that_counts_lines_and_gives_an_example(self, predictor, line):
+    def test_a_line_that_is_not_an_object_is_an_error_that_gives_an_example(self, predictor, line):
         """Oracle: the rule."""
-        predictor.load_line("{}")
         with pytest.raises(ValueError, match="must be a JSON object like") as error:
             predictor.load_line(line)
-        assert str(error.value).startswith("line 2 ")
         assert '{"sentence": "It rains ."}' in str(error.value)
         assert repr(line.strip()) in str(error.value)
+
+    def test_a_key_that_is_there_twice_is_an_error(self, predictor):
+        """Oracle: the message; JSON's rule of the last one would ignore a text."""
+        with pytest.raises(ValueError, match=r'the key "sentence" is there twice'):
+            predictor.load_line('{"sentence": "a", "sentence": "b"}')
+
+    def test_deep_nesting_is_an_error_in_a_sentence(self, predictor):
+        """Oracle: the message, without the 100,000 brackets."""
+        for line in ("[" * 100_000 + "]" * 100_000, '{"sentence": ' + "[" * 100_000 + "]" * 100_000 + "}"):
+            with pytest.raises(ValueError, match="nested too deeply") as error:
+                predictor.load_line(line)
+            assert len(str(error.value)) < 300
+        deep: list[Any] = []
+        for _ in range(100_000):
+            deep = [deep]
+        with pytest.raises(ValueError, match="nested too deeply"):
+            predictor.predict_json({"text": deep})
+
+    def test_half_a_pair_of_utf_16_is_an_error_in_a_sentence(self, predictor, monkeypatch):
+        """Oracle: the message; the error is that of spaCy's tokenizer."""
+        tokenizer = spacy.blank("en")
+        monkeypatch.setattr(predictor, "instance_of", lambda inputs: tokenizer(inputs["sentence"]))
+        with pytest.raises(ValueError, match=r"must be Unicode, but has '\\ud800', which is half a pair") as error:
+            predictor.predict_json({"sentence": "a\ud800"})
+        assert not isinstance(error.value, UnicodeError)
+
+    def test_a_line_without_words_does_not_reach_the_model(self, predictor, monkeypatch):
+        """Oracle: the batches that the model gets, and its output for the other lines."""
+        batches = []
+        forward = predictor._model.forward
+        monkeypatch.setattr(predictor._model, "forward", lambda line: batches.append(line) or forward(line))
+        lines = [{"sentence": ""}, {"sentence": "a"}, {"sentence": ""}, {"words": ["b"]}]
+        assert [output["line"] for output in predictor.predict_batch_json(lines)] == [None, lines[1], None, lines[3]]
+        assert predictor.predict_json({"sentence": ""}) == {"line": None}
+        assert batches == [[lines[1], lines[3]]]
+
+    def test_gold_does_not_reach_the_model(self, predictor):
+        """Oracle: the prediction without it; neither the vocabulary nor the model has a place for a label."""
+        instance = predictor._dataset_reader.text_to_instance({"sentence": "a"})
+        expected = predictor.predict_instance(instance)
+        instance.add_field("label", KnownLabelField("new", "file, line 1"))
+        assert predictor.predict_instance(instance) == expected
+        assert predictor.predict_batch_instance([instance]) == [expected]
+        assert "label" in instance.fields
 
     @pytest.mark.parametrize("line", [{"sentence": "a"}, {"words": []}, {"words": ["a"], "id": 7, "places": [0]}])
     def test_lines_of_all_forms_are_taken(self, predictor, line):

@@ -56,13 +56,31 @@ class TestSentencePredictor:
             assert scores[0] == pytest.approx(scores[1], abs=1e-5)
             assert alone == output
 
-    def test_sentences_without_words(self, make_predictor):
-        """Oracle: no entities by hand; sentiment needs words, and its message says so."""
-        nothing = [{"sentence": "  "}, {"words": []}]
-        assert make_predictor("ner").predict_batch_json(nothing) == [{"words": [], "tags": [], "spans": []}] * 2
-        for line in nothing:
-            with pytest.raises(ValueError, match="the input: a sentence must have at least one word, but has none"):
-                make_predictor("sst").predict_json(line)
+    def test_sentences_without_words_have_empty_predictions(self, make_predictor, task):
+        """Oracle: by hand, with the keys of other predictions; those next to them are what they are without them."""
+        predictor = make_predictor(task)
+        nothing = [{"sentence": ""}, {"sentence": " \t\u3000"}, {"words": []}]
+        empty = {
+            "ner": {"words": [], "tags": [], "spans": []},
+            "sst": {"words": [], "label": None, "probabilities": {}},
+        }
+        assert predictor.predict_batch_json(nothing) == [empty[task]] * 3
+        first, last = {"words": WORDS}, {"sentence": "x"}
+        together = predictor.predict_batch_json([first, *nothing, last])
+        assert together[1:4] == [empty[task]] * 3
+        assert [together[0], together[4]] == predictor.predict_batch_json([first, last])
+        assert set(empty[task]) == KEYS[task]
+
+    def test_the_tags_of_a_file_do_not_change_its_predictions(self, make_predictor):
+        """Oracle: the same words without tags, with those of the training, and with others."""
+        predictor = make_predictor("ner")
+        read = predictor._dataset_reader.text_to_instance
+        known, other = ["B-PER", "O", "O", "O", "I-LOC", "O"], ["B-NEW", "I-NEW", "O", "O", "O", "O"]
+        alone, *with_tags = (predictor.predict_instance(read(WORDS, tags)) for tags in (None, known, other))
+        assert with_tags == [alone, alone]
+        assert alone == predictor.predict_json({"words": WORDS})
+        # Instances with and without gold may come together.
+        assert len(predictor.predict_batch_instance([read(WORDS), read(WORDS, known), read(WORDS, other)])) == 3
 
     def test_spans_say_what_the_tags_say(self, make_predictor):
         """Oracle: `tags_to_spans`, and the words between first and last."""
@@ -107,9 +125,10 @@ class TestSentencePredictor:
         tags = {"Anna": "PROPN", "sings": "VERB", "old": "ADJ", "songs": "NOUN"}
         predictor = Predictor.from_path(write_pos_archive(tmp_path / "run", tags))
         assert type(predictor) is SentencePredictor
-        lines = [{"sentence": "Anna sings old songs"}, {"words": ["songs"]}]
+        lines = [{"sentence": "Anna sings old songs"}, {"sentence": " "}, {"words": ["songs"]}]
         assert predictor.predict_batch_json(lines) == [
             {"words": [*tags], "tags": [*tags.values()]},
+            {"words": [], "tags": []},
             {"words": ["songs"], "tags": ["NOUN"]},
         ]
 

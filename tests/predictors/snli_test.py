@@ -91,10 +91,25 @@ class TestSnliPredictor:
         with pytest.raises(ValueError, match=rf'but has "{[*line][-1]}", .* with --use-dataset-reader'):
             predictor.predict_json(line)
 
-    def test_a_sentence_without_words_is_an_error(self, predictor):
-        """Oracle: the message."""
-        with pytest.raises(ValueError, match="the input: the hypothesis must have at least one word, but is ' '"):
-            predictor.predict("A man", " ")
+    def test_a_pair_without_words_on_one_side_has_no_label(self, make_predictor):
+        """Oracle: by hand, with the keys of other predictions; those next to them are what they are without them."""
+        predictor = make_predictor(attention=True)
+        lines = [{"sentence1": "", "sentence2": "It rains."}, {"premise": "A man isn't", "hypothesis": " \n"}]
+        found = predictor.predict_batch_json([PAIR, *lines, {"sentence1": "", "sentence2": ""}, PAIR])
+        none = {"label": None, "probabilities": {}}
+        sides = ([], WORDS[1]), (["A", "man", "is", "n't"], []), ([], [])
+        assert found[1:4] == [
+            {
+                **none,
+                "premise_tokens": premise,
+                "hypothesis_tokens": hypothesis,
+                "attention": {"premise": [[]] * len(premise), "hypothesis": [[]] * len(hypothesis)},
+            }
+            for premise, hypothesis in sides
+        ]
+        assert [found[0], found[4]] == predictor.predict_batch_json([PAIR, PAIR])
+        assert set(found[0]) == set(found[1])
+        assert "attention" not in make_predictor().predict("", "")
 
     def test_it_is_the_predictor_of_the_model(self, predictor):
         """Oracle: the names in AllenNLP's registry; the example is a line that it takes."""

@@ -57,8 +57,6 @@ class TestSquadPredictor:
         [
             {"question": QUESTION},
             {"passage": PASSAGE},
-            {"question": " ", "passage": PASSAGE},
-            {"question": QUESTION, "passage": "\n"},
             {"question": QUESTION, "passage": [PASSAGE]},
             {"question": None, "passage": PASSAGE},
             {"question": QUESTION, "passage": PASSAGE, "id": 7},
@@ -70,6 +68,19 @@ class TestSquadPredictor:
         with pytest.raises(ValueError, match=r'must have the keys "question" and "passage", .*but is') as error:
             predictor.predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))
+
+    def test_without_a_question_or_a_passage_the_answer_is_empty(self, predictor):
+        """Oracle: by hand, with the keys of other predictions; those next to them are what they are without them."""
+        whole = {"question": QUESTION, "passage": PASSAGE}
+        lines = [{"question": " ", "context": "In  Paris.", "id": "q7"}, {"question": "Who?", "passage": "\n"}]
+        found = predictor.predict_batch_json([whole, *lines, whole])
+        none = {"best_span_str": "", "best_span": None, "score": None}
+        assert found[1:3] == [
+            {"id": "q7", "question_tokens": [], "passage_tokens": ["In", "Paris", "."], **none},
+            {"id": "", "question_tokens": ["Who", "?"], "passage_tokens": [], **none},
+        ]
+        assert [found[0], found[3]] == predictor.predict_batch_json([whole, whole])
+        assert set(found[0]) == set(found[1])
 
     @pytest.mark.parametrize("key", ["context", "answers"])
     def test_other_keys_are_errors(self, predictor, key):

@@ -41,7 +41,7 @@ class SnliReader(DatasetReader):
     tokenizer : `Tokenizer`
         The tokenizer of both sentences, by default `SpacyBlankTokenizer`.
     labels : `List[str]`
-        The labels that a file may have.
+        The labels that the files of a training may have.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class SnliReader(DatasetReader):
         # Raises
 
         `ValueError`
-            If a sentence has no words, or the label is not one of the reader's.
+            If a sentence has no words, or the label is no text. A label that is not one of the reader's is an error of
+            a training.
         """
         fields: dict[str, Field] = {}
         metadata: dict[str, Any] = {}
@@ -94,12 +95,10 @@ class SnliReader(DatasetReader):
             metadata[f"{name}_tokens"] = [token.text for token in tokens]
         fields["metadata"] = MetadataField(metadata)
         if label is not None:
-            if label not in self._labels:
-                raise ValueError(
-                    f"{where}: the label must be one of {', '.join(self._labels)}, but is {label!r}: correct it, or "
-                    "give the reader the `labels` of your data"
-                )
-            fields["label"] = KnownLabelField(label, where)
+            if not isinstance(label, str):
+                raise ValueError(f"{where}: the label must be one of {', '.join(self._labels)}, but is {label!r}")
+            # Checked where it is used: a prediction does without it.
+            fields["label"] = KnownLabelField(label, where, self._labels)
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from elmo_tasks.data import SnliReader
+from elmo_tasks.data.fields import without_gold
 
 PAIR = {"gold_label": "neutral", "sentence1": "A man isn't here.", "sentence2": "It rains"}
 WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains"])
@@ -112,10 +113,7 @@ class TestSnliReader:
     @pytest.mark.parametrize(
         ("content", "line", "rest"),
         [
-            (lines(PAIR, {**PAIR, "gold_label": "maybe"}), 2, "entailment, neutral, contradiction, but is 'maybe'"),
-            (lines(PAIR, {**PAIR, "gold_label": ""}), 2, "but is ''"),
             (lines(PAIR, {**PAIR, "gold_label": 1}), 2, "but is 1"),
-            (table(PAIR, {**PAIR, "gold_label": "maybe"}), 3, "but is 'maybe'"),
             (lines({**PAIR, "sentence2": ""}), 1, "the hypothesis must have at least one word, but is ''"),
             (lines({**PAIR, "sentence1": " \u3000"}), 1, "the premise must have at least one word, but is"),
             (table({**PAIR, "sentence2": " "}), 2, "the hypothesis must have at least one word, but is ' '"),
@@ -137,6 +135,24 @@ class TestSnliReader:
         """Oracle: the message says file, line, rule and value."""
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line {line}: .*{rest}"):
             read(path, content)
+
+    @pytest.mark.parametrize(
+        ("content", "line", "rest"),
+        [
+            (lines(PAIR, {**PAIR, "gold_label": "maybe"}), 2, "entailment, neutral, contradiction, but is 'maybe'"),
+            (lines(PAIR, {**PAIR, "gold_label": ""}), 2, "but is ''"),
+            (table(PAIR, {**PAIR, "gold_label": "maybe"}), 3, "but is 'maybe'"),
+        ],
+    )
+    def test_another_label_is_an_error_of_a_training_but_not_of_a_prediction(self, path, content, line, rest):
+        """Oracle: the message says file, line, rule and value; the words are there without the label."""
+        path.write_text(content)
+        instances = list(SnliReader().read(str(path)))
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line {line}: .*{rest}"):
+            Vocabulary.from_instances(instances)
+        words = without_gold(instances[1])
+        assert set(words.fields) == {"premise", "hypothesis", "metadata"}
+        words.index_fields(Vocabulary.from_instances(instances[:1]))
 
     @pytest.mark.parametrize("content", ["", "\n \n", table()])
     def test_a_file_without_pairs_is_an_error(self, path, content):

@@ -1,0 +1,196 @@
+"""`allennlp predict`, line by line: AllenNLP's command with errors that name the line, and with `--keep-going`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from typing import Any, NamedTuple
+
+from allennlp.commands.predict import _get_predictor, _PredictManager
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.text_lines import byte_lines, decoded
+
+__all__ = ["LineByLine", "predict"]
+
+# What our predictors raise for a bad line; deeply nested JSON raises the second in those of other packages.
+_BAD_LINE = (ValueError, RecursionError)
+# What predictors that do not check their lines raise for missing keys and other types.
+_UNCHECKED = (LookupError, TypeError, AttributeError)
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """
+    Runs `allennlp predict`. The first bad line ends it with one line on stderr and status 1, after the predictions of
+    the lines before it have been written. With `--keep-going` bad lines are a warning, and the status is 0.
+
+    # Parameters
+
+    arguments
+        Those of AllenNLP's subcommand, and `keep_going`.
+    """
+    with endings_in_one_line("predict", resume="the predictions so far are written; the same command starts over"):
+        common_logging.FILE_FRIENDLY_LOGGING = arguments.file_friendly_logging
+        if arguments.silent and not arguments.output_file:
+            raise ConfigurationError("with --silent, predictions must have an --output-file, but none is named")
+        if arguments.batch_size < 1:
+            raise ConfigurationError(f"--batch-size must be at least 1, but is {arguments.batch_size}")
+        predictions = LineByLine(
+            _get_predictor(arguments),
+            arguments.input_file,
+            arguments.output_file,
+            arguments.batch_size,
+            not arguments.silent,
+            arguments.use_dataset_reader,
+            arguments.multitask_head,
+            keep_going=arguments.keep_going,
+        )
+        predictions.run()
+
+
+class _Item(NamedTuple):
+    """A line or an instance, with its number, counted from 1."""
+
+    number: int
+    # What the console shows of it.
+    shown: str
+    # What the predictor takes, or why the line cannot be read.
+    content: Any
+
+
+class LineByLine(_PredictManager):
+    """
+    The loop of `allennlp predict`. Where a batch cannot be predicted, its lines are predicted one at a time, so that
+    the bad one is known and the others are not lost.
+
+    # Parameters
+
+    arguments
+        Those of AllenNLP's `_PredictManager`.
+    keep_going
+        Whether a bad line is written as `{"error": ..., "line": n}`; otherwise it is an error. Instances of a dataset
+        reader, whose lines are not known, have `instance` in place of `line`.
+    """
+
+    def __init__(self, *arguments: Any, keep_going: bool = False) -> None:
+        super().__init__(*arguments)
+        self._keep_going = keep_going
+        self._unit = "line" if self._dataset_reader is None else "instance"
+        self._source = "standard input" if self._input_file == "-" else self._input_file
+
+    def run(self) -> None:
+        """
+        # Raises
+
+        `ValueError`
+            For the first bad line, with file and line, after those before it have been written; or if the file of a
+            dataset reader cannot be read to its end.
+        """
+        n_bad = n_all = 0
+        with ExitStack() as stack:
+            if self._output_file is not None:
+                stack.enter_context(self._output_file)
+            for n_all, (item, result) in enumerate(self._results(), start=1):
+                if isinstance(result, Exception):
+                    n_bad += 1
+                    result = json.dumps({"error": self._message(result, item), self._unit: item.number}) + "\n"
+                self._maybe_print_to_console_and_file(n_all - 1, result, item.shown)
+        if n_bad:
+            print(
+                f"allennlp predict: warning: {n_bad} of {n_all} {self._unit}s of {self._source} could not be "
+                "predicted: the output has their errors",
+                file=sys.stderr,
+            )
+
+    def _results(self) -> Iterator[tuple[_Item, str | Exception]]:
+        """Each item with its prediction; or, with `keep_going`, with its error."""
+        items, predict = (
+            (self._lines(), self._predict_json)
+            if self._dataset_reader is None
+            else (self._instances(), self._predict_instances)
+        )
+        for batch in _batches(items, self._batch_size):
+            for item, result in zip(batch, self._predicted(batch, predict), strict=True):
+                if isinstance(result, Exception) and not self._keep_going:
+                    raise self._error(result, item)
+                yield item, result
+
+    def _predicted(
+        self, batch: list[_Item], predict: Callable[[list[Any]], Iterator[str]]
+    ) -> Iterator[str | Exception]:
+        good = [item.content for item in batch if not isinstance(item.content, Exception)]
+        try:
+            results: list[str | Exception] = list(predict(good)) if good else []
+        except (*_BAD_LINE, *_UNCHECKED) as error:
+            results = [error] if len(good) == 1 else [_result_of(predict, content) for content in good]
+        predictions = iter(results)
+        for item in batch:
+            yield item.content if isinstance(item.content, Exception) else next(predictions)
+
+    def _lines(self) -> Iterator[_Item]:
+        """The lines of the input that are not blank."""
+        lines = (
+            enumerate(sys.stdin.buffer, start=1) if self._input_file == "-" else byte_lines(cached_path(self._source))
+        )
+        for number, line in lines:
+            shown = line.decode(errors="replace").strip()
+            if not shown:
+                continue
+            try:
+                content = self._predictor.load_line(decoded(line, self._source, number) + "\n")
+                shown = json.dumps(content)
+            except (*_BAD_LINE, *_UNCHECKED) as error:
+                # As JSON, since control characters of a file have no business on a terminal.
+                shown, content = json.dumps(shown), error
+            yield _Item(number, shown, content)
+
+    def _instances(self) -> Iterator[_Item]:
+        for number, instance in zip(count(1), self._get_instance_data(), strict=False):
+            yield _Item(number, str(instance), instance)
+
+    def _where(self, item: _Item) -> str:
+        return f"{self._source}, {self._unit} {item.number}"
+
+    def _message(self, error: Exception, item: _Item) -> str:
+        if isinstance(error, RecursionError):
+            return "a line must hold texts, lists and numbers only, but is nested too deeply"
+        name = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        return f"{name}{error}".removeprefix(f"{self._where(item)}: ")
+
+    def _error(self, error: Exception, item: _Item) -> Exception:
+        if isinstance(error, _BAD_LINE):
+            return ValueError(f"{self._where(item)}: {self._message(error, item)}")
+        # It may be a mistake in the program: its traceback is needed.
+        error.add_note(self._where(item))
+        return error
+
+
+def _result_of(predict: Callable[[list[Any]], Iterator[str]], content: Any) -> str | Exception:
+    try:
+        (result,) = predict([content])
+        return result
+    except (*_BAD_LINE, *_UNCHECKED) as error:
+        return error
+
+
+def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """The items in groups; those before an error of their source come before the error does."""
+    batch: list[_Item] = []
+    ended: Exception | None = None
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except Exception as error:
+        ended = error
+    if batch:
+        yield batch
+    if ended is not None:
+        raise ended
