@@ -35,7 +35,7 @@ def check_ownership(path: Path) -> None:
         return
     raise PermissionError(
         f"'{path}' {reason}, who could change what is read from it. Remedy: {remedy}; or set ELMO_TASKS_ALLOW_SHARED=1 "
-        "if you trust everybody who can write there"
+        "if you trust all who can write there"
     )
 
 
