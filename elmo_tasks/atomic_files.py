@@ -1,13 +1,15 @@
 """Files that are written whole or not at all, whenever the process or the machine stops."""
 
 import os
+import re
 import shutil
+import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "remove_leftovers", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
@@ -41,6 +43,20 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(path: Path, *, min_seconds: float = 86_400.0) -> None:
+    """
+    Removes what killed processes have left of `atomic_file(path)`. A file that has changed within `min_seconds` may be
+    that of a process that still writes, and stays.
+    """
+    name = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{32}-" + re.escape(path.name[-50:]))
+    for file in path.parent.iterdir():
+        if name.fullmatch(file.name):
+            # Unless another process has removed it.
+            with suppress(FileNotFoundError):
+                if file.lstat().st_mtime < time.time() - min_seconds:
+                    file.unlink()
 
 
 @contextmanager

@@ -65,6 +65,12 @@ VARIABLES = (
         "that the file names: only for files of your own.",
     ),
     Variable(
+        "ELMO_TASKS_ALLOW_SHARED",
+        "folders that others can write to are refused",
+        "With `1`, the layer cache and the folder of downloaded biLMs may belong to other users, or be writable for "
+        "them: only if you trust all of them.",
+    ),
+    Variable(
         "ALLENNLP_LOG_LEVEL",
         "`INFO`",
         "AllenNLP: the lowest level of what `allennlp` logs; with `WARNING` it is quiet.",

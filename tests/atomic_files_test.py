@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, remove_leftovers
 
 
 class TestAtomicFile:
@@ -55,6 +55,22 @@ class TestAtomicFile:
             assert temporary.suffix == ".npz"
             temporary.write_text("new")
         assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "new")]
+
+
+class TestRemoveLeftovers:
+    def test_what_a_killed_process_left_is_removed_after_a_day(self, tmp_path):
+        """Oracle: the folder, with files of two days and of now, of this name and others; of the user's own no more."""
+        with atomic_file(tmp_path / "a") as temporary:
+            left, other = temporary.name, temporary.with_name(f"{temporary.name[:-1]}b").name
+            temporary.touch()
+        names = [left, left.replace("_tmp-", "_tmp-0"), other, "_tmp-a", "a", f"{left}.sha256", "_tmp-mine-a"]
+        for name in names:
+            (tmp_path / name).touch()
+            os.utime(tmp_path / name, (0, 0))
+        new = f"{TEMPORARY}{'0' * 32}-a"
+        (tmp_path / new).touch()
+        remove_leftovers(tmp_path / "a")
+        assert {file.name for file in tmp_path.iterdir()} == {*names[1:], new}
 
 
 class TestAtomicFolder:

@@ -10,8 +10,8 @@ from elmo_tasks.analysis.neighbor_builder import build_index
 from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.static_vectors import StaticVectors
 from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.checksums import sha256_of
 from elmo_tasks.data import LmText
-from elmo_tasks.vectors.download import file_digest
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -44,7 +44,7 @@ def index_text(
 
     See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there.
     """
-    about = {"bilm": bilm, "weights": file_digest(pretrained_files(bilm)[1]), "corpus": corpus}
+    about = {"bilm": bilm, "weights": sha256_of(pretrained_files(bilm)[1]), "corpus": corpus}
     return build_index(
         Elmo.from_pretrained(bilm, precision=precision),
         LmText(corpus),
@@ -131,7 +131,7 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
     if bilm is None:
         raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
     weights = index.about.get("weights")
-    if weights is not None and file_digest(pretrained_files(bilm)[1]) != weights:
+    if weights is not None and sha256_of(pretrained_files(bilm)[1]) != weights:
         raise ValueError(
             f"a query must have the biLM of its index, but '{bilm}' has other weights now: name the one that "
             f"'{index.folder}' was made with (--bilm), or build the index again"

@@ -42,8 +42,9 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         How many words the biLM computes at once: see `elmo_tasks.bilm.Bilm`.
     cache_folder : `str`, optional
         Where the layers of a frozen biLM's sentences are kept on disk, for this run and later ones; by default the
-        folder in the environment variable `ELMO_TASKS_CACHE`, if it is set. A folder that cannot be used, for example
-        one in an archive from another machine, is a warning and not an error.
+        folder in the environment variable `ELMO_TASKS_CACHE`, if it is set. A folder that cannot be used, or that
+        other users could have written to (see `ELMO_TASKS_ALLOW_SHARED`), is a warning and not an error: the results
+        are the same, and a job that has waited in a queue is not lost.
     cache_dtype : `Literal["float32", "float16"]`
         How the cache keeps numbers: exactly, or rounded in half the space. See `elmo_tasks.bilm.LayerCache`.
     cache_max_bytes : `int`, optional

@@ -1,87 +1,112 @@
 """Downloads that leave a whole file or none."""
 
-import hashlib
+import os
 import sys
 import time
-from http.client import HTTPException
+from collections.abc import Callable
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.atomic_files import atomic_file, remove_leftovers
+from elmo_tasks.checksums import sha256_of
 
-__all__ = ["download", "file_digest"]
+__all__ = ["download"]
 
+_SCHEMES = ("https",)
 _TIMEOUT = 30.0
 _BYTES_AT_ONCE = 1 << 20
 # A long download reports how far it is, this often, in seconds.
 _REPORT_EVERY = 5.0
 
 
-def file_digest(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with open(file, "rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def download(url: str, file: Path, sha256: str | None = None) -> str:
+def download(
+    url: str, file: Path, *, max_bytes: int, check: Callable[[Path], object], sha256: str | None = None
+) -> None:
     """
     Downloads a file under another name and moves it to its place when it is complete, so that neither an interruption
-    nor another process that does the same leaves half a file. A long download reports on stderr how far it is.
+    nor another process that does the same leaves half a file. What a killed process left is removed after a day. A long
+    download reports on stderr how far it is.
 
     # Parameters
 
     url
-        Where it is.
+        Where it is; `https`, as must be all to which it is redirected.
     file
-        Where to put it. Its folder is made.
+        Where to put it. Its folder is made, and only this user may write to both.
+    max_bytes
+        The most that it can have.
+    check
+        Opens the file before it is moved to its place, and raises a `ValueError` if it is not of the right kind: a
+        server that does not say how long a file is may send a part of it.
     sha256
         The SHA-256 that it must have, in hexadecimal digits, if that is known.
-
-    # Returns
-
-    `str`
-        Its SHA-256.
 
     # Raises
 
     `ConnectionError`
-        If it cannot be read to its end.
+        If it cannot be read to its end, is too large, or is not to be had by `https` alone.
     `ValueError`
-        If it has another digest.
+        If it has another digest, or `check` finds it wrong.
     `OSError`
         If it cannot be written.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    remove_leftovers(file)
     try:
         with atomic_file(file) as temporary:
-            with open(temporary, "wb") as opened:
-                digest = _copy(url, opened)
-            if sha256 is not None and digest != sha256:
+            # Not writable for the group, whatever the user's mask: see `check_ownership`.
+            with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o644)) as opened:
+                _copy(url, opened, max_bytes)
+            if sha256 is not None and (digest := sha256_of(temporary)) != sha256:
                 raise ValueError(
                     f"the SHA-256 of {url} must be {sha256}, but is {digest}: it was damaged on the way, or is another "
                     "file. Remedy: try again; if that does not help, download it elsewhere and give the folder"
                 )
+            try:
+                check(temporary)
+            except ValueError as error:
+                raise ValueError(
+                    f"{url} was not downloaded whole, or is another file: {str(error).replace(str(temporary), url)}"
+                ) from error
     except OSError as error:
         if error.errno is not None and error.filename is None:
             # The error of a full disk does not have the name of the file.
             raise OSError(error.errno, error.strerror, str(file)) from error
         raise
-    return digest
 
 
-def _copy(url: str, opened: IO[bytes]) -> str:
-    digest = hashlib.sha256()
+class _CheckedRedirects(HTTPRedirectHandler):
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        _check_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_scheme(url: str) -> None:
+    if urlsplit(url).scheme not in _SCHEMES:
+        raise URLError(f"only https is used, but its address is {url!r:.200}")
+
+
+def _copy(url: str, opened: IO[bytes], max_bytes: int) -> None:
     n_bytes = 0
     reported = time.monotonic()
     try:
-        response = urlopen(url, timeout=_TIMEOUT)
-    except (URLError, HTTPException, OSError) as error:
+        _check_scheme(url)
+        opener: OpenerDirector = build_opener(_CheckedRedirects)
+        response = opener.open(url, timeout=_TIMEOUT)
+    except (HTTPException, OSError, ValueError) as error:
         raise _unreachable(url, error) from error
     with response:
-        total = int(response.headers.get("Content-Length") or 0)
-        while True:
+        length = response.headers.get("Content-Length", "").strip()
+        if length and not (length.isascii() and length.isdecimal() and len(length) < 20):
+            raise _unreachable(url, f"the server says that it has {length!r:.50} bytes")
+        total = int(length or 0)
+        while n_bytes <= max_bytes and total <= max_bytes:
             try:
                 block = response.read(_BYTES_AT_ONCE)
             except (HTTPException, OSError) as error:
@@ -89,16 +114,17 @@ def _copy(url: str, opened: IO[bytes]) -> str:
             if not block:
                 break
             opened.write(block)
-            digest.update(block)
             n_bytes += len(block)
             if time.monotonic() - reported > _REPORT_EVERY:
                 reported = time.monotonic()
                 of_total = f" of {total / 1e6:,.0f}" if total else ""
                 print(f"elmo_tasks: {n_bytes / 1e6:,.0f}{of_total} MB of {url}", file=sys.stderr)
+        else:
+            raise _unreachable(url, f"it must have at most {max_bytes:,} bytes, but has more")
     if n_bytes < total:
         raise _unreachable(url, f"it ended after {n_bytes:,} of {total:,} bytes")
-    return digest.hexdigest()
 
 
 def _unreachable(url: str, reason: object) -> ConnectionError:
-    return ConnectionError(f"{url} cannot be downloaded: {reason}")
+    # Some of urllib's messages have several lines.
+    return ConnectionError(f"{url} cannot be downloaded: {' '.join(str(reason).split())}")

@@ -1,18 +1,26 @@
 """Files of biLMs: shipped with this package, in a folder, or on the authors' server and then in a cache."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
 from elmo_tasks import shipped
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.vectors.download import download, file_digest
+from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.weights import read_weights
+from elmo_tasks.checksums import check_file, checksum_path, sha256_of, write_checksum
+from elmo_tasks.ownership import check_ownership
+from elmo_tasks.vectors.download import download
 
 __all__ = ["NAMED_BILMS", "NamedBilm", "cache_home", "pretrained_files", "weight_file_in"]
 
 _OPTIONS, _WEIGHTS, _SAFETENSORS = "options.json", "weights.hdf5", "weights.safetensors"
 _SERVER = "https://allennlp.s3.amazonaws.com/models/elmo"
+_MAX_OPTIONS_BYTES = 2**20
+# What HDF5 adds to the weights, which are at most float32.
+_MAX_OVERHEAD_BYTES = 2**24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +64,8 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
 
     The authors published no digests of their weights. So the SHA-256 of a file is written next to it when it is first
     downloaded (or first used, if you put it there), and each later use checks the file against it: that finds files
-    that were damaged or replaced afterwards, not a server that sent something else the first time.
+    that were damaged or replaced afterwards, not a server that sent another biLM the first time. Before it is written,
+    the options are read, and the weights are compared with them.
 
     # Parameters
 
@@ -72,9 +81,11 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     # Raises
 
     `ValueError`
-        If it is neither, or a file in the cache has changed since it was first used.
+        If it is neither, or a file in the cache has changed since it was first used or is not that of a biLM.
     `FileNotFoundError`
         If a folder lacks one of the two.
+    `PermissionError`
+        If other users could have written to the cache: see `check_ownership`.
     `ConnectionError`
         If a biLM is not in the cache and cannot be downloaded.
     """
@@ -82,7 +93,10 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
         return _files_in(Path(bilm).expanduser())
     if NAMED_BILMS[bilm].url is None:
         return _files_in(shipped.PRETRAINED / bilm)
-    return _cached(bilm, _OPTIONS), _cached(bilm, _WEIGHTS)
+    options_file = _cached(bilm, _OPTIONS, _MAX_OPTIONS_BYTES, BilmOptions.from_file)
+    options = BilmOptions.from_file(options_file)
+    max_bytes = 4 * options.n_parameters + _MAX_OVERHEAD_BYTES
+    return options_file, _cached(bilm, _WEIGHTS, max_bytes, partial(read_weights, options=options))
 
 
 def _files_in(folder: Path) -> tuple[Path, Path]:
@@ -107,36 +121,33 @@ def weight_file_in(folder: Path) -> Path:
     return safetensors if safetensors.is_file() and not (folder / _WEIGHTS).exists() else folder / _WEIGHTS
 
 
-def _cached(name: str, file_name: str) -> Path:
+def _cached(name: str, file_name: str, max_bytes: int, check: Callable[[Path], object]) -> Path:
     """The file in the cache, downloaded if it is not there, checked if it is."""
     known = NAMED_BILMS[name]
     file = cache_home() / name / file_name
-    record = file.with_name(f"{file_name}.sha256")
+    record = checksum_path(file)
+    for path in (file.parent, file, record):
+        if path.exists():
+            check_ownership(path)
     expected = dict(known.sha256).get(file_name)
     if not file.is_file():
         try:
-            digest = download(f"{known.url}{file_name}", file, expected)
+            download(f"{known.url}{file_name}", file, max_bytes=max_bytes, check=check, sha256=expected)
         except ConnectionError as error:
             raise ConnectionError(
                 f"the biLM {name!r} is not in the cache, '{file.parent}', and {error}. Remedy: connect to the network; "
                 f"or put {_OPTIONS} and {_WEIGHTS} there from elsewhere; or use 'small-open', which needs no network"
             ) from error
-        _write_record(record, digest, file_name)
-        return file
-    digest = file_digest(file)
-    if expected is None and record.is_file():
-        expected = record.read_text(encoding="ascii").split(maxsplit=1)[0]
-    if expected is None:
-        _write_record(record, digest, file_name)
-    elif digest != expected:
+    elif expected is None and not record.exists():
+        check(file)
+    try:
+        if expected is not None and (digest := sha256_of(file)) != expected:
+            raise ValueError(f"the SHA-256 of '{file}' must be {expected}, but is {digest}")
+        if expected is None and not check_file(file):
+            write_checksum(file)
+            record.chmod(0o644)
+    except ValueError as error:
         raise ValueError(
-            f"the SHA-256 of '{file}' must be {expected}, but is {digest}: the file was damaged or replaced. Remedy: "
-            f"remove the folder '{file.parent}', and it is downloaded again"
-        )
+            f"{error}. If it was downloaded, remove the folder '{file.parent}', and it is downloaded again"
+        ) from error
     return file
-
-
-def _write_record(record: Path, digest: str, file_name: str) -> None:
-    # In the form that `sha256sum --check` reads.
-    with atomic_file(record) as temporary:
-        temporary.write_text(f"{digest}  {file_name}\n", encoding="ascii")

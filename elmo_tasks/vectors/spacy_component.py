@@ -58,7 +58,7 @@ class ElmoComponent:
         Whether the vectors of a document are kept in its `user_data`, which spaCy writes to files and sends from
         process to process.
     save_weights
-        Whether `nlp.to_disk` writes the weights (`False`: only the name, `bilm`).
+        Whether `nlp.to_disk` writes the weights and `spacy.load` needs them (`False`: only the name, `bilm`).
 
     # Raises
 
@@ -141,10 +141,27 @@ class ElmoComponent:
         self.elmo.bilm.save(*(folder / file for file in _FILES))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
-        """Reads what `to_disk` wrote."""
+        """
+        Reads what `to_disk` wrote.
+
+        # Raises
+
+        `FileNotFoundError`
+            If a file is missing, unless `save_weights` is off. The biLM that the name means here may be another one.
+        `ValueError`
+            If a file is damaged.
+        """
+        if not self.save_weights:
+            return self
         files = [Path(path) / file for file in _FILES]
-        if all(file.is_file() for file in files):
-            self._elmo = Elmo.from_files(*files, device=self._device, precision=self._precision)
+        for file in files:
+            if not file.is_file():
+                raise FileNotFoundError(
+                    f"the component '{self.name}' was saved with its weights, but '{path}' has no {file.name}: save "
+                    f"the pipeline again; or let the name '{self.bilm}' say which biLM it is, with the argument "
+                    f'config={{"components.{self.name}.save_weights": False}} of spacy.load'
+                )
+        self._elmo = Elmo.from_files(*files, device=self._device, precision=self._precision)
         return self
 
     def _sentences(self, doc: Doc) -> list[list[str]]:

@@ -1,15 +1,22 @@
 """Tests of the files of biLMs."""
 
 import hashlib
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from elmo_tasks import ownership
+from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.vectors import download
 from elmo_tasks.vectors import pretrained as module
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, NamedBilm, cache_home, pretrained_files
+from tests.paths import TINY_BILM
 
 FILES = ("options.json", "weights.hdf5")
+CONTENTS = {file: (TINY_BILM / file).read_bytes() for file in FILES}
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +30,19 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that the biLM `published` is downloaded from."""
     folder = tmp_path / "server"
     folder.mkdir()
-    for file in FILES:
-        (folder / f"elmo_{file}").write_bytes(file.encode())
+    for file, content in CONTENTS.items():
+        (folder / f"elmo_{file}").write_bytes(content)
     monkeypatch.setitem(NAMED_BILMS, "published", NamedBilm(url=f"{folder.as_uri()}/elmo_"))
+    # The tests of `download` have a server.
+    monkeypatch.setattr(download, "_SCHEMES", ("file",))
     return folder
+
+
+def in_cache(folder: Path) -> None:
+    """Puts a biLM into a folder by hand."""
+    folder.mkdir(parents=True)
+    for file, content in CONTENTS.items():
+        (folder / file).write_bytes(content)
 
 
 class TestPretrainedFiles:
@@ -55,15 +71,15 @@ class TestPretrainedFiles:
             (server / f"elmo_{file}").unlink()
         assert pretrained_files("published") == expected
         for file, name in zip(expected, FILES, strict=True):
-            assert file.read_bytes() == name.encode()
+            assert file.read_bytes() == CONTENTS[name]
             record = file.with_name(f"{name}.sha256").read_text()
-            assert record == f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n"
+            assert record == f"{hashlib.sha256(CONTENTS[name]).hexdigest()}  {name}\n"
         assert len(list((home / "published").iterdir())) == 4
 
     @pytest.mark.parametrize("is_known", [False, True])
     def test_a_file_that_has_changed_is_an_error(self, server, home, monkeypatch, is_known):
         """Oracle: both digests, by hashlib, and the remedy in the message, after which the file is downloaded again."""
-        right, wrong = (hashlib.sha256(content).hexdigest() for content in (b"weights.hdf5", b"damaged"))
+        right, wrong = (hashlib.sha256(content).hexdigest() for content in (CONTENTS["weights.hdf5"], b"damaged"))
         if is_known:
             known = NamedBilm(url=NAMED_BILMS["published"].url, sha256=(("weights.hdf5", right),))
             monkeypatch.setitem(NAMED_BILMS, "published", known)
@@ -72,12 +88,17 @@ class TestPretrainedFiles:
         if is_known:
             # A known digest takes precedence over the record.
             weights.with_name("weights.hdf5.sha256").write_text(f"{wrong}  weights.hdf5\n")
-        message = f"the SHA-256 of '{weights}' must be {right}, but is {wrong}: .*remove the folder '{home}/published'"
-        with pytest.raises(ValueError, match=message):
+        messages = {
+            True: f"the SHA-256 of '{weights}' must be {right}, but is {wrong}",
+            False: f"{weights} is damaged or was replaced: its SHA-256 is {wrong[:12]}.*says {right[:12]}",
+        }
+        with pytest.raises(
+            ValueError, match=rf"{messages[is_known]}.* remove the folder '{home}/published', and it is"
+        ):
             pretrained_files("published")
         for file in weights.parent.iterdir():
             file.unlink()
-        assert pretrained_files("published")[1].read_bytes() == b"weights.hdf5"
+        assert pretrained_files("published")[1].read_bytes() == CONTENTS["weights.hdf5"]
 
     def test_a_download_must_have_the_known_digest(self, server, home, monkeypatch):
         """Oracle: the error of `download`; nothing is in the cache."""
@@ -90,13 +111,85 @@ class TestPretrainedFiles:
 
     def test_files_may_be_put_into_the_cache_by_hand(self, home):
         """Oracle: the files, of which the second use knows the digest; nothing is downloaded."""
-        (home / "original").mkdir(parents=True)
-        for file in FILES:
-            (home / "original" / file).write_text("from elsewhere")
+        in_cache(home / "original")
         assert pretrained_files("original")[0] == home / "original" / "options.json"
         (home / "original" / "options.json").write_text("changed")
-        with pytest.raises(ValueError, match="the file was damaged or replaced"):
+        with pytest.raises(ValueError, match="is damaged or was replaced"):
             pretrained_files("original")
+
+    @pytest.mark.parametrize("is_downloaded", [False, True])
+    @pytest.mark.parametrize("file", FILES)
+    def test_a_file_that_is_not_that_of_a_bilm_is_not_recorded(self, server, home, file, is_downloaded):
+        """Oracle: the message; there is no record, and of a download no file. The right file is accepted afterwards."""
+        half = CONTENTS[file][: len(CONTENTS[file]) // 2]
+        cached = home / "published" / file
+        if is_downloaded:
+            (server / f"elmo_{file}").write_bytes(half)
+        else:
+            in_cache(home / "published")
+            cached.write_bytes(half)
+        name = f"elmo_{file} was not downloaded whole" if is_downloaded else f"{cached}: "
+        with pytest.raises(ValueError, match=name):
+            pretrained_files("published")
+        assert not cached.with_name(f"{file}.sha256").exists()
+        assert cached.exists() != is_downloaded
+        (server / f"elmo_{file}").write_bytes(CONTENTS[file])
+        cached.unlink(missing_ok=True)
+        assert pretrained_files("published")[FILES.index(file)].read_bytes() == CONTENTS[file]
+
+    def test_no_more_is_downloaded_than_a_bilm_can_have(self, server, home):
+        """Oracle: by hand: four bytes for each parameter of the options, and 16 MiB; 1 MiB for the options."""
+        options = BilmOptions.from_file(server / "elmo_options.json")
+        largest = 4 * sum(weight.numel() for weight in Bilm(options).parameters()) + 2**24
+        os.truncate(server / "elmo_weights.hdf5", largest + 1)
+        with pytest.raises(ConnectionError, match=rf"elmo_weights.hdf5 cannot be .*at most {largest:,} bytes, but has"):
+            pretrained_files("published")
+        shutil.rmtree(home)
+        os.truncate(server / "elmo_options.json", 2**20 + 1)
+        with pytest.raises(ConnectionError, match=r"elmo_options.json cannot be .*at most 1,048,576 bytes, but has"):
+            pretrained_files("published")
+
+    @pytest.mark.parametrize("record", [b"", b" \n", b"\xc3\x9f" * 32, b"short  weights.hdf5"])
+    def test_an_unreadable_record_is_an_error(self, server, home, record):
+        """Oracle: the message, with the remedy."""
+        pretrained_files("published")
+        (home / "published" / "weights.hdf5.sha256").write_bytes(record)
+        message = r"weights\.hdf5\.sha256 must hold the SHA-256 of weights\.hdf5, .*remove the folder"
+        with pytest.raises(ValueError, match=message):
+            pretrained_files("published")
+
+    @pytest.mark.parametrize("name", ["", *FILES, "options.json.sha256", "weights.hdf5.sha256"])
+    def test_what_others_may_write_to_is_refused(self, server, home, monkeypatch, name):
+        """Oracle: the path and both remedies in the message, one of which helps."""
+        pretrained_files("published")
+        path = home / "published" / name
+        path.chmod(0o777)
+        with pytest.raises(
+            PermissionError, match=rf"'{path}' may be written by all users, .*ELMO_TASKS_ALLOW_SHARED=1"
+        ):
+            pretrained_files("published")
+        monkeypatch.setenv("ELMO_TASKS_ALLOW_SHARED", "1")
+        assert pretrained_files("published")
+
+    def test_what_is_downloaded_is_accepted_afterwards_whatever_the_mask(self, server, monkeypatch):
+        """Oracle: the second use, where no group is this user's own."""
+        monkeypatch.setattr(ownership, "_is_private_group", lambda gid: False)
+        mask = os.umask(0o002)
+        try:
+            pretrained_files("published")
+        finally:
+            os.umask(mask)
+        assert pretrained_files("published")
+
+    def test_a_planted_link_is_not_followed(self, server, home, tmp_path):
+        """Oracle: what the links point to, which have the names of temporary files: the process's number was one."""
+        (tmp_path / "mine").write_bytes(b"mine")
+        (home / "published").mkdir(parents=True)
+        for file in FILES:
+            for name in (f"{file}.{os.getpid()}.part", f"{file}.sha256.{os.getpid()}.part", f"_tmp-{file}.sha256"):
+                (home / "published" / name).symlink_to(tmp_path / "mine")
+        pretrained_files("published")
+        assert (tmp_path / "mine").read_bytes() == b"mine"
 
     def test_without_network_and_cache_the_error_says_what_to_do(self, server, home):
         """Oracle: the name, the folder, the address and the remedies in the message."""

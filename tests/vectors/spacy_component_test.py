@@ -3,6 +3,8 @@
 import configparser
 import gc
 import itertools
+import os
+import shutil
 from functools import lru_cache
 from pathlib import Path
 
@@ -241,6 +243,29 @@ class TestFiles:
         nlp.to_disk(tmp_path)
         assert not list(tmp_path.rglob("*.hdf5"))
         assert np.array_equal(spacy.load(tmp_path)(TEXT)._.elmo, nlp(TEXT)._.elmo)
+
+    @pytest.mark.parametrize("missing", ["options.json", "weights.hdf5", ""])
+    def test_without_its_weights_it_is_an_error(self, elmo, tmp_path, tiny, missing):
+        """Oracle: the message, whatever biLM the name means by now; its remedy loads that one."""
+        named = tmp_path / "named"
+        shutil.copytree(tiny, named)
+        pipeline(str(named)).to_disk(tmp_path / "pipeline")
+        saved = tmp_path / "pipeline" / "elmo"
+        shutil.rmtree(saved) if missing == "" else (saved / missing).unlink()
+        message = rf"'elmo' was saved with its weights, but '{saved}' has no {missing}"
+        with pytest.raises(FileNotFoundError, match=message):
+            spacy.load(tmp_path / "pipeline")
+        nlp = spacy.load(tmp_path / "pipeline", config={"components.elmo.save_weights": False})
+        (expected,) = elmo.embed([["It", "rains"]], pool="mean")
+        np.testing.assert_allclose(nlp("It rains")._.elmo, expected, rtol=0, atol=1e-6)
+
+    def test_half_of_its_weights_is_an_error(self, tmp_path, tiny):
+        """Oracle: the message, with the file."""
+        pipeline(tiny).to_disk(tmp_path)
+        weights = tmp_path / "elmo" / "weights.hdf5"
+        os.truncate(weights, weights.stat().st_size // 2)
+        with pytest.raises(ValueError, match=rf"{weights}: a weight file must be HDF5, but this one is .* truncated"):
+            spacy.load(tmp_path)
 
 
 class TestFactory:

@@ -69,7 +69,7 @@ class CachedBilm:
         # Shape of each: (n_words, 50)
         sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)
-        layers = np.zeros((self.bilm.num_layers, *mask.shape, self.bilm.get_output_dim()), np.float32)
+        layers = np.empty((self.bilm.num_layers, *mask.shape, self.bilm.get_output_dim()), np.float32)
         # Shape of each: (n_layers, n_words, dim)
         targets = [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
         model = self._model_digest()
@@ -80,6 +80,8 @@ class CachedBilm:
             for row, array in zip(missing, computed, strict=True):
                 targets[row][...] = array
             self.cache.write(model, [sentences[row] for row in missing], computed)
+        for row, n_words in enumerate(lengths):
+            layers[:, row, n_words:] = 0.0
         weight = next(self.bilm.parameters())
         return BilmOutput(tuple(torch.from_numpy(layers).to(weight.device, weight.dtype)), mask.to(weight.device))
 

@@ -21,8 +21,10 @@ class LayerStore:
     write at the same time, and may be killed: an array is stored whole or not at all. A power failure can lose the last
     ones.
 
-    A damaged array counts as missing, and where the disk fails (full, not writable, a file of another kind) the store
-    turns itself off for this process, with one warning.
+    A damaged array counts as missing, and so does one that is not finite. Where the disk fails (full, not writable, a
+    file of another kind), another process keeps the write lock for a minute, or other users could have written to the
+    folder (see `check_ownership`), the store turns itself off for this process, with one warning. A file that another
+    program cuts off while it is open ends the process, since it is mapped into memory.
 
     # Parameters
 

@@ -1,14 +1,20 @@
 """The LMDB file of the layer store: arrays by key, within a size limit."""
 
+import math
+import os
 import shutil
+import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import lmdb
 import numpy as np
+from filelock import FileLock, Timeout
+
+from elmo_tasks.ownership import check_ownership
 
 __all__ = ["MIN_BYTES", "LmdbFile"]
 
@@ -22,6 +28,11 @@ _DEFAULT_MAX_BYTES = 20 * 10**9
 _MAX_BYTES_OF_PART = 2**25
 _CHECKSUM = struct.Struct("<I")
 _STAMP = struct.Struct(">Q")
+_DATA, _LOCK = "data.mdb", "write.lock"
+_FILES = (_DATA, "lock.mdb", _LOCK)
+# A transaction takes seconds on a slow disk. Whoever holds the lock longer was suspended, by Ctrl-Z for example.
+_MAX_SECONDS_OF_WAITING = 60.0
+_SECONDS_BETWEEN_TRIES = 0.005
 
 
 class LmdbFile:
@@ -32,42 +43,72 @@ class LmdbFile:
     least recently used first. A stamp is a time, measured in the bytes that were ever written to the store: while
     nothing is written no time passes, and reading takes no lock.
 
+    Who writes holds the lock of the file `write.lock`. LMDB has a lock of its own, but nothing that waits for it can
+    give up, and a process that is suspended while it writes would suspend all others.
+
     # Parameters
 
     folder
-        Its folder, created if it does not exist.
+        Its folder, created for this user alone if it does not exist.
     max_bytes
         The limit, at least `MIN_BYTES`: see `LayerStore`.
 
     # Raises
 
+    `PermissionError`
+        If others could have written it: see `check_ownership`.
+    `TimeoutError`
+        If another process keeps the lock for a minute; from reading and writing too.
     `lmdb.Error` or `OSError`
         If it cannot be opened or is of another kind; and whenever reading or writing fails.
     """
 
     def __init__(self, folder: str, max_bytes: int | None) -> None:
-        Path(folder).mkdir(exist_ok=True)
-        file = Path(folder, "data.mdb")
+        path = Path(folder)
+        path.mkdir(mode=0o700, exist_ok=True)
+        _check_folder(path)
+        file = path / _DATA
         if max_bytes is None:
             n_present = file.stat().st_size if file.exists() else 0
             n_available = n_present + shutil.disk_usage(folder).free // 2
             max_bytes = max(MIN_BYTES, min(_DEFAULT_MAX_BYTES, n_available))
         self._max_bytes = max_bytes
-        # The map has its full size from the start, which costs address space only: no process has to enlarge it.
-        # Without `metasync` a crash of the machine can undo the last transactions, but damages none.
-        self._lmdb = lmdb.open(folder, map_size=max_bytes, max_dbs=3, max_readers=1024, metasync=False)
-        # Reading behind the end of a truncated file would kill the process.
-        if (self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"] > file.stat().st_size:
-            raise lmdb.CorruptedError(f"{file} is truncated")
-        # The read transaction of a process that was killed would keep old pages from being reused.
-        self._lmdb.reader_check()
-        with self._begin(write=True) as transaction:
-            if transaction.stat()["entries"] and bytes(transaction.get(b"format", b"")) != _FORMAT:
-                raise lmdb.InvalidError(f"{file} is not a layer cache of this version of elmo_tasks")
-            transaction.put(b"format", _FORMAT)
-            self._values, self._stamps, self._order = self._tables = [
-                self._lmdb.open_db(name, transaction) for name in (b"values", b"stamps", b"order")
-            ]
+        # Who may use the folder may use its files.
+        mode = path.stat().st_mode & 0o666
+        self._lock = FileLock(path / _LOCK, mode=mode)
+        with self._locked():
+            # The map has its full size from the start, which costs address space only: no process has to enlarge it.
+            # Without `metasync` a crash of the machine can undo the last transactions, but damages none.
+            self._lmdb = lmdb.open(folder, map_size=max_bytes, max_dbs=3, max_readers=1024, metasync=False, mode=mode)
+            # Reading behind the end of a truncated file would kill the process.
+            if (self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"] > file.stat().st_size:
+                raise lmdb.CorruptedError(f"{file} is truncated")
+            # The read transaction of a process that was killed would keep old pages from being reused.
+            self._lmdb.reader_check()
+            with self._begin(write=True) as transaction:
+                if transaction.stat()["entries"] and bytes(transaction.get(b"format", b"")) != _FORMAT:
+                    raise lmdb.InvalidError(f"{file} is not a layer cache of this version of elmo_tasks")
+                transaction.put(b"format", _FORMAT)
+                self._values, self._stamps, self._order = self._tables = [
+                    self._lmdb.open_db(name, transaction) for name in (b"values", b"stamps", b"order")
+                ]
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            lock = self._lock.acquire(_MAX_SECONDS_OF_WAITING, _SECONDS_BETWEEN_TRIES)
+        except Timeout:
+            raise TimeoutError(
+                f"another process has been writing to it for more than {_MAX_SECONDS_OF_WAITING:g} seconds, and may "
+                "be suspended"
+            ) from None
+        with lock:
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[lmdb.Transaction]:
+        with self._locked(), self._begin(write=True) as transaction:
+            yield transaction
 
     def _begin(self, *, write: bool = False) -> lmdb.Transaction:
         try:
@@ -86,15 +127,19 @@ class LmdbFile:
             for key, target in targets:
                 value = transaction.get(key, b"", db=self._values)
                 array = _unpacked(value, key, target.shape, dtype)
+                is_found = False
                 if array is not None:
                     np.copyto(target, array)
+                    # Arithmetic in float16 is slow; and the target, a part of a batch, is contiguous layer by layer.
+                    is_found = _is_finite([array] if array.dtype == np.float32 else target)
+                if is_found:
                     stamp = transaction.get(key, db=self._stamps)
                     # With exact times, every read would also be a write.
-                    if stamp is not None and now - _STAMP.unpack(stamp)[0] > self._max_bytes // 16:
+                    if stamp is not None and now - _unpacked_stamp(stamp) > self._max_bytes // 16:
                         long_unused.append(key)
-                found.append(array is not None)
+                found.append(is_found)
         if long_unused:
-            with suppress(lmdb.MapFullError), self._begin(write=True) as transaction:
+            with suppress(lmdb.MapFullError), self._writing() as transaction:
                 for key in long_unused:
                     # Except those that another process has removed meanwhile.
                     if transaction.get(key, db=self._stamps) is not None:
@@ -107,11 +152,11 @@ class LmdbFile:
             n_bytes = sum(array.nbytes for array in part.values())
             try:
                 # A separate transaction, which needs no space for what is written next.
-                with self._begin(write=True) as transaction:
+                with self._writing() as transaction:
                     self._make_room(transaction, n_bytes)
-                with self._begin(write=True) as transaction:
+                with self._writing() as transaction:
                     now = _now(transaction) + n_bytes
-                    transaction.put(b"now", _STAMP.pack(now))
+                    transaction.put(b"now", _packed_stamp(now))
                     for key, array in part.items():
                         transaction.put(key, _packed(key, array), db=self._values)
                         self._stamp(transaction, key, now)
@@ -154,7 +199,7 @@ class LmdbFile:
         free space is fragmented or too small to delete single arrays, and all arrays are deleted.
         """
         if self._lmdb.reader_check() == 0:
-            with suppress(lmdb.MapFullError), self._begin(write=True) as transaction:
+            with suppress(lmdb.MapFullError), self._writing() as transaction:
                 for table in self._tables:
                     transaction.drop(table, delete=False)
 
@@ -166,14 +211,38 @@ class LmdbFile:
         old = transaction.get(key, db=self._stamps)
         if old is not None:
             transaction.delete(bytes(old) + key, db=self._order)
-        transaction.put(key, _STAMP.pack(now), db=self._stamps)
-        transaction.put(_STAMP.pack(now) + key, b"", db=self._order)
+        transaction.put(key, _packed_stamp(now), db=self._stamps)
+        transaction.put(_packed_stamp(now) + key, b"", db=self._order)
+
+
+def _check_folder(folder: Path) -> None:
+    """Checks that the folder and its files were written by this user, and are files of this folder."""
+    check_ownership(folder)
+    for file in (folder / name for name in _FILES):
+        if os.path.lexists(file):
+            if not stat.S_ISREG(file.lstat().st_mode):
+                raise lmdb.InvalidError(f"{file} must be a file, but is a link or a folder")
+            check_ownership(file)
 
 
 def _now(transaction: lmdb.Transaction) -> int:
     """The number of bytes that were ever written."""
-    now: int = _STAMP.unpack(transaction.get(b"now", bytes(_STAMP.size)))[0]
-    return now
+    return _unpacked_stamp(transaction.get(b"now", bytes(_STAMP.size)))
+
+
+def _unpacked_stamp(stamp: bytes | memoryview) -> int:
+    try:
+        time: int = _STAMP.unpack(stamp)[0]
+    except struct.error:
+        raise lmdb.CorruptedError("one of its stamps is damaged") from None
+    return time
+
+
+def _packed_stamp(time: int) -> bytes:
+    try:
+        return _STAMP.pack(time)
+    except struct.error:
+        raise lmdb.CorruptedError("its stamps are at their end, so that one must have been damaged") from None
 
 
 def _checksum(content: bytes | memoryview, key: bytes, shape: tuple[int, ...], dtype: np.dtype) -> bytes:
@@ -189,6 +258,12 @@ def _packed(key: bytes, array: np.ndarray) -> bytes:
 def _unpacked(value: bytes | memoryview, key: bytes, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
     """The array, a view of the value and valid no longer than that; `None` if it is not the one that was written."""
     checksum, content = value[: _CHECKSUM.size], value[_CHECKSUM.size :]
-    if checksum != _checksum(content, key, shape, dtype):
+    if len(content) != math.prod(shape) * dtype.itemsize or checksum != _checksum(content, key, shape, dtype):
         return None
     return np.ndarray(shape, dtype, content)
+
+
+def _is_finite(parts: Iterable[np.ndarray]) -> bool:
+    """Whether all numbers of contiguous arrays are finite."""
+    # A sum of squares costs a third of `isfinite`, which is for numbers so large that their squares are infinite.
+    return all(math.isfinite(np.vdot(part, part)) or np.isfinite(part).all() for part in parts)

@@ -13,7 +13,7 @@ import lmdb
 import numpy as np
 import pytest
 
-from elmo_tasks.bilm.cache import layer_store
+from elmo_tasks.bilm.cache import layer_store, lmdb_file
 from elmo_tasks.bilm.cache.layer_store import LayerStore
 from tests.bilm.store import FLOAT32, LIMIT, array, assert_off, close, end_of, fork, has, key, write
 
@@ -24,7 +24,7 @@ class TestLayerStore:
     def test_what_was_written_is_read(self, store, shape, dtype):
         """Oracle: the array itself, bit for bit, at once and in a later process; a float32 takes every float16."""
         written = np.random.default_rng(0).standard_normal(shape).astype(dtype)
-        written.flat[:1] = np.nan
+        written.flat[:1] = np.finfo(dtype).smallest_subnormal
         store.write({key(0): written})
         for _ in range(2):
             target = np.zeros(shape, np.float32)
@@ -143,8 +143,8 @@ class TestProcesses:
         """Oracle: `has` compares all that it finds; the last array that was written for certain must be there."""
         moments = random.Random(0)
         for number in range(n_rounds):
-            child = fork(lambda: [write(store, *random.sample(range(600), 8)) for _ in range(10_000)])
-            time.sleep(moments.uniform(0.005, 0.06))
+            child = fork_writer(store)
+            time.sleep(moments.uniform(0.0, 0.05))
             os.kill(child, signal.SIGKILL)
             assert end_of(child) == -signal.SIGKILL
             close()
@@ -153,6 +153,82 @@ class TestProcesses:
             assert has(store, 1000 + number) == [True]
         assert any(has(store, *range(600)))
         assert not warnings
+
+
+class TestSuspendedProcess:
+    def test_it_stops_no_other_that_writes(self, store, warnings, monkeypatch):
+        """Oracle: the time, by the limit; one warning, which says why; what was written before and after is there."""
+        write(store, 0)
+
+        def writer() -> None:
+            with store._file()._writing():
+                os.kill(os.getpid(), signal.SIGSTOP)
+            write(store, 1)
+
+        child = fork(writer)
+        os.waitpid(child, os.WUNTRACED)
+        monkeypatch.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 0.1)
+        try:
+            assert has(store, 0) == [True]
+            start = time.monotonic()
+            write(store, 2)
+            assert 0.1 <= time.monotonic() - start < 5
+            assert_off(store, warnings, "another process has been writing to it for more than 0.1 seconds")
+        finally:
+            os.kill(child, signal.SIGCONT)
+        assert end_of(child) == 0
+        close()
+        assert has(store, 0, 1, 2) == [True, True, False]
+
+    def test_suspended_at_any_moment_it_stops_no_other(self, store, monkeypatch):
+        """Oracle: processes that open, read and write meanwhile end within seconds; killed, it has left no damage."""
+        moments = random.Random(0)
+        write(store, *range(30))
+        for number in range(6):
+            child = fork_writer(store)
+            time.sleep(moments.uniform(0.0, 0.05))
+            os.kill(child, signal.SIGSTOP)
+            with monkeypatch.context() as patched:
+                patched.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 0.05)
+                other = fork(lambda: (has(store, *range(30)), write(store, *range(600, 630))))
+            try:
+                assert status_within(20, other) == 0
+            finally:
+                os.kill(child, signal.SIGKILL)
+            assert end_of(child) == -signal.SIGKILL
+            close()
+            write(store, 1000 + number)
+            assert has(store, 1000 + number) == [True]
+
+
+def fork_writer(store: LayerStore) -> int:
+    """A child that writes without end, and has begun to."""
+    reading, writing = os.pipe()
+
+    def child() -> None:
+        write(store, *random.sample(range(600), 8))
+        os.write(writing, b"x")
+        for _ in range(10_000):
+            write(store, *random.sample(range(600), 8))
+
+    number = fork(child)
+    os.close(writing)
+    assert os.read(reading, 1)
+    os.close(reading)
+    return number
+
+
+def status_within(seconds: float, child: int) -> int | None:
+    """The exit status of a child; `None`, after it was killed, if it has not ended by then."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    end_of(child)
+    return None
 
 
 class TestDiskTrouble:

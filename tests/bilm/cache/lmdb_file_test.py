@@ -1,12 +1,14 @@
 import os
+import stat
 from types import SimpleNamespace
 
 import lmdb
+import numpy as np
 import pytest
 
-from elmo_tasks.bilm.cache import layer_store
+from elmo_tasks.bilm.cache import layer_store, lmdb_file
 from elmo_tasks.bilm.cache.layer_store import LayerStore
-from tests.bilm.store import LIMIT, array, assert_off, close, end_of, fork, has, key, write
+from tests.bilm.store import FLOAT32, LIMIT, array, assert_off, close, end_of, fork, has, key, write
 
 
 class TestSize:
@@ -117,3 +119,84 @@ class TestDamage:
         with lmdb.open(str(tmp_path / "cache")) as environment:
             with environment.begin() as transaction:
                 assert list(transaction.cursor()) == [(name, b"elmo_tasks layer store, format 999")]
+
+    @pytest.mark.parametrize("dtype", ["float32", "float16"])
+    @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+    def test_a_value_that_is_not_finite_is_not_found(self, store, warnings, dtype, number):
+        """Oracle: the others, one of them with the largest number there is, whose square is infinite."""
+        arrays = [np.ones((2, 3), dtype) for _ in range(3)]
+        arrays[1][1, 2] = number
+        arrays[2][1, 2] = np.finfo(dtype).max
+        store.write({key(index): array for index, array in enumerate(arrays)})
+        targets = [np.zeros((2, 3), np.float32) for _ in range(3)]
+        assert store.read([(key(index), target) for index, target in enumerate(targets)], np.dtype(dtype)) == [
+            True,
+            False,
+            True,
+        ]
+        assert np.array_equal(targets[2], arrays[2])
+        assert not warnings
+
+    def test_a_value_of_another_length_is_not_found(self, store, warnings):
+        """Oracle: by hand; its checksum agrees."""
+        write(store, 0)
+        file = layer_store._FILES[store.folder]
+        short = array(0).tobytes()[:-4]
+        for content in (short, short + bytes(8)):
+            value = lmdb_file._checksum(content, key(0), array(0).shape, FLOAT32) + content
+            with file._lmdb.begin(write=True) as transaction:
+                transaction.put(key(0), value, db=file._values)
+            assert has(store, 0) == [False]
+        assert not warnings
+
+    @pytest.mark.parametrize(
+        ("table", "stamp"), [("now", b"\xff" * 8), ("now", b"\xff" * 7), ("now", b""), ("stamps", b"1234567")]
+    )
+    def test_a_damaged_stamp_turns_it_off(self, store, warnings, table, stamp):
+        """Oracle: one warning and no error; the next process that only reads may still find what is whole."""
+        write(store, 0)
+        file = layer_store._FILES[store.folder]
+        with file._lmdb.begin(write=True) as transaction:
+            if table == "now":
+                transaction.put(b"now", stamp)
+            else:
+                transaction.put(key(0), stamp, db=file._stamps)
+        del file, transaction
+        has(store, 0)
+        write(store, 1)
+        assert_off(store, warnings, "stamp")
+
+
+class TestFolder:
+    def test_a_new_one_is_for_this_user_alone(self, store, tmp_path):
+        """Oracle: the permissions, whatever the mask."""
+        mask = os.umask(0)
+        try:
+            write(store, 0)
+        finally:
+            os.umask(mask)
+        assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
+        files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "cache").iterdir()}
+        assert files == {"data.mdb": 0o600, "lock.mdb": 0o600, "write.lock": 0o600}
+
+    @pytest.mark.parametrize("name", ["", "data.mdb", "lock.mdb", "write.lock"])
+    def test_one_that_others_may_write_to_is_not_used(self, store, tmp_path, warnings, monkeypatch, name):
+        """Oracle: one warning, which says how to allow it; then the array is there."""
+        write(store, 0)
+        close()
+        (tmp_path / "cache" / name).chmod(0o777)
+        assert_off(store, warnings, f"cache{'/' * bool(name)}{name}' may be written by all users")
+        assert "set ELMO_TASKS_ALLOW_SHARED=1" in warnings[0].getMessage()
+        close()
+        monkeypatch.setenv("ELMO_TASKS_ALLOW_SHARED", "1")
+        assert has(store, 0) == [True]
+
+    @pytest.mark.parametrize("make", [os.symlink, lambda target, link: os.mkfifo(link), lambda _, link: os.mkdir(link)])
+    @pytest.mark.parametrize("name", ["data.mdb", "write.lock"])
+    def test_a_link_is_not_followed(self, store, tmp_path, warnings, make, name):
+        """Oracle: one warning; the file that a link points to stays empty. Opening a FIFO would not return."""
+        (tmp_path / "cache").mkdir()
+        (tmp_path / "target").touch()
+        make(tmp_path / "target", tmp_path / "cache" / name)
+        assert_off(store, warnings, f"{name} must be a file")
+        assert (tmp_path / "target").read_bytes() == b""
