@@ -23,6 +23,7 @@ from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, cut_into_parts, read_lines, summarize
+from elmo_tasks.embed_job.this_process import embed_in_this_process
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.ray_session import require_ray
 
@@ -166,7 +167,7 @@ class _Job:
             return partial(embed_on_ray, self._ray, self._workers, *arguments)
         if self._workers is not None:
             return partial(embed_in_processes, self._workers, *arguments)
-        return partial(map, worker.run)  # type: ignore[union-attr]
+        return partial(embed_in_this_process, worker)  # type: ignore[arg-type]
 
     def _embed(
         self,
