@@ -162,7 +162,7 @@ def _checksum(columns: list[Any]) -> int:
         compute.list_value_length(vectors),
         vectors.flatten(),
     ):
-        crc = zlib.crc32(np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False)), crc)
+        crc = zlib.crc32(np.ascontiguousarray(numbers.to_numpy(zero_copy_only=False)).data, crc)
     return crc
 
 
