@@ -73,6 +73,11 @@ def embed(arguments: argparse.Namespace) -> None:
         ray=arguments.ray,
         show_progress=arguments.progress,
     )
+    if report.was_finished:
+        print(
+            f"{arguments.output} was finished before, and is whole: {report.n_lines:,} lines, {report.n_bytes:,} bytes"
+        )
+        return
     speed = f", {report.n_tokens / report.seconds:,.0f} tokens/s" if report.seconds else ""
     print(
         f"wrote {arguments.output}: {report.n_lines:,} lines, {report.n_bytes:,} bytes; this run: "

@@ -1,5 +1,6 @@
 """The job: a text in, a file with the vectors of its lines out."""
 
+import logging
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,19 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.checksums import checksum_path
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import format_of
-from elmo_tasks.embed_job.formats.part_file import part_path, read_part
+from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
-from elmo_tasks.embed_job.options import EmbedOptions, fingerprint
+from elmo_tasks.embed_job.named_errors import named_errors
+from elmo_tasks.embed_job.options import EmbedOptions, digest_of_job, fingerprint
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, cut_into_parts, read_lines, summarize
+from elmo_tasks.embed_job.this_process import embed_in_this_process
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.ray_session import require_ray
 
 __all__ = ["EmbedReport", "embed_file"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,15 @@ class EmbedReport:
         For them; with workers or Ray, starting those and reading their biLMs is a part of it.
     n_bytes
         Of the output.
+    was_finished
+        Whether an earlier run had made the output. It has been read, and is what was written then.
     """
 
     n_lines: int
     n_tokens: int
     seconds: float
     n_bytes: int
+    was_finished: bool = False
 
 
 def embed_file(
@@ -64,7 +73,9 @@ def embed_file(
 
     What is done is kept part by part in the folder `OUTPUT.parts`. However a job was interrupted, it resumes from there
     with `resume`, and the finished output is the same as that of an undisturbed job: parts and their batches depend on
-    the text and the options alone.
+    the text and the options alone. Each part has a checksum and knows its lines and its job: one that is damaged, or of
+    other lines, is computed again. The checksum of a finished file is written next to it, and compared when the job is
+    called with `resume` again; a finished folder has those of its parts.
 
     # Parameters
 
@@ -87,7 +98,7 @@ def embed_file(
     # Raises
 
     `ValueError`
-        If the text or an option is wrong, or an earlier run was another job.
+        If the text or an option is wrong, an earlier run was another job, or its finished output is damaged.
     `OSError`
         If a file is not there, is there and must not be, or cannot be written. What is done is kept.
     `ModuleNotFoundError`
@@ -126,79 +137,125 @@ class _Job:
         # Wrong options are an error before the folder is made.
         elmo.embed([], **self._options.arguments())
         job = fingerprint(self._options, summary, elmo.bilm)
+        digest = digest_of_job(job)
+        origins = [PartOrigin.of(part, digest) for part in summary.parts]
+        arguments = (self._options, self._folder.path, self._folder.format.kind, digest)
         is_here = self._ray is None and self._workers is None
-        embed = self._embedder(PartWorker(*self._arguments(), elmo=elmo) if is_here else None)
+        embed = self._embedder(arguments, PartWorker(*arguments, elmo=elmo) if is_here else None)
         del elmo
         n_tokens, seconds = 0, 0.0
         try:
-            if not self._folder.open(job):
+            was_finished = self._folder.open(job)
+            if not was_finished:
                 with self._kept():
-                    n_tokens, seconds = self._embed(embed, summary, show_progress)
+                    n_tokens, seconds = self._embed(embed, summary, origins, show_progress)
                     if _signature(self._text) != signature:
                         raise ValueError(
                             f"{self._text} must not change during the job, but did: start again with --force"
                         )
-                    self._finish(summary, job)
+                    self._finish(origins, job)
+            elif self._folder.format.write is None:
+                self._check_parts(origins)
         finally:
             self._folder.close()
-        return EmbedReport(summary.n_lines, n_tokens, seconds, _size(self._folder.output))
+        return EmbedReport(summary.n_lines, n_tokens, seconds, _size(self._folder.output), was_finished)
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self._options, self._folder.path, self._folder.format.kind
-
-    def _embedder(self, worker: PartWorker | None) -> Callable[[Iterable[LinePart]], Iterator[PartDone]]:
+    def _embedder(
+        self, arguments: tuple[Any, ...], worker: PartWorker | None
+    ) -> Callable[[Iterable[LinePart]], Iterator[PartDone]]:
         if self._ray is not None:
-            return partial(embed_on_ray, self._ray, self._workers, *self._arguments())
+            return partial(embed_on_ray, self._ray, self._workers, *arguments)
         if self._workers is not None:
-            return partial(embed_in_processes, self._workers, *self._arguments())
-        return partial(map, worker.run)  # type: ignore[union-attr]
+            return partial(embed_in_processes, self._workers, *arguments)
+        return partial(embed_in_this_process, worker)  # type: ignore[arg-type]
 
     def _embed(
-        self, embed: Callable[..., Iterator[PartDone]], summary: TextSummary, show_progress: bool | None
+        self,
+        embed: Callable[..., Iterator[PartDone]],
+        summary: TextSummary,
+        origins: list[PartOrigin],
+        show_progress: bool | None,
     ) -> tuple[int, float]:
-        before = self._folder.done()
-        words = summary.words_of_parts
-        missing = [number for number in range(len(words)) if number not in before]
-        if not missing:
+        before = self._done_before(origins, show_progress)
+        n_words = sum(part.n_words for part in summary.parts)
+        n_before = sum(summary.parts[number].n_words for number in before)
+        if len(before) == len(origins):
             return 0, 0.0
         # A text that grows meanwhile has more parts; the check at the end says so.
-        parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(words))
+        parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(origins))
         n_tokens, start = 0, time.monotonic()
-        n_before = sum(words) - sum(words[number] for number in missing)
-        with progress_bar(sum(words), show_progress, "tokens", n_before) as advance:
+        with progress_bar(n_words, show_progress, "tokens", n_before) as advance:
             for done in embed(part for part in parts if part.number not in before):
                 n_tokens += done.n_tokens
-                advance(words[done.number])
+                advance(summary.parts[done.number].n_words)
         return n_tokens, time.monotonic() - start
 
-    def _finish(self, summary: TextSummary, job: dict[str, Any]) -> None:
-        folder, n_parts = self._folder, len(summary.words_of_parts)
-        missing = set(range(n_parts)) - folder.done()
+    def _done_before(self, origins: list[PartOrigin], show_progress: bool | None) -> set[int]:
+        """The parts of an earlier run that are whole and of this job; others are computed again."""
+        folder = self._folder
+        found = folder.done()
+        self._check_numbers(folder.path, found, len(origins))
+        whole = set()
+        with progress_bar(len(found), show_progress if found else False, "parts checked") as advance:
+            for number in sorted(found):
+                try:
+                    read_part(part_path(folder.path, number, folder.format.kind), origins[number])
+                    whole.add(number)
+                except ValueError as error:
+                    logger.warning("%s: it is computed again", error)
+                advance(1)
+        return whole
+
+    def _check_numbers(self, folder: Path, found: set[int], n_parts: int) -> None:
+        if found and max(found) >= n_parts:
+            path = part_path(folder, max(found), self._folder.format.kind)
+            raise ValueError(
+                f"{path} must not be there, since the text has {n_parts} parts and their numbers begin with 0: move it "
+                "to another folder"
+            )
+
+    def _check_parts(self, origins: list[PartOrigin]) -> None:
+        """Reads a finished folder of Parquet files."""
+        output, kind = self._folder.output, self._folder.format.kind
+        self._check_numbers(output, numbers_of_parts(output, kind), len(origins))
+        for number, origin in enumerate(origins):
+            path = part_path(output, number, kind)
+            try:
+                read_part(path, origin)
+            except FileNotFoundError:
+                raise FileNotFoundError(
+                    f"{path} must be there, but is missing from the finished output: restore it, or start again with "
+                    "--force"
+                ) from None
+            except ValueError as error:
+                raise ValueError(f"{error}: restore it, or start again with --force") from error
+
+    def _finish(self, origins: list[PartOrigin], job: dict[str, Any]) -> None:
+        folder = self._folder
+        missing = set(range(len(origins))) - folder.done()
         if missing:
             raise FileNotFoundError(
-                f"{folder.path} must have {n_parts} parts, but part {min(missing)} is not there: the folder must be "
-                "one that all machines see"
+                f"{folder.path} must have {len(origins)} parts, but part {min(missing)} is not there: the folder must "
+                "be one that all machines see"
             )
         if folder.format.write is None:
             folder.publish()
             return
         self._check_space()
-        with atomic_file(folder.output, folder=folder.path) as temporary:
-            folder.format.write(temporary, self._parts(summary), summary.n_lines, job)
+        n_lines = sum(origin.n_lines for origin in origins)
+        with named_errors(folder.output), atomic_file(folder.output, folder=folder.path) as temporary:
+            folder.format.write(temporary, self._parts(origins), n_lines, job)
+            # That of an older output must not stand next to the new one, wherever the job is killed.
+            checksum_path(folder.output).unlink(missing_ok=True)
+        folder.write_checksum()
         folder.remove()
 
-    def _parts(self, summary: TextSummary) -> Iterator[EmbeddedPart]:
-        n_lines = 0
-        for number in range(len(summary.words_of_parts)):
-            path = part_path(self._folder.path, number, self._folder.format.kind)
-            part = read_part(path)
-            if part.first != n_lines:
-                raise ValueError(
-                    f"{path} must begin with line {n_lines + 1}, but begins with {part.first + 1}: remove it and "
-                    "resume with --resume"
-                )
-            n_lines += len(part.sentences)
-            yield part
+    def _parts(self, origins: list[PartOrigin]) -> Iterator[EmbeddedPart]:
+        for number, origin in enumerate(origins):
+            try:
+                yield read_part(part_path(self._folder.path, number, self._folder.format.kind), origin)
+            except ValueError as error:
+                raise ValueError(f"{error}: resume with --resume, which computes it again") from error
 
     def _check_space(self) -> None:
         """Finds a full disk before the file is written, which may take long, and which HDF5 reports badly."""

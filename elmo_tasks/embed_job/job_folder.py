@@ -5,13 +5,14 @@ import fcntl
 import json
 import logging
 import os
-import shutil
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from elmo_tasks.atomic_files import TEMPORARY, atomic_file, sync
+from elmo_tasks.checksums import check_file, checksum_path, write_checksum
 from elmo_tasks.embed_job.formats.output_format import Format
-from elmo_tasks.embed_job.formats.part_file import PartKind, numbers_of_parts
+from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts
+from elmo_tasks.embed_job.named_errors import named_errors
 from elmo_tasks.embed_job.options import differences
 
 __all__ = ["JobFolder"]
@@ -63,15 +64,26 @@ class JobFolder:
         if not self.output.parent.is_dir():
             raise FileNotFoundError(f"{self.output.parent} must be a folder, but is not: make it first")
         is_folder = self.format.write is None
-        if self.output.exists() and (
-            self.output.is_dir() != is_folder or (is_folder and self._job_of_output() is None)
-        ):
+        # What a link leads to was not made by this program, and is neither removed nor replaced.
+        for path in [self.path, *([self.output, self._replaced] if is_folder else [])]:
+            if path.is_symlink():
+                raise FileExistsError(
+                    f"{path} must not be a link, but is one to {os.readlink(path)}: remove it, or choose another name "
+                    "for the output"
+                )
+        if self.output.exists() and (self.output.is_dir() != is_folder or (is_folder and not _has_job(self.output))):
             what = "a folder of Parquet files that this program made" if is_folder else "a file"
             raise FileExistsError(f"{self.output} must not be there, or be {what}, but is not: choose another name")
+        for folder in [self.path, *([self._replaced] if is_folder else [])]:
+            if folder.exists() and not _is_ours(folder):
+                raise FileExistsError(
+                    f"{folder} must not be there, or be a folder that this program made, but it has no {_JOB}: move it "
+                    "to another place, or choose another name for the output"
+                )
         if self._force or self._resume:
             return
         for path, what in ((self.output, "is there"), (self.path, "has the parts of an earlier run")):
-            if path.exists():
+            if os.path.lexists(path):
                 raise FileExistsError(
                     f"{path} must not be there yet, but {what}: give --resume to resume, --force to start again, or "
                     "choose another name"
@@ -89,47 +101,64 @@ class JobFolder:
         # Returns
 
         `bool`
-            Whether the output is finished already, so that there is nothing to do.
+            Whether the output is finished already, so that there is nothing to do. If it is a file, it is what was
+            written: its checksum agrees.
 
         # Raises
 
         `ValueError`
-            If the earlier run was another job, with the differences.
+            If the earlier run was another job, with the differences; or a file is damaged.
         `BlockingIOError`
             If another process has the folder.
         """
-        before = self._job_of_output() if self.output.exists() else None
         if self.output.exists() and not self.path.exists() and not self._force:
-            self._check_same(before, job, self.output)
+            self._check_output(job)
             self._remove_replaced()
             return True
         self.path.mkdir(exist_ok=True)
         self._take_lock()
         for left in self.path.glob(f"{TEMPORARY}*"):
             left.unlink()
-        manifest = self.path / _JOB
-        if manifest.exists() and not self._force:
-            self._check_same(json.loads(manifest.read_text(encoding="utf-8")), job, self.path)
-            if self.output.exists() and not (self.path / _REPLACES).exists():
-                self._check_same(before, job, self.output)
-            is_finished = before == job
-        else:
-            # Without --force, an output is there only if a kill left the folder half removed.
-            is_finished = self.output.exists() and not self._force
-            if is_finished:
-                self._check_same(before, job, self.output)
+        if self._force:
             self._begin(job)
+            return False
+        if (self.path / _JOB).exists():
+            self._check_same(_read_job(self.path / _JOB), job, self.path)
+            # An older output of this job, which may be the reason for --force, is not the one that is being made.
+            is_finished = self.output.exists() and not (self.path / _REPLACES).exists()
+            if is_finished and not checksum_path(self.output).exists():
+                self.write_checksum()
+        else:
+            # A kill left the folder half removed, or half made.
+            is_finished = self.output.exists()
         if is_finished:
+            self._check_output(job)
             self.remove()
+        elif not (self.path / _JOB).exists():
+            self._begin(job)
         return is_finished
 
     def _begin(self, job: dict[str, Any]) -> None:
-        self._empty()
+        _remove_made(self.path)
         if self.output.exists():
             (self.path / _REPLACES).touch()
-        with atomic_file(self.path / _JOB) as temporary:
+        with named_errors(self.path / _JOB), atomic_file(self.path / _JOB) as temporary:
             temporary.write_text(json.dumps(job, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         sync(self.path.parent)
+
+    def _check_output(self, job: dict[str, Any]) -> None:
+        has_checksum = False
+        if self.format.write is not None:
+            try:
+                has_checksum = check_file(self.output)
+            except ValueError as error:
+                raise ValueError(f"{error}; --force computes it again") from error
+        self._check_same(self._job_of_output(), job, self.output)
+        if self.format.write is not None and not has_checksum:
+            raise ValueError(
+                f"{self.output} must have its checksum next to it, but {checksum_path(self.output).name} is not there: "
+                "supply it, or give --force to start again"
+            )
 
     def _check_same(self, before: dict[str, Any] | None, job: dict[str, Any], path: Path) -> None:
         if before == job:
@@ -142,12 +171,13 @@ class JobFolder:
 
     def _job_of_output(self) -> dict[str, Any] | None:
         if self.format.job_of is None:
-            manifest = self.output / _JOB
-            return json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else None
+            return _read_job(self.output / _JOB)
         try:
             return self.format.job_of(self.output)
-        except (OSError, ValueError):
-            # Not of this format.
+        except Exception as error:
+            # Not of this format, or damaged: h5py, zipfile and pyarrow have errors of many kinds for that.
+            if isinstance(error, PermissionError):
+                raise
             return None
 
     def _take_lock(self) -> None:
@@ -166,14 +196,6 @@ class JobFolder:
             logger.warning(
                 "%s is on a file system without locks: do not run this job twice at the same time", self.path
             )
-
-    def _empty(self) -> None:
-        """Removes the files of this program and no others."""
-        # Parts of every kind: the earlier run may have been one for another format.
-        parts = [f"part-*.{kind}" for kind in get_args(PartKind)]
-        for pattern in (_JOB, _REPLACES, f"{TEMPORARY}*", *parts):
-            for path in self.path.glob(pattern):
-                path.unlink()
 
     def done(self) -> set[int]:
         """The numbers of the parts that are done."""
@@ -194,18 +216,18 @@ class JobFolder:
         self._remove_replaced()
         self.close()
 
+    def write_checksum(self) -> None:
+        """Writes the checksum of the output next to it, for the case that somebody resumes or verifies it."""
+        with named_errors(checksum_path(self.output)):
+            write_checksum(self.output)
+
     def _remove_replaced(self) -> None:
-        if self._replaced.exists():
-            shutil.rmtree(self._replaced)
+        if self.format.write is None and self._replaced.exists():
+            _remove(self._replaced)
 
     def remove(self) -> None:
         """Removes the folder, once the output is there."""
-        self._empty()
-        (self.path / _LOCK).unlink()
-        try:
-            self.path.rmdir()
-        except OSError:
-            logger.warning("%s stays, since it has files of another program", self.path)
+        _remove(self.path)
         self.close()
 
     def close(self) -> None:
@@ -213,3 +235,48 @@ class JobFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _read_job(path: Path) -> dict[str, Any]:
+    try:
+        job = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} must hold the options of a job as JSON, but is damaged ({error}): start again with --force"
+        ) from error
+    if not isinstance(job, dict):
+        raise ValueError(
+            f"{path} must hold the options of a job as a JSON object, but holds a {type(job).__name__}: start again "
+            "with --force"
+        )
+    return job
+
+
+def _has_job(folder: Path) -> bool:
+    return (folder / _JOB).is_file()
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder has the file of a job, or nothing yet but the lock of one."""
+    return folder.is_dir() and (
+        _has_job(folder) or all(path.name == _LOCK or path.name.startswith(TEMPORARY) for path in folder.iterdir())
+    )
+
+
+def _remove_made(folder: Path) -> None:
+    """
+    Removes the files of this program and no others. Those after which the folder would no longer be known as one of
+    this program come last.
+    """
+    made = [path for path in folder.iterdir() if path.name.startswith(TEMPORARY) or is_part(path)]
+    for path in (folder / _REPLACES, *made, folder / _JOB):
+        path.unlink(missing_ok=True)
+
+
+def _remove(folder: Path) -> None:
+    _remove_made(folder)
+    (folder / _LOCK).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        logger.warning("%s stays, since it has files of another program", folder)

@@ -1,5 +1,6 @@
 """Options of a job, and the fingerprint that tells one job from another."""
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from elmo_tasks.vectors.layer_selection import Layers
     from elmo_tasks.vectors.pooling import Pool
 
-__all__ = ["EmbedOptions", "differences", "fingerprint"]
+__all__ = ["EmbedOptions", "differences", "digest_of_job", "fingerprint"]
 
 DTYPES = ("float32", "float16")
 
@@ -96,6 +97,11 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
     # As it is read from a file: a tuple is a list there.
     as_json: dict[str, Any] = json.loads(json.dumps(found))
     return as_json
+
+
+def digest_of_job(job: dict[str, Any]) -> str:
+    """A short name for a fingerprint, which each part keeps."""
+    return hashlib.blake2b(json.dumps(job, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
-from elmo_tasks.embed_job.formats.part_file import PartKind, part_path, write_part
+from elmo_tasks.embed_job.formats.part_file import PartKind, PartOrigin, part_path, write_part
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.text_parts import LinePart
 
@@ -51,6 +51,8 @@ class PartWorker:
         Of the files of parts; on several machines, one that all of them see.
     kind
         The format of those files.
+    job
+        The digest of the fingerprint, which each file keeps.
     elmo
         `None`: it is loaded for the first part, so that an error comes from `run`, in a process of any kind.
     max_threads
@@ -62,6 +64,7 @@ class PartWorker:
         options: EmbedOptions,
         folder: Path,
         kind: PartKind,
+        job: str,
         *,
         elmo: "Elmo | None" = None,
         max_threads: int | None = None,
@@ -69,20 +72,30 @@ class PartWorker:
         self._options = options
         self._folder = folder
         self._kind = kind
+        self._job = job
         self._elmo = elmo
         self._max_threads = max_threads
 
     def run(self, part: LinePart) -> PartDone:
         """
-        Embeds a part and writes its file, which replaces an older one: a worker that is killed before the end leaves no
-        part, and one that repeats it writes the same.
+        Embeds a part and writes its file.
+
+        # Raises
+
+        See `embed` and `write`.
+        """
+        embedded, done = self.embed(part)
+        self.write(part, embedded)
+        return done
+
+    def embed(self, part: LinePart) -> tuple[EmbeddedPart, PartDone]:
+        """
+        Embeds a part, without its file.
 
         # Raises
 
         `ValueError`
             If an option has a wrong value, or a vector is more than float16 can hold.
-        `OSError`
-            If the file cannot be written.
         """
         if self._elmo is None:
             import torch
@@ -95,8 +108,20 @@ class PartWorker:
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
         embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
-        write_part(part_path(self._folder, part.number, self._kind), embedded)
-        return PartDone(part.number, sum(map(len, words)))
+        return embedded, PartDone(part.number, sum(map(len, words)))
+
+    def write(self, part: LinePart, embedded: EmbeddedPart) -> None:
+        """
+        Writes the file of a part, which replaces an older one: a worker that is killed before the end leaves no part,
+        and one that repeats it writes the same.
+
+        # Raises
+
+        `OSError`
+            If the file cannot be written.
+        """
+        origin = PartOrigin.of(part.summary(), self._job)
+        write_part(part_path(self._folder, part.number, self._kind), embedded, origin)
 
     def _words(self, line: str) -> list[str]:
         if not self._options.tokenize:

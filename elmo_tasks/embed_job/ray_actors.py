@@ -26,7 +26,13 @@ def options_on_ray(options: EmbedOptions) -> EmbedOptions:
 # Ray's actors and not Ray Data: its writers choose the names of files, so that a part that was written twice can be
 # there twice, and it needs pandas.
 def embed_on_ray(
-    address: str, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
+    address: str,
+    n_actors: int | None,
+    options: EmbedOptions,
+    folder: Path,
+    kind: PartKind,
+    job: str,
+    parts: Iterable[LinePart],
 ) -> Iterator[PartDone]:
     """
     Embeds parts in actors, each with its biLM and one core, or one GPU where `options.device` is of CUDA. An actor that
@@ -38,7 +44,7 @@ def embed_on_ray(
         See `ray_session`.
     n_actors
         How many. `None`: as many as the cluster has cores, or GPUs.
-    options, folder, kind
+    options, folder, kind, job
         See `PartWorker`; the folder must be one that all machines see.
     parts
         Read no further ahead than the actors need.
@@ -59,7 +65,7 @@ def embed_on_ray(
     try:
         # Actors wait for a core: on a local cluster there are as many as are asked for.
         with ray_session(address, n_cpus=n_actors):
-            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, parts)
+            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, job, parts)
     except ray.exceptions.RayTaskError as error:
         # The actor's error without Ray's report of its place.
         raise error.cause from None
@@ -70,7 +76,13 @@ def embed_on_ray(
 
 
 def _embed(
-    ray: Any, n_actors: int | None, options: EmbedOptions, folder: Path, kind: PartKind, parts: Iterable[LinePart]
+    ray: Any,
+    n_actors: int | None,
+    options: EmbedOptions,
+    folder: Path,
+    kind: PartKind,
+    job: str,
+    parts: Iterable[LinePart],
 ) -> Iterator[PartDone]:
     is_cuda = str(options.device).startswith("cuda")
     resource = "GPU" if is_cuda else "CPU"
@@ -82,7 +94,7 @@ def _embed(
     actor_class = ray.remote(num_cpus=1, num_gpus=1 if is_cuda else 0, max_restarts=-1, max_task_retries=_RETRIES)(
         PartWorker
     )
-    actors = [actor_class.remote(options, folder, kind, max_threads=None) for _ in range(n_actors)]
+    actors = [actor_class.remote(options, folder, kind, job, max_threads=None) for _ in range(n_actors)]
     running: dict[Any, Any] = {}
     for part in parts:
         # Two for each actor, so that no actor waits for its next part.

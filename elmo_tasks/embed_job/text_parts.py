@@ -7,10 +7,31 @@ from pathlib import Path
 
 from elmo_tasks.text_lines import byte_lines, decoded
 
-__all__ = ["LinePart", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
+__all__ = ["LinePart", "PartSummary", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
 
 # Of a part, for each of its lines: a part whose lines are whole documents has fewer of them.
 _CHARACTERS_A_LINE = 200
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """
+    The lines of a part, without the lines.
+
+    # Parameters
+
+    first
+        The index of its first line in the text, from 0.
+    n_lines, n_words
+        How many lines, and words between white space.
+    digest
+        Of the lines.
+    """
+
+    first: int
+    n_lines: int
+    n_words: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -32,6 +53,11 @@ class LinePart:
     first: int
     lines: list[str]
 
+    def summary(self) -> PartSummary:
+        """Tells these lines from all others."""
+        digest = hashlib.blake2b(_as_bytes(self.lines), digest_size=16).hexdigest()
+        return PartSummary(self.first, len(self.lines), sum(len(line.split()) for line in self.lines), digest)
+
 
 @dataclass(frozen=True)
 class TextSummary:
@@ -42,14 +68,14 @@ class TextSummary:
 
     n_lines
         Blank ones among them.
-    words_of_parts
-        For each part the number of words between white space.
+    parts
+        Its parts in their order.
     digest
         Of all lines: equal for a file and its compressed copy.
     """
 
     n_lines: int
-    words_of_parts: list[int]
+    parts: list[PartSummary]
     digest: str
 
 
@@ -103,12 +129,14 @@ def summarize(path: Path, part_lines: int) -> TextSummary:
         If the text cannot be read, as in `read_lines`, or has no line.
     """
     digest = hashlib.blake2b(digest_size=16)
-    n_lines = 0
-    words_of_parts = []
+    parts = []
     for part in cut_into_parts(read_lines(path), part_lines):
-        n_lines += len(part.lines)
-        words_of_parts.append(sum(len(line.split()) for line in part.lines))
-        digest.update("".join(f"{line}\n" for line in part.lines).encode())
-    if not n_lines:
+        parts.append(part.summary())
+        digest.update(_as_bytes(part.lines))
+    if not parts:
         raise ValueError(f"{path} must hold at least one line, a sentence a line, but is empty")
-    return TextSummary(n_lines, words_of_parts, digest.hexdigest())
+    return TextSummary(sum(part.n_lines for part in parts), parts, digest.hexdigest())
+
+
+def _as_bytes(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

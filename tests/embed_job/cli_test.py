@@ -37,6 +37,13 @@ class TestEmbed:
             "wrote b.h5: 3 lines, 12,345 bytes; this run: 1,000 tokens in 2.0 s, 500 tokens/s\n"
         )
 
+    def test_a_job_that_was_finished_before_says_so(self, monkeypatch, capsys):
+        """Oracle: by hand."""
+        report = EmbedReport(3, 0, 0.0, 12345, was_finished=True)
+        monkeypatch.setattr(cli, "embed_file", lambda *arguments, **others: report)
+        run("a.txt", "b.h5", "--resume")
+        assert capsys.readouterr().out == "b.h5 was finished before, and is whole: 3 lines, 12,345 bytes\n"
+
     def test_each_option_reaches_the_job(self, called):
         """Oracle: by hand."""
         line = "a.txt b --format npz --bilm x --layers 2 --gamma 2 --pool max --tokenize --dtype float16 --device cpu"

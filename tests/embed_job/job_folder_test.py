@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from elmo_tasks.checksums import checksum_path, write_checksum
 from elmo_tasks.embed_job.formats.output_format import FORMATS
 from elmo_tasks.embed_job.job_folder import JobFolder
 
@@ -30,6 +31,7 @@ def folder(tmp_path):
 
 def write_output(path, job):
     FORMATS["hdf5"].write(path, [], 0, job)
+    write_checksum(path)
 
 
 class TestJobFolder:
@@ -119,7 +121,14 @@ class TestJobFolder:
         with pytest.raises(ValueError, match="layers was 'mix' and is 'top'"):
             folder(resume=True).open(OTHER)
         (tmp_path / "out.h5").write_text("mine")
+        with pytest.raises(ValueError, match=r"out\.h5 is damaged or was replaced: .*--force computes it again"):
+            folder(resume=True).open(JOB)
+        checksum_path(tmp_path / "out.h5").unlink()
         with pytest.raises(ValueError, match="it was not made by this program"):
+            folder(resume=True).open(JOB)
+        write_output(tmp_path / "out.h5", JOB)
+        checksum_path(tmp_path / "out.h5").unlink()
+        with pytest.raises(ValueError, match=r"must have its checksum next to it, but out\.h5\.sha256 is not there"):
             folder(resume=True).open(JOB)
 
     def test_a_job_that_replaces_still_replaces_when_it_resumes(self, folder, tmp_path):

@@ -58,7 +58,7 @@ class TestEmbedFile:
         }
         assert (report.n_lines, report.n_tokens) == (10, sum(map(len, words)))
         assert report.n_bytes == (tmp_path / "out.h5").stat().st_size
-        assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5"}
+        assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "out.h5.sha256"}
 
     def test_npz_has_the_same(self, embed, tmp_path):
         """Oracle: the HDF5 file."""
@@ -164,9 +164,10 @@ class TestEmbedFile:
 
 class TestAnInterruptedJob:
     @pytest.mark.parametrize("is_after", [False, True])
-    @pytest.mark.parametrize("step", range(6))
+    @pytest.mark.parametrize("step", range(7))
     def test_it_resumes_wherever_it_was_killed(self, embed, tmp_path, monkeypatch, step, is_after):
-        """Oracle: an undisturbed job. The steps are those after which a file is there: manifest, four parts, output."""
+        """Oracle: an undisturbed job. The steps are those after which a file is there: manifest, four parts, output,
+        its checksum."""
         embed("whole.h5")
         n_calls = 0
         replace = os.replace
@@ -183,27 +184,39 @@ class TestAnInterruptedJob:
         monkeypatch.setattr(atomic_files.os, "replace", kill)
         with pytest.raises(Killed):
             embed("out.h5")
-        assert (tmp_path / "out.h5").exists() == (step == 5 and is_after)
+        assert (tmp_path / "out.h5").exists() == (step + is_after >= 6)
         embed("out.h5", resume=True)
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")
-        # The manifest and each part once, and the output.
-        assert n_calls == 6 + (not is_after)
+        # The manifest and each part once, the output and its checksum.
+        assert n_calls == 7 + (not is_after)
         assert not (tmp_path / "out.h5.parts").exists()
 
-    def test_a_folder_half_removed_is_removed(self, embed, tmp_path, monkeypatch):
-        """Oracle: the folder; the output stays as it is."""
+    @pytest.mark.parametrize("step", range(6))
+    def test_a_folder_half_removed_is_removed(self, embed, tmp_path, monkeypatch, step):
+        """Oracle: the folder; the output stays as it is. The steps are four parts, the manifest and the lock."""
+        remove, unlink = job_folder.JobFolder.remove, Path.unlink
+        n_calls = 0
+
+        def kill(path: Path, missing_ok: bool = False) -> None:
+            nonlocal n_calls
+            n_calls += path.exists()
+            if n_calls == step + 1:
+                raise Killed
+            unlink(path, missing_ok)
 
         def remove_half(folder: job_folder.JobFolder) -> None:
-            (folder.path / "_job.json").unlink()
-            raise Killed
+            monkeypatch.setattr(Path, "unlink", kill)
+            remove(folder)
 
-        with monkeypatch.context() as patch, pytest.raises(Killed):
+        with pytest.raises(Killed), monkeypatch.context() as patch:
             patch.setattr(job_folder.JobFolder, "remove", remove_half)
             embed("out.h5")
+        monkeypatch.setattr(Path, "unlink", unlink)
         before = content_of_hdf5(tmp_path / "out.h5")
-        assert embed("out.h5", resume=True).n_tokens == 0
+        report = embed("out.h5", resume=True)
+        assert (report.n_tokens, report.was_finished) == (0, True)
         assert content_of_hdf5(tmp_path / "out.h5") == before
-        assert not (tmp_path / "out.h5.parts").exists()
+        assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "out.h5.sha256"}
 
     @pytest.mark.slow
     def test_a_process_is_killed(self, embed, text, tmp_path, tiny_bilm):
@@ -251,16 +264,14 @@ class TestAnInterruptedJob:
             embed("out.h5")
         assert len(list((tmp_path / "out.h5.parts").glob("part-*"))) == 4
 
-    def test_a_damaged_part_is_named(self, embed, tmp_path, monkeypatch):
-        """Oracle: the message; its remedy helps."""
+    def test_a_damaged_part_is_named_and_computed_again(self, embed, tmp_path, monkeypatch, caplog):
+        """Oracle: the warning; the words of its three lines; an undisturbed job."""
         with monkeypatch.context() as patch, pytest.raises(OSError):
             patch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
             embed("out.h5")
         part = tmp_path / "out.h5.parts" / "part-00000002.npz"
         part.write_bytes(b"PK")
-        with pytest.raises(ValueError, match=r"part-00000002\.npz must be .* damaged .*remove it"):
-            embed("out.h5", resume=True)
-        part.unlink()
-        embed("out.h5", resume=True)
+        assert embed("out.h5", resume=True).n_tokens == 9
+        assert "part-00000002.npz must be a part that this program wrote, but is damaged" in caplog.text
         embed("whole.h5")
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")

@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from elmo_tasks import Elmo
-from elmo_tasks.embed_job.formats.part_file import part_path, read_part
+from elmo_tasks.embed_job.formats.part_file import PartOrigin, part_path, read_part
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.text_parts import LinePart
 from tests.paths import TINY_BILM
 
 PART = LinePart(2, 6, ["The  cat sat.", "", "Ja"])
+ORIGIN = PartOrigin.of(PART.summary(), "0123")
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,8 @@ class TestPartWorker:
     def test_a_part_is_in_its_file(self, tmp_path, tiny_bilm, elmo, readout):
         """Oracle: `Elmo.embed` of the words, read back; the words counted by hand."""
         options = EmbedOptions(bilm=tiny_bilm, **readout)
-        assert PartWorker(options, tmp_path, "npz", elmo=elmo).run(PART) == PartDone(2, 4)
-        found = read_part(part_path(tmp_path, 2, "npz"))
+        assert PartWorker(options, tmp_path, "npz", "0123", elmo=elmo).run(PART) == PartDone(2, 4)
+        found = read_part(part_path(tmp_path, 2, "npz"), ORIGIN)
         assert (found.first, found.sentences) == (6, ["The cat sat.", "", "Ja"])
         expected = elmo.embed([["The", "cat", "sat."], [], ["Ja"]], **readout)
         for array, vectors in zip(found.vectors, expected, strict=True):
@@ -34,13 +35,15 @@ class TestPartWorker:
 
     def test_spacy_splits_the_lines_if_tokenize_is_set(self, tmp_path, tiny_bilm, elmo):
         """Oracle: by hand: the full stop is a word of its own."""
-        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", elmo=elmo)
+        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", "0123", elmo=elmo)
         assert worker.run(PART) == PartDone(2, 5)
-        assert read_part(part_path(tmp_path, 2, "npz")).sentences[0] == "The cat sat ."
+        assert read_part(part_path(tmp_path, 2, "npz"), ORIGIN).sentences[0] == "The cat sat ."
 
     def test_float16_is_refused_for_what_it_cannot_hold(self, tmp_path, tiny_bilm, elmo):
         """Oracle: the message names the line, the third of a part that begins with the seventh; no file is left."""
-        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, dtype="float16", gamma=1e9), tmp_path, "npz", elmo=elmo)
+        worker = PartWorker(
+            EmbedOptions(bilm=tiny_bilm, dtype="float16", gamma=1e9), tmp_path, "npz", "0123", elmo=elmo
+        )
         with pytest.raises(
             ValueError, match=r"up to 65504, but in the vectors of line 9 .*: use float32, or a smaller gamma"
         ):
@@ -49,19 +52,19 @@ class TestPartWorker:
 
     def test_it_loads_its_bilm_for_the_first_part(self, tmp_path, tiny_bilm, elmo):
         """Oracle: a worker that is given the biLM; before the first part, a wrong name is no error; torch's threads."""
-        wrong = PartWorker(EmbedOptions(bilm="nothing"), tmp_path, "npz")
+        wrong = PartWorker(EmbedOptions(bilm="nothing"), tmp_path, "npz", "0123")
         with pytest.raises(ValueError, match="'nothing' is neither"):
             wrong.run(PART)
         options, n_threads = EmbedOptions(bilm=tiny_bilm, device="cpu"), torch.get_num_threads()
         (tmp_path / "given").mkdir()
-        PartWorker(options, tmp_path / "given", "npz", elmo=elmo).run(PART)
+        PartWorker(options, tmp_path / "given", "npz", "0123", elmo=elmo).run(PART)
         torch.set_num_threads(2)
         try:
-            PartWorker(options, tmp_path, "npz", max_threads=1).run(PART)
+            PartWorker(options, tmp_path, "npz", "0123", max_threads=1).run(PART)
             assert torch.get_num_threads() == 1
         finally:
             torch.set_num_threads(n_threads)
-        found, expected = (read_part(part_path(folder, 2, "npz")) for folder in (tmp_path, tmp_path / "given"))
+        found, expected = (read_part(part_path(folder, 2, "npz"), ORIGIN) for folder in (tmp_path, tmp_path / "given"))
         for array, vectors in zip(found.vectors, expected.vectors, strict=True):
             np.testing.assert_allclose(array, vectors, atol=1e-6)
 

@@ -57,7 +57,8 @@ class TestSummarize:
         for path in paths:
             path.write_bytes(PACKERS[path.suffix](b"a b\n\nc\n"))
         first, *others = (summarize(path, 2) for path in paths)
-        assert (first.n_lines, first.words_of_parts) == (3, [2, 1])
+        assert [(part.first, part.n_lines, part.n_words) for part in first.parts] == [(0, 2, 2), (2, 1, 1)]
+        assert first.n_lines == 3
         assert others == [first, first]
         for changed in (b"a b\nc\n", b"a b\n\nd\n", b"a\nb\nc\n"):
             paths[0].write_bytes(changed)

@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 
 __all__ = ["job_of_hdf5", "write_hdf5"]
 
 _JOB = "elmo_tasks"
+_MAX_CHUNK = 2**24
+# Bytes of strings with their padding, whatever they have without it.
+_MAX_PADDED = 2**24
+# HDF5 allows strings and chunks of up to 4 GiB.
+_MAX_WIDTH = 2**30
+_STRINGS_AT_ONCE = 1000
 
 
 def write_hdf5(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dict[str, Any]) -> None:
@@ -22,27 +29,53 @@ def write_hdf5(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dic
     and `sentence_to_index`, which AllenNLP's readers look for: a JSON object with the index of each sentence as a
     string, of equal sentences the last.
 
+    Each array has a checksum, and the format 1.10 of HDF5 has them for what stands between the arrays: h5py reads no
+    damaged file without an error. See `_write_strings` for the exception.
+
     # Raises
 
     `OSError`
         If the file cannot be written.
     """
-    sentence_to_index: dict[str, str] = {}
+    sentences: list[str] = []
     with open(path, "w+b", buffering=0) as raw:
         disk = _Disk(raw)
-        with h5py.File(disk, "w") as file:
+        with h5py.File(disk, "w", libver=("v110", "v110")) as file:
             file.attrs[_JOB] = json.dumps(job, sort_keys=True)
-            sentences = file.create_dataset("sentences", (n_lines,), dtype=h5py.string_dtype())
             for part in parts:
-                sentences[part.first : part.first + len(part.sentences)] = part.sentences
-                lines = zip(part.sentences, part.vectors, strict=True)
-                for index, (sentence, array) in enumerate(lines, start=part.first):
-                    file.create_dataset(str(index), data=array)
-                    sentence_to_index[sentence] = str(index)
+                sentences += part.sentences
+                for index, array in enumerate(part.vectors, start=part.first):
+                    _write_array(file, str(index), array)
                     disk.check()
-            text = json.dumps(sentence_to_index)
-            file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = text
+            _write_strings(file, "sentences", [sentence.encode() for sentence in sentences])
+            disk.check()
+            places = {sentence: str(index) for index, sentence in enumerate(sentences)}
+            _write_strings(file, "sentence_to_index", [json.dumps(places).encode()])
         disk.check()
+
+
+def _write_array(file: h5py.File, name: str, array: np.ndarray) -> None:
+    # One chunk, since each has its entry in the file; and h5py's choice where that would be too large.
+    chunks = array.shape if array.nbytes <= _MAX_CHUNK else True
+    file.create_dataset(name, data=array, **({"chunks": chunks, "fletcher32": True} if array.size else {}))
+
+
+def _write_strings(file: h5py.File, name: str, strings: list[bytes]) -> None:
+    """
+    Writes strings of one length, padded, since HDF5 has no checksum for strings of variable length. Only where one of
+    them is so much longer than the others that reading them would take too much memory, they are of variable length.
+    """
+    width = max(map(len, strings), default=0)
+    if width > _MAX_WIDTH or not 0 < width * len(strings) <= max(_MAX_PADDED, 8 * sum(map(len, strings))):
+        file.create_dataset(name, data=strings, dtype=h5py.string_dtype())
+        return
+    # Compressed, the padding takes no room.
+    shape, dtype = (len(strings),), h5py.string_dtype(length=width)
+    filters: dict[str, Any] = {"fletcher32": True, "compression": "gzip", "compression_opts": 1}
+    data = file.create_dataset(name, shape, dtype, chunks=True, **filters)
+    for start in range(0, len(strings), _STRINGS_AT_ONCE):
+        end = start + _STRINGS_AT_ONCE
+        data[start:end] = np.array(strings[start:end], dtype)
 
 
 class _Disk:

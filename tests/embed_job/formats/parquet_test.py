@@ -13,7 +13,6 @@ from elmo_tasks.embed_job.formats.parquet import (
     parquet_writer,
     require_pyarrow,
     write_parquet,
-    write_rows,
 )
 from tests.embed_job.parts import JOB, N_LINES, PARTS, SENTENCES, VECTORS
 
@@ -47,13 +46,13 @@ class TestWriteParquet:
         assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [3, 1]
 
 
-class TestWriteRows:
+class TestRowWriter:
     @pytest.mark.parametrize("shape", [(4,), (3, 2, 4)], ids=["a vector a line", "all layers"])
     def test_vectors_have_any_shape(self, tmp_path, parquet, shape):
         """Oracle: the array."""
         expected = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-        with parquet_writer(tmp_path / "out.parquet", expected.dtype, {}) as writer:
-            write_rows(writer, EmbeddedPart(7, ["a b"], [expected]))
+        with parquet_writer(tmp_path / "out.parquet", expected.dtype, {}) as rows:
+            rows.write(EmbeddedPart(7, ["a b"], [expected]))
         ((index, sentence, vectors),) = rows_of(parquet.read_table(tmp_path / "out.parquet"))
         assert (index, sentence, vectors.dtype) == (7, "a b", np.float32)
         np.testing.assert_array_equal(vectors, expected)
@@ -65,8 +64,8 @@ class TestJobOfParquet:
         import pyarrow
 
         write_parquet(tmp_path / "ours.parquet", PARTS, N_LINES, JOB)
-        with parquet_writer(tmp_path / "part.parquet", VECTORS[0].dtype, {}) as writer:
-            write_rows(writer, PARTS[0])
+        with parquet_writer(tmp_path / "part.parquet", VECTORS[0].dtype, {}) as rows:
+            rows.write(PARTS[0])
         parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "other.parquet")
         jobs = [job_of_parquet(Path(tmp_path, f"{name}.parquet")) for name in ("ours", "part", "other")]
         assert jobs == [JOB, None, None]
