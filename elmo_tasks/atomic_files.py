@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, whenever the process or the machine stops."""
 
+import errno
 import os
 import shutil
 from collections.abc import Collection, Iterator
@@ -7,17 +8,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "naming_full_disk", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
+
+# A full disk, a quota, and the limit of a process: errors of writing, never of reading.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def naming_full_disk(path: Path | str) -> Iterator[None]:
+    """Gives the error of a full disk the name of the file that is written in the block, which Python does not know."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 @contextmanager
 def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = False) -> Iterator[Path]:
     """
     A path to write to, as text or bytes, by this process or another: its file replaces `path` at the end of the block,
-    once it is on the disk. After an error in the block, nothing is left.
+    once it is on the disk. After an error in the block, nothing is left. A device or a pipe, as `/dev/stdout`, is not
+    replaced but written to.
 
     # Parameters
 
@@ -29,13 +45,18 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         Whether no other process writes this file at the same time, because of a lock for example. The temporary file
         then always has the same name, so that what a killed process has left is overwritten and does not pile up.
     """
+    if _is_device(path):
+        with naming_full_disk(path):
+            yield path
+        return
     # Not the number of the process: on two machines two processes may have the same. A name may be as long as the file
     # system allows; its last 50 characters, which have the suffix, are at most 200 bytes.
     name = path.name if exclusive else f"{uuid4().hex}-{path.name[-50:]}"
     temporary = (folder or path.parent) / f"{TEMPORARY}{name}"
     try:
-        yield temporary
-        sync(temporary)
+        with naming_full_disk(path):
+            yield temporary
+            sync(temporary)
         os.replace(temporary, path)
         sync(path.parent)
     except BaseException:
@@ -73,9 +94,10 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
     temporary = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}"
     temporary.mkdir()
     try:
-        yield temporary
-        for child in [*temporary.iterdir(), temporary]:
-            sync(child)
+        with naming_full_disk(path):
+            yield temporary
+            for child in [*temporary.iterdir(), temporary]:
+                sync(child)
         # A folder that is not empty cannot be replaced: for a moment there is none, and the older one has another name.
         older = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}.older"
         if path.exists():
@@ -100,3 +122,8 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_device(path: Path) -> bool:
+    # Where stdout goes to a file, /dev/stdout is a link to it.
+    return path.exists() and not path.is_dir() and (not path.is_file() or path.absolute().parent == Path("/dev"))
