@@ -73,7 +73,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     if (found := json_sha256(rest)) != content[_SEAL]:
         raise ValueError(
             f"{path} is damaged or was changed: the SHA-256 of its content is {found[:12]}..., but it says "
-            f"{str(content[_SEAL]):.12}..."
+            f"{content[_SEAL]!s:.12}..."
         )
     return rest
 
