@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from bilm import FIXTURES
 
 from elmo_tasks.analysis import build_index
+from elmo_tasks.checksums import sha256_of
 from elmo_tasks.data import LmText
-from elmo_tasks.vectors.download import file_digest
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -49,7 +49,7 @@ def main() -> None:
         parser.error(f"{arguments.folder}.part is half an index, which would take less time: remove it")
     about = {
         "bilm": arguments.bilm,
-        "weights": file_digest(pretrained_files(arguments.bilm)[1]),
+        "weights": sha256_of(pretrained_files(arguments.bilm)[1]),
         "corpus": arguments.text,
     }
     with TemporaryDirectory() as folder:

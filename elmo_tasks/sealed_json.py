@@ -9,7 +9,16 @@ from typing import Any
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.checksums import sha256_of
 
-__all__ = ["check_listed_file", "is_sealed", "json_sha256", "listed_files", "read_json", "read_sealed", "write_sealed"]
+__all__ = [
+    "check_listed_file",
+    "is_sealed",
+    "json_sha256",
+    "listed_files",
+    "read_json",
+    "read_sealed",
+    "sealed_text",
+    "write_sealed",
+]
 
 # The keys of the checksum, and of the files: an object from paths, relative to the folder of the file, to checksums.
 _SEAL = "sha256_of_the_rest"
@@ -40,11 +49,15 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path} must be JSON, but is not: {error}") from None
 
 
+def sealed_text(content: Mapping[str, Any]) -> str:
+    """An object with its checksum, as a file has it."""
+    return json.dumps({**content, _SEAL: json_sha256(content)}, indent=1) + "\n"
+
+
 def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
     """Writes an object with its checksum, whole or not at all."""
-    sealed = {**content, _SEAL: json_sha256(content)}
     with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(sealed_text(content), encoding="utf-8")
 
 
 def is_sealed(content: Any) -> bool:

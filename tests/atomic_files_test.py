@@ -1,10 +1,11 @@
 """Tests of files that are written whole or not at all."""
 
+import errno
 import os
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_full_disk
 
 
 class TestAtomicFile:
@@ -55,6 +56,25 @@ class TestAtomicFile:
             assert temporary.suffix == ".npz"
             temporary.write_text("new")
         assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "new")]
+
+
+class TestFullDisk:
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+    def test_the_file_that_will_be_is_named(self, tmp_path, number):
+        """Oracle: the message of a file, of a folder, and of what is written without either; nothing is left."""
+        blocks = [atomic_file(tmp_path / "a"), atomic_folder(tmp_path / "a", ()), naming_full_disk(tmp_path / "a")]
+        for block in blocks:
+            with pytest.raises(OSError, match=rf": '{tmp_path}/a'") as raised, block:
+                raise OSError(number, os.strerror(number))
+            assert raised.value.errno == number
+        assert not list(tmp_path.iterdir())
+
+    def test_other_errors_stay_as_they_are(self, tmp_path):
+        """Oracle: the error itself: one of reading, and one that has a name."""
+        for error in (OSError(errno.EIO, "no"), OSError(errno.ENOSPC, "no", "other"), ValueError("no")):
+            with pytest.raises(type(error)) as raised, naming_full_disk(tmp_path / "a"):
+                raise error
+            assert raised.value is error
 
 
 class TestAtomicFolder:
