@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -146,7 +146,7 @@ def _embedded(
 
 
 def _write(
-    files: GrowingFiles, dtype: np.dtype, embedded: Iterator[tuple[bytes, np.ndarray]], progress: bool | None
+    files: GrowingFiles, dtype: np.dtype[Any], embedded: Iterator[tuple[bytes, np.ndarray]], progress: bool | None
 ) -> None:
     with progress_bar(None, progress, "sentences") as advance:
         advance(files.n_items)

@@ -12,7 +12,7 @@ from elmo_tasks.sealed_json import check_listed_file, listed_files, read_sealed
 __all__ = ["ABOUT", "DTYPES", "LINES", "SENTENCES", "STARTS", "VECTORS", "Neighbor", "NeighborIndex"]
 
 ABOUT, VECTORS, SENTENCES, STARTS, LINES = "index.json", "vectors.bin", "sentences.txt", "starts.npy", "lines.npy"
-DTYPES = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
+DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
 """Of the numbers on disk, by their names."""
 
 # Rows that are brought into float32 at once.
@@ -189,7 +189,7 @@ class NeighborIndex:
         return found
 
 
-def _numbers(about: dict[str, Any]) -> tuple[np.dtype, int]:
+def _numbers(about: dict[str, Any]) -> tuple[np.dtype[Any], int]:
     """The type and the number of the numbers of a vector."""
     dtype, dim, layer = about.get("dtype"), about.get("dim"), about.get("layer")
     if not isinstance(dtype, str) or dtype not in DTYPES:

@@ -127,15 +127,15 @@ def find_neighbors(
 
 def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
     """The biLM of a query. Only an index that `index_text` made says which one it is of."""
-    named = index.about.get("bilm")
-    if bilm is None and named is None:
-        raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
-    if bilm is None and _is_to_be_downloaded(named):
-        raise ValueError(
-            f"'{index.folder}' was made with the biLM '{named}', which is not on this machine, and an index must not "
-            f"begin a download: add --bilm {named}"
-        )
-    bilm = bilm or str(named)
+    if bilm is None:
+        bilm = index.about.get("bilm")
+        if bilm is None:
+            raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
+        if _is_to_be_downloaded(bilm):
+            raise ValueError(
+                f"'{index.folder}' was made with the biLM '{bilm}', which is not on this machine, and an index must "
+                f"not begin a download: add --bilm {bilm}"
+            )
     weights = index.about.get("weights")
     if weights is not None and sha256_of(pretrained_files(bilm)[1]) != weights:
         raise ValueError(

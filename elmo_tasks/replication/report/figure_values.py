@@ -64,7 +64,7 @@ def by_epochs(runs: Iterable[Run]) -> list[Row]:
                 epoch = int(re.findall(r"\d+", file.name)[0])
                 name, metrics = f"validation_{TASKS[run.task].metric}", read_json(file)
                 value = metrics.get(name) if isinstance(metrics, dict) else None
-                if type(value) not in (int, float):
+                if not isinstance(value, int | float) or isinstance(value, bool):
                     raise ValueError(f"{file} must have a number as '{name}', but has {value!r:.100}")
                 scores[run.task, run.variant, epoch + 1].append(100 * value)
     return [

@@ -162,7 +162,7 @@ def _check_numbers(row: Mapping[str, Any]) -> None:
     """Percents are numbers from 0 to 100, or, where they may be missing, `None`."""
     for key, may_be_none in (("dev", False), ("test", True), ("mean", False), ("sd", True)):
         value = row.get(key)
-        is_number = type(value) in (int, float) and 0 <= value <= 100
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
         if key in row and not is_number and not (value is None and may_be_none):
             raise ValueError(f"'{key}' must be a number from 0 to 100, but is {value!r:.100}: {row}")
     for key in ("seed", "n"):

@@ -31,7 +31,13 @@ __all__ = [
 RunStatus = Literal["finished", "interrupted", "to run", "in progress"]
 
 _FILE = "record.json"
-_KEYS = {"identity": dict, "digest": str, "about": dict, "versions": dict, "finished": (str, type(None))}
+_KEYS: dict[str, Any] = {
+    "identity": dict,
+    "digest": str,
+    "about": dict,
+    "versions": dict,
+    "finished": (str, type(None)),
+}
 
 
 def status(run: Run) -> RunStatus:
