@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from elmo_tasks import configs, embed_job, verify
+from elmo_tasks.printable import one_line
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed.func(parsed)
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {one_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, whenever the process or the machine stops."""
 
+import errno
 import os
 import re
 import shutil
@@ -9,17 +10,32 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "remove_leftovers", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "naming_full_disk", "remove_leftovers", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
+
+# A full disk, a quota, and the limit of a process: errors of writing, never of reading.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def naming_full_disk(path: Path | str) -> Iterator[None]:
+    """Gives the error of a full disk the name of the file that is written in the block, which Python does not know."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 @contextmanager
 def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = False) -> Iterator[Path]:
     """
     A path to write to, as text or bytes, by this process or another: its file replaces `path` at the end of the block,
-    once it is on the disk. After an error in the block, nothing is left.
+    once it is on the disk. After an error in the block, nothing is left. A device or a pipe, as `/dev/stdout`, is not
+    replaced but written to.
 
     # Parameters
 
@@ -31,13 +47,18 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         Whether no other process writes this file at the same time, because of a lock for example. The temporary file
         then always has the same name, so that what a killed process has left is overwritten and does not pile up.
     """
+    if _is_device(path):
+        with naming_full_disk(path):
+            yield path
+        return
     # Not the number of the process: on two machines two processes may have the same. A name may be as long as the file
     # system allows; its last 50 characters, which have the suffix, are at most 200 bytes.
     name = path.name if exclusive else f"{uuid4().hex}-{path.name[-50:]}"
     temporary = (folder or path.parent) / f"{TEMPORARY}{name}"
     try:
-        yield temporary
-        sync(temporary)
+        with naming_full_disk(path):
+            yield temporary
+            sync(temporary)
         os.replace(temporary, path)
         sync(path.parent)
     except BaseException:
@@ -63,7 +84,8 @@ def remove_leftovers(path: Path, *, min_seconds: float = 86_400.0) -> None:
 def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
     """
     A folder to write files to, which becomes `path` at the end of the block, once it is on the disk. After an error in
-    the block, nothing is left, and a folder that is there stays as it was.
+    the block, nothing is left, and a folder that is there stays as it was. A process that is killed at the moment when
+    one folder takes the place of the other leaves the older as `_tmp-*-NAME.older`, which the next call puts back.
 
     # Parameters
 
@@ -79,19 +101,21 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
     """
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise FileExistsError(f"{path} must be a folder, but is another file: name another folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _put_back(path)
     others = sorted(child.name for child in path.iterdir() if child.name not in replaceable) if path.exists() else []
     if others:
         raise FileExistsError(
             f"{path} must hold nothing else, since it is replaced as a whole, but holds {', '.join(others[:5])}: name "
             "another folder"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}"
     temporary.mkdir()
     try:
-        yield temporary
-        for child in [*temporary.iterdir(), temporary]:
-            sync(child)
+        with naming_full_disk(path):
+            yield temporary
+            for child in [*temporary.iterdir(), temporary]:
+                sync(child)
         # A folder that is not empty cannot be replaced: for a moment there is none, and the older one has another name.
         older = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}.older"
         if path.exists():
@@ -109,6 +133,15 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
         raise
 
 
+def _put_back(path: Path) -> None:
+    name = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{32}-" + re.escape(f"{path.name}.older"))
+    for older in [child for child in path.parent.iterdir() if name.fullmatch(child.name)]:
+        if not path.exists():
+            os.replace(older, path)
+        else:
+            shutil.rmtree(older, ignore_errors=True)
+
+
 def sync(path: Path) -> None:
     """Waits until a file, or the list of files of a folder, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -116,3 +149,8 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_device(path: Path) -> bool:
+    # Where stdout goes to a file, /dev/stdout is a link to it.
+    return path.exists() and not path.is_dir() and (not path.is_file() or path.absolute().parent == Path("/dev"))

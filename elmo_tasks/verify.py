@@ -2,16 +2,18 @@
 
 import argparse
 import gzip
-import json
 import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from elmo_tasks.checksums import check_file, checksum_path
+from elmo_tasks.printable import printable
+from elmo_tasks.sealed_json import check_listed_file, is_sealed, listed_files, read_json, read_sealed
 
 __all__ = ["DESCRIPTION", "Finding", "add_arguments", "run", "verify"]
 
@@ -43,7 +45,8 @@ class Finding:
 
 def verify(path: Path) -> Iterator[Finding]:
     """
-    Checks a file, or all files of a folder that have a checksum or a format that this package writes.
+    Checks a file, or all files of a folder that have a checksum or a format that this package writes; and the files
+    that a JSON file lists with their checksums.
 
     # Raises
 
@@ -53,14 +56,30 @@ def verify(path: Path) -> Iterator[Finding]:
     if not path.exists():
         raise FileNotFoundError(f"{path} must be a file or a folder, but there is none")
     paths = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
+    listed = {file: (digest, lister) for lister in paths for file, digest in _listed(lister).items()}
     for file in paths:
         if path.is_dir() and file.suffix == ".sha256":
             if not file.with_suffix("").exists():
                 yield Finding(file.with_suffix(""), "damaged", f"missing, but {file.name} is there")
             continue
         reader = _reader(file)
-        if reader is not None or checksum_path(file).exists():
+        if file not in listed and (reader is not None or checksum_path(file).exists()):
             yield _finding(file, reader)
+    for file, (digest, lister) in listed.items():
+        yield _finding(file, partial(_read_listed, digest, lister))
+
+
+def _listed(path: Path) -> dict[Path, str]:
+    """The files that a JSON file lists with their checksums; of a damaged one, none."""
+    try:
+        return listed_files(path, read_sealed(path)) if path.suffix == ".json" else {}
+    except (ValueError, OSError):
+        return {}
+
+
+def _read_listed(digest: str, lister: Path, path: Path) -> str:
+    check_listed_file(path, digest, lister)
+    return f"SHA-256 in {lister.name}"
 
 
 def _finding(path: Path, reader: "Callable[[Path], str | None] | None") -> Finding:
@@ -149,11 +168,10 @@ def _read_safetensors(path: Path) -> str | None:
 
 
 def _read_json(path: Path) -> str | None:
-    try:
-        json.loads(path.read_bytes())
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    return None
+    if not is_sealed(read_json(path)):
+        return None
+    listed_files(path, read_sealed(path))
+    return "SHA-256 of its content"
 
 
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], str | None]], ...] = (
@@ -186,7 +204,7 @@ def run(arguments: argparse.Namespace) -> None:
     findings = [finding for path in arguments.path for finding in verify(path)]
     for finding in findings:
         if finding.state == "damaged" or not arguments.quiet:
-            print(f"{finding.state:8}  {finding.path}  ({finding.reason})")
+            print(printable(f"{finding.state:8}  {finding.path}  ({finding.reason})"))
     n_damaged = sum(finding.state == "damaged" for finding in findings)
     if n_damaged:
         raise ValueError(f"{n_damaged} of {len(findings)} files are damaged: restore them, or make them again")

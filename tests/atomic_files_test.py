@@ -1,10 +1,11 @@
 """Tests of files that are written whole or not at all."""
 
+import errno
 import os
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, remove_leftovers
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_full_disk, remove_leftovers
 
 
 class TestAtomicFile:
@@ -73,6 +74,25 @@ class TestRemoveLeftovers:
         assert {file.name for file in tmp_path.iterdir()} == {*names[1:], new}
 
 
+class TestFullDisk:
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+    def test_the_file_that_will_be_is_named(self, tmp_path, number):
+        """Oracle: the message of a file, of a folder, and of what is written without either; nothing is left."""
+        blocks = [atomic_file(tmp_path / "a"), atomic_folder(tmp_path / "a", ()), naming_full_disk(tmp_path / "a")]
+        for block in blocks:
+            with pytest.raises(OSError, match=rf": '{tmp_path}/a'") as raised, block:
+                raise OSError(number, os.strerror(number))
+            assert raised.value.errno == number
+        assert not list(tmp_path.iterdir())
+
+    def test_other_errors_stay_as_they_are(self, tmp_path):
+        """Oracle: the error itself: one of reading, and one that has a name."""
+        for error in (OSError(errno.EIO, "no"), OSError(errno.ENOSPC, "no", "other"), ValueError("no")):
+            with pytest.raises(type(error)) as raised, naming_full_disk(tmp_path / "a"):
+                raise error
+            assert raised.value is error
+
+
 class TestAtomicFolder:
     def files(self, folder):
         return {file.name: file.read_text() for file in folder.iterdir()}
@@ -106,6 +126,20 @@ class TestAtomicFolder:
             with pytest.raises(FileExistsError, match="must be a folder"), atomic_folder(tmp_path / name, {"mine"}):
                 pass
         assert self.files(tmp_path / "a") == {"mine": "mine"}
+
+    def test_what_a_killed_process_has_moved_away_is_put_back(self, tmp_path):
+        """Oracle: the older files after an error of the next call, and no others of that name after its success."""
+        older = tmp_path / f"{TEMPORARY}{'0' * 32}-a.older"
+        for _ in range(2):
+            older.mkdir()
+            (older / "one").write_text("old")
+            with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "a", {"one"}):
+                raise KeyboardInterrupt
+            assert self.files(tmp_path / "a") == {"one": "old"} and not older.exists()
+        with atomic_folder(tmp_path / "a", {"one"}) as temporary:
+            (temporary / "one").write_text("new")
+        assert self.files(tmp_path / "a") == {"one": "new"}
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
     def test_the_old_folder_is_put_back_if_the_new_one_cannot_take_its_place(self, tmp_path, monkeypatch):
         """Oracle: the files after an error of the second of two renames."""

@@ -1,19 +1,22 @@
 """Building an index of words in context."""
 
-import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from filelock import FileLock, Timeout
 
-from elmo_tasks.analysis.neighbor_index import NeighborIndex
+from elmo_tasks.analysis.growing_files import LOCK, RECORD, GrowingFiles
+from elmo_tasks.analysis.neighbor_index import ABOUT, DTYPES, LINES, SENTENCES, STARTS, VECTORS, NeighborIndex
+from elmo_tasks.atomic_files import atomic_file, sync
+from elmo_tasks.checksums import sha256_of
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.sealed_json import write_sealed
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["build_index"]
@@ -62,23 +65,24 @@ def build_index(
     folder = Path(folder)
     part = _part_of(folder, dtype)
     request: dict[str, object] = {**(about or {}), "layer": layer, "dim": elmo.dim, "dtype": dtype}
-    with _locked(part / "lock"):
-        _check_request(part / "request.json", request)
-        n_done = _recover(part, elmo.dim * np.dtype(dtype).itemsize)
-        missing = _after(sentences, part / "sentences.txt", n_done)
-        _write(part, dtype, _embedded(elmo, missing, layer, batch_tokens), n_done, progress)
+    with _locked(part / LOCK):
+        with GrowingFiles(part, (VECTORS, SENTENCES), request) as files:
+            missing = _after(sentences, part / SENTENCES, files.n_items)
+            _write(files, DTYPES[dtype], _embedded(elmo, missing, layer, batch_tokens), progress)
         _write_starts(part)
-        (part / "index.json").write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
-        (part / "request.json").unlink()
+        digests = {**files.digests, **{name: sha256_of(part / name) for name in (STARTS, LINES)}}
+        write_sealed(part / ABOUT, {**request, "files": digests})
         part.rename(folder)
-    # Which the library may have removed itself.
-    (folder / "lock").unlink(missing_ok=True)
+        sync(folder.parent)
+    # Only now, so that a folder without a record is never a half-built index; the library may have removed its lock.
+    for name in (RECORD, LOCK):
+        (folder / name).unlink(missing_ok=True)
     return NeighborIndex(folder)
 
 
 def _part_of(folder: Path, dtype: str) -> Path:
     """The folder in which the index is built."""
-    if dtype not in ("float16", "float32"):
+    if dtype not in DTYPES:
         raise ValueError(f"dtype must be 'float16' or 'float32', but is {dtype!r}")
     if folder.exists():
         raise FileExistsError(f"the folder of a new index must not be there yet, but '{folder}' is: name another")
@@ -100,34 +104,6 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _check_request(path: Path, request: Mapping[str, object]) -> None:
-    text = json.dumps(request)
-    if not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    elif (known := path.read_text(encoding="utf-8")) != text:
-        raise ValueError(
-            f"'{path.parent}' is an index that was interrupted, with the settings {known}, and can be resumed only "
-            f"with the same, but now they are {text}: give the same, or remove the folder"
-        )
-
-
-def _recover(part: Path, row_bytes: int) -> int:
-    """Cuts both files back to the sentences that are whole in both, and returns their number."""
-    for name in ("vectors.bin", "sentences.txt"):
-        (part / name).touch()
-    n_rows = (part / "vectors.bin").stat().st_size // row_bytes
-    n_words = n_bytes = n_sentences = 0
-    with open(part / "sentences.txt", "rb") as file:
-        for line in file:
-            if not line.endswith(b"\n") or n_words + len(line.split()) > n_rows:
-                break
-            n_words, n_bytes, n_sentences = n_words + len(line.split()), n_bytes + len(line), n_sentences + 1
-    for name, size in (("vectors.bin", n_words * row_bytes), ("sentences.txt", n_bytes)):
-        with open(part / name, "r+b") as file:
-            file.truncate(size)
-    return n_sentences
 
 
 def _after(sentences: Iterable[Sequence[str]], path: Path, n_done: int) -> Iterator[bytes]:
@@ -170,26 +146,22 @@ def _embedded(
 
 
 def _write(
-    part: Path, dtype: str, embedded: Iterator[tuple[bytes, np.ndarray]], n_done: int, progress: bool | None
+    files: GrowingFiles, dtype: np.dtype[Any], embedded: Iterator[tuple[bytes, np.ndarray]], progress: bool | None
 ) -> None:
-    with (
-        open(part / "vectors.bin", "ab") as vectors,
-        open(part / "sentences.txt", "ab") as lines,
-        progress_bar(None, progress, "sentences") as advance,
-    ):
-        advance(n_done)
+    with progress_bar(None, progress, "sentences") as advance:
+        advance(files.n_items)
         for line, array in embedded:
             # Shape: (n_words, dim)
             unit = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
-            vectors.write(unit.astype(dtype).tobytes())
-            lines.write(line)
+            files.append(unit.astype(dtype).tobytes(), line)
             advance(1)
 
 
 def _write_starts(part: Path) -> None:
-    with open(part / "sentences.txt", "rb") as file:
-        sizes = [(len(line.split()), len(line)) for line in file]
+    with open(part / SENTENCES, "rb") as file:
+        sizes = [(len(line.decode().split()), len(line)) for line in file]
     # Shape: (n_sentences + 1, 2)
     starts = np.concatenate([np.zeros((1, 2), np.int64), np.cumsum(np.array(sizes, np.int64).reshape(-1, 2), 0)])
-    np.save(part / "starts.npy", starts[:, 0])
-    np.save(part / "lines.npy", starts[:, 1])
+    for name, column in ((STARTS, 0), (LINES, 1)):
+        with atomic_file(part / name) as temporary:
+            np.save(temporary, starts[:, column].astype("<i8"))

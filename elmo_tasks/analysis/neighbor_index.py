@@ -1,6 +1,5 @@
 """An index of the words of a text by their vectors in context, on disk."""
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,11 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-__all__ = ["Neighbor", "NeighborIndex"]
+from elmo_tasks.sealed_json import check_listed_file, listed_files, read_sealed
+
+__all__ = ["ABOUT", "DTYPES", "LINES", "SENTENCES", "STARTS", "VECTORS", "Neighbor", "NeighborIndex"]
+
+ABOUT, VECTORS, SENTENCES, STARTS, LINES = "index.json", "vectors.bin", "sentences.txt", "starts.npy", "lines.npy"
+DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
+"""Of the numbers on disk, by their names."""
 
 # Rows that are brought into float32 at once.
 _BLOCK = 65536
-_FILES = ("vectors.bin", "sentences.txt", "starts.npy", "lines.npy")
+_FILES = (STARTS, LINES, SENTENCES, VECTORS)
 
 
 class Neighbor(NamedTuple):
@@ -31,7 +36,8 @@ class NeighborIndex:
 
     The search is exact: it reads all vectors, one block after another. A million words of the small biLM are 512 MB in
     float16 and take about a second; an approximate index (faiss, hnswlib) would need more memory than that to be built,
-    and miss neighbours, before it saves time.
+    and miss neighbours, before it saves time. So all files are read, and compared with the SHA-256 in `index.json`,
+    when an index is opened for the first time in a process.
 
     # Parameters
 
@@ -48,8 +54,7 @@ class NeighborIndex:
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         self.folder = Path(folder)
-        about = self.folder / "index.json"
-        if not about.is_file():
+        if not (self.folder / ABOUT).is_file():
             part = self.folder.with_name(f"{self.folder.name}.part")
             state = f"a half-built one, '{part}': the command that builds it resumes" if part.is_dir() else "none"
             raise FileNotFoundError(f"there must be an index in '{folder}', but there is {state}")
@@ -57,31 +62,32 @@ class NeighborIndex:
             if not (self.folder / name).is_file():
                 raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but does not: build it again")
         try:
-            self.about: dict[str, Any] = json.loads(about.read_text(encoding="utf-8"))
-            dtype, dim = np.dtype(self.about["dtype"]), int(self.about["dim"])
-            if "layer" not in self.about:
-                raise ValueError("index.json has no layer")
-            # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
-            self._starts = np.load(self.folder / "starts.npy")
-            self._lines = np.load(self.folder / "lines.npy")
-            if self._starts.shape != self._lines.shape or self._starts.ndim != 1 or not len(self._starts):
-                raise ValueError(f"starts.npy and lines.npy have {self._starts.shape} and {self._lines.shape} numbers")
-            if (size := (self.folder / "sentences.txt").stat().st_size) != self._lines[-1]:
-                raise ValueError(f"sentences.txt has {size:,} bytes and not {self._lines[-1]:,}")
-        except (EOFError, KeyError, TypeError, ValueError) as error:
+            self._open()
+        except ValueError as error:
             raise ValueError(
-                f"the files of the index '{folder}' must be as they were made, but one is damaged ({error!r}): "
-                "build it again"
+                f"the files of the index '{folder}' must be as they were made, but one is not: {error}. Build it again"
             ) from error
-        n_bytes = (self.folder / "vectors.bin").stat().st_size
-        if n_bytes != len(self) * dim * dtype.itemsize:
-            raise ValueError(
-                f"the index '{folder}' must have {len(self):,} vectors of {dim} numbers, but has {n_bytes:,} bytes: "
-                "build it again"
-            )
+
+    def _open(self) -> None:
+        self.about: dict[str, Any] = read_sealed(self.folder / ABOUT)
+        digests = {path.name: digest for path, digest in listed_files(self.folder / ABOUT, self.about).items()}
+        if missing := sorted(set(_FILES) - set(digests)):
+            raise ValueError(f"{ABOUT} has no SHA-256 of {missing[0]}")
+        dtype, dim = _numbers(self.about)
+        for name in (STARTS, LINES):
+            check_listed_file(self.folder / name, digests[name], self.folder / ABOUT)
+        # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
+        self._starts, self._lines = _starts(self.folder / STARTS), _starts(self.folder / LINES)
+        if len(self._starts) != len(self._lines):
+            raise ValueError(f"{STARTS} has {len(self._starts):,} numbers, but {LINES} has {len(self._lines):,}")
+        n_words = len(self)
+        for name, size in ((SENTENCES, int(self._lines[-1])), (VECTORS, n_words * dim * dtype.itemsize)):
+            if (found := (self.folder / name).stat().st_size) != size:
+                raise ValueError(f"{name} has {found:,} bytes and not {size:,}")
+            check_listed_file(self.folder / name, digests[name], self.folder / ABOUT)
         # Copied on write, which never comes, because torch warns of arrays that cannot be written to.
         # Shape: (n_words, dim)
-        self._vectors = np.memmap(self.folder / "vectors.bin", dtype, "c", shape=(len(self), dim))
+        self._vectors = np.memmap(self.folder / VECTORS, dtype, "c", shape=(n_words, dim))
 
     def __len__(self) -> int:
         """How many words there are."""
@@ -98,10 +104,27 @@ class NeighborIndex:
         return sum((self.folder / name).stat().st_size for name in _FILES)
 
     def sentence(self, number: int) -> list[str]:
-        """The words of a sentence, counted from 0."""
-        with open(self.folder / "sentences.txt", "rb") as file:
+        """
+        The words of a sentence, counted from 0.
+
+        # Raises
+
+        `ValueError`
+            If it is not UTF-8, or has not as many words as vectors.
+        """
+        with open(self.folder / SENTENCES, "rb") as file:
             file.seek(self._lines[number])
-            return file.read(int(self._lines[number + 1] - self._lines[number])).decode().split()
+            line = file.read(int(self._lines[number + 1] - self._lines[number]))
+        try:
+            words = line.decode().split()
+            if len(words) != self._starts[number + 1] - self._starts[number]:
+                raise ValueError(f"it has {len(words)} words, and not as many as vectors")
+        except ValueError as error:
+            raise ValueError(
+                f"sentence {number} in '{self.folder / SENTENCES}' must be as it was indexed, but is not ({error}): "
+                "build the index again"
+            ) from None
+        return words
 
     def search(self, vector: np.ndarray, k: int = 10, *, without: list[str] | None = None) -> list[Neighbor]:
         """
@@ -164,3 +187,34 @@ class NeighborIndex:
             if len(found) == k:
                 break
         return found
+
+
+def _numbers(about: dict[str, Any]) -> tuple[np.dtype[Any], int]:
+    """The type and the number of the numbers of a vector."""
+    dtype, dim, layer = about.get("dtype"), about.get("dim"), about.get("layer")
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"{ABOUT} must have the dtype {' or '.join(DTYPES)}, but has {dtype!r:.100}")
+    if type(dim) is not int or dim < 1:
+        raise ValueError(f"{ABOUT} must have a dim of at least 1, but has {dim!r:.100}")
+    if type(layer) is not int and layer not in ("top", "mix"):
+        raise ValueError(f"{ABOUT} must have a layer, a number, 'top' or 'mix', but has {layer!r:.100}")
+    for name in ("bilm", "weights", "corpus"):
+        if not isinstance(about.get(name, ""), str):
+            raise ValueError(f"{ABOUT} must have text as '{name}', but has {about[name]!r:.100}")
+    return DTYPES[dtype], dim
+
+
+def _starts(path: Path) -> np.ndarray:
+    """Where sentences start: mapped into memory, because the size that a file claims to have may be any."""
+    try:
+        starts = np.lib.format.open_memmap(path, mode="r")
+    except (EOFError, OverflowError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{path.name} must be an array of NumPy's, but is not: {error!r}") from None
+    except ValueError as error:
+        raise ValueError(f"{path.name} must be an array of NumPy's, but is not: {error}") from None
+    if starts.dtype != np.dtype("<i8") or starts.ndim != 1 or len(starts) < 2:
+        raise ValueError(f"{path.name} must have one row of int64, but has {starts.dtype} of the shape {starts.shape}")
+    # Not by differences, which can overflow.
+    if starts[0] != 0 or not (starts[1:] >= starts[:-1]).all():
+        raise ValueError(f"{path.name} must begin with 0 and never decrease, but does not")
+    return starts

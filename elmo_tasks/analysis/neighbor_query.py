@@ -13,7 +13,7 @@ from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.checksums import sha256_of
 from elmo_tasks.data import LmText
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import pretrained_files
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
 __all__ = ["FoundNeighbors", "find_neighbors", "index_text", "position_of"]
 
@@ -101,7 +101,7 @@ def find_neighbors(
     words, position
         A sentence, and the place of the word in it.
     bilm
-        The biLM of the index. `None`: the one that the index names.
+        The biLM of the index. `None`: the one that the index names, unless that would have to be downloaded.
     k
         How many neighbours.
     static
@@ -127,9 +127,15 @@ def find_neighbors(
 
 def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
     """The biLM of a query. Only an index that `index_text` made says which one it is of."""
-    bilm = bilm or index.about.get("bilm")
     if bilm is None:
-        raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
+        bilm = index.about.get("bilm")
+        if bilm is None:
+            raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
+        if _is_to_be_downloaded(bilm):
+            raise ValueError(
+                f"'{index.folder}' was made with the biLM '{bilm}', which is not on this machine, and an index must "
+                f"not begin a download: add --bilm {bilm}"
+            )
     weights = index.about.get("weights")
     if weights is not None and sha256_of(pretrained_files(bilm)[1]) != weights:
         raise ValueError(
@@ -137,6 +143,13 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
             f"'{index.folder}' was made with (--bilm), or build the index again"
         )
     return bilm
+
+
+def _is_to_be_downloaded(bilm: str) -> bool:
+    known = NAMED_BILMS.get(bilm)
+    if known is None or known.url is None:
+        return False
+    return not all((cache_home() / bilm / name).is_file() for name in ("options.json", "weights.hdf5"))
 
 
 def position_of(word: str, words: list[str], position: int | None) -> int:

@@ -1,9 +1,11 @@
 """The scores of one run."""
 
-import json
+from math import isfinite
 from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.sealed_json import read_json
 
 __all__ = ["run_scores"]
 
@@ -35,8 +37,10 @@ def run_scores(run: Path, metric: str) -> tuple[float, float | None]:
             "finish it with `allennlp train ... --recover`"
         )
     try:
-        metrics = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
+        metrics = read_json(file)
+        if not isinstance(metrics, dict):
+            raise ValueError("it is no object")
+    except ValueError as error:
         raise ConfigurationError(
             f"{file} must be a JSON object, as `allennlp train` writes it, but: {error}"
         ) from error
@@ -44,4 +48,10 @@ def run_scores(run: Path, metric: str) -> tuple[float, float | None]:
     if dev is None:
         known = sorted(key.removeprefix("best_validation_") for key in metrics if key.startswith("best_validation_"))
         raise ConfigurationError(f"{file} must have the metric '{metric}', but has {', '.join(known)}")
-    return dev, metrics.get(f"test_{metric}")
+    scores = dev, metrics.get(f"test_{metric}")
+    wrong = [
+        score for score in scores if score is not None and (type(score) not in (int, float) or not isfinite(score))
+    ]
+    if wrong:
+        raise ConfigurationError(f"{file} must have a number as '{metric}', but has {wrong[0]!r:.100}")
+    return scores

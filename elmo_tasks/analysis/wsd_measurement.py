@@ -8,7 +8,7 @@ from typing import Any, Literal
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of
 from elmo_tasks.analysis.first_senses import FirstSenses
 from elmo_tasks.analysis.wsd_score import WsdScore
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.atomic_files import atomic_file, atomic_folder
 from elmo_tasks.data import WsdCorpus
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -130,12 +130,12 @@ class WsdMeasurement:
 
     def write_answers(self, folder: Path) -> None:
         """Writes a file for each test set and representation into a new folder, as the official scorer reads them."""
-        folder.mkdir(parents=True)
-        for answered in self.sets:
-            for name, answers in answered.answers.items():
-                lines = "".join(f"{instance} {' '.join(senses)}\n" for instance, senses in answers.items())
-                file = folder / f"{answered.name}.{name.replace(' ', '-')}.key.txt"
-                file.write_text(lines, encoding="utf-8")
+        with atomic_folder(folder, ()) as temporary:
+            for answered in self.sets:
+                for name, answers in answered.answers.items():
+                    lines = "".join(f"{instance} {' '.join(senses)}\n" for instance, senses in answers.items())
+                    file = temporary / f"{answered.name}.{name.replace(' ', '-')}.key.txt"
+                    file.write_text(lines, encoding="utf-8")
 
 
 def _training(path: Path | None, folder: Path) -> WsdCorpus:

@@ -10,6 +10,7 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data.formats.coref_conll import document_lines
+from elmo_tasks.printable import printable
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["CorefConll"]
@@ -39,7 +40,7 @@ def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-coref-conll"):
         with output_file(arguments.output) as file:
             file.write_text("".join(f"{line}\n" for line in _lines(arguments.predictions)), encoding="utf-8")
-    print(f"wrote {arguments.output}")
+        print(printable(f"wrote {arguments.output}"))
 
 
 def _lines(path: Path) -> Iterator[str]:

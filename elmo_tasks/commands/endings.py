@@ -1,10 +1,13 @@
 """The ends of commands: an error or an interruption is one line."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.printable import one_line, printable
 
 __all__ = ["endings_in_one_line"]
 
@@ -17,8 +20,8 @@ def endings_in_one_line(
     command: str, *also: type[Exception], resume: str = "nothing is kept; the same command starts over"
 ) -> Iterator[None]:
     """
-    Ends the process with one line on stderr: with status 1 if an error says what is wrong with the input, and with
-    status 130 after Ctrl-C. Other errors keep their traceback.
+    Ends the process with one line on stderr: with status 1 if an error says what is wrong with the input, or stdout
+    cannot be written to, and with status 130 after Ctrl-C. Other errors keep their traceback.
 
     # Parameters
 
@@ -31,9 +34,21 @@ def endings_in_one_line(
     """
     try:
         yield
+        _flush()
     except (ConfigurationError, ImportError, OSError, ValueError, *also) as error:
-        sys.exit(f"allennlp {command}: error: {' '.join(str(error).split())}")
+        sys.exit(f"allennlp {command}: error: {one_line(error)}")
     except KeyboardInterrupt as interruption:
         # A job that knows better how far it has come says so itself.
-        print(f"\nallennlp {command}: {str(interruption) or f'interrupted: {resume}'}", file=sys.stderr)
+        print(f"\nallennlp {command}: {printable(str(interruption)) or f'interrupted: {resume}'}", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _flush() -> None:
+    """Writes what was printed, so that an error of that is not found out after the last line of the program."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python flushes once more when it ends, and would print a message of its own.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        raise OSError(error.errno, error.strerror, "stdout") from error

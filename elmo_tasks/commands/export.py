@@ -10,6 +10,7 @@ from allennlp.models import Model, load_archive
 from elmo_tasks.atomic_files import atomic_folder
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.models import BilmLanguageModel
+from elmo_tasks.printable import printable
 
 __all__ = ["Export"]
 
@@ -70,7 +71,7 @@ def _export(arguments: argparse.Namespace) -> None:
                 words.save(word_file)
         except (ValueError, OSError) as error:
             raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
-    print(f"wrote {', '.join(str(arguments.folder / name) for name in names)}")
+        print(printable(f"wrote {', '.join(str(arguments.folder / name) for name in names)}"))
 
 
 def _model(archive: str) -> Model:

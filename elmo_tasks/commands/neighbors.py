@@ -9,6 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.analysis import FoundNeighbors, Neighbor, find_neighbors, index_text, position_of
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import config_variables
+from elmo_tasks.printable import printable
 from elmo_tasks.tokenization import blank_tokenizer
 
 __all__ = ["Neighbors"]
@@ -76,7 +77,7 @@ def _index(arguments: argparse.Namespace) -> None:
             precision=arguments.precision,
             batch_tokens=arguments.batch_tokens,
         )
-    print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {index.n_bytes / 1e6:,.1f} MB")
+        print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {index.n_bytes / 1e6:,.1f} MB")
 
 
 def _query(arguments: argparse.Namespace) -> None:
@@ -88,17 +89,17 @@ def _query(arguments: argparse.Namespace) -> None:
         )
         if arguments.output_file is not None:
             found.write(arguments.output_file)
-    _print(found, arguments.glove)
+        _print(found, arguments.glove)
 
 
 def _print(found: FoundNeighbors, glove: Path | None) -> None:
     print(_marked(Neighbor(found.words, found.position, 1.0)))
     titles, columns = [], []
     if glove is not None and found.static_neighbors is None:
-        print(f"{found.words[found.position]!r} has no vector in {glove}")
+        print(printable(f"{found.words[found.position]!r} has no vector in {glove}"))
     elif glove is not None and found.static_neighbors:
-        titles.append(glove.name)
-        columns.append([f"{cosine:.2f}  {word}" for word, cosine in found.static_neighbors])
+        titles.append(printable(glove.name))
+        columns.append([f"{cosine:.2f}  {printable(word)}" for word, cosine in found.static_neighbors])
     titles.append("in context")
     columns.append([f"{neighbor.similarity:.2f}  {_marked(neighbor)}" for neighbor in found.neighbors])
     widths = [max(map(len, [title, *column])) for title, column in zip(titles, columns, strict=True)]
@@ -113,4 +114,4 @@ def _marked(neighbor: Neighbor) -> str:
     words = [f"[{word}]" if place == neighbor.position else word for place, word in enumerate(neighbor.words)]
     first, last = max(0, neighbor.position - _CONTEXT), neighbor.position + _CONTEXT + 1
     before, after = "... " if first else "", " ..." if last < len(words) else ""
-    return before + " ".join(words[first:last]) + after
+    return printable(before + " ".join(words[first:last]) + after)

@@ -49,8 +49,8 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         else:
             with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
-    for name, value in found.items():
-        print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+        for name, value in found.items():
+            print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
 
 
 def _counted(scores: Iterator[SentenceLikelihood]) -> Iterator[SentenceLikelihood]:

@@ -8,6 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
+from elmo_tasks.printable import printable
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["SquadPredictions"]
@@ -41,7 +42,7 @@ def _write(arguments: argparse.Namespace) -> None:
         answers = _answers(arguments.predictions)
         with output_file(arguments.output) as file:
             file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"wrote {len(answers)} answers to {arguments.output}")
+        print(printable(f"wrote {len(answers)} answers to {arguments.output}"))
 
 
 def _answers(path: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import small_data_notice
+from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.replication import (
     RENDERERS,
@@ -30,6 +31,7 @@ from elmo_tasks.replication import (
     word_senses,
     word_senses_table,
 )
+from elmo_tasks.sealed_json import read_sealed
 
 __all__ = ["Tables"]
 
@@ -120,9 +122,9 @@ def _make(arguments: argparse.Namespace) -> list[str]:
         raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
     if arguments.table:
         table, result_file = table_of(exhibit, finished)
-        print(result_file if arguments.format == "json" else RENDERERS[arguments.format](table))
+        print(printable_lines(result_file if arguments.format == "json" else RENDERERS[arguments.format](table)))
     else:
-        print(*draw(exhibit, finished, experiment), sep="\n")
+        print(printable_lines("\n".join(map(str, draw(exhibit, finished, experiment)))))
     return failed
 
 
@@ -155,7 +157,7 @@ def _train(experiment: Experiment, runs: Sequence[Run], arguments: argparse.Name
         for outcome in outcomes:
             advance(1)
             if outcome.error is not None:
-                print(f"{outcome.run.name}: {outcome.error}", file=sys.stderr)
+                print(one_line(f"{outcome.run.name}: {outcome.error}"), file=sys.stderr)
                 failed.append(outcome.run.name)
     return sorted(failed)
 
@@ -169,9 +171,9 @@ def _print_word_senses(experiment: Experiment, arguments: argparse.Namespace) ->
     if not is_finished:
         run.measure()
     if arguments.format == "json":
-        print(run.scores.read_text(encoding="utf-8"), end="")
+        print(printable_lines(json.dumps(read_sealed(run.scores), indent=1, ensure_ascii=False)))
     else:
-        print(RENDERERS[arguments.format](word_senses_table(run.scores)))
+        print(printable_lines(RENDERERS[arguments.format](word_senses_table(run.scores))))
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.analysis import WsdMeasurement, table_of
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import config_variables
+from elmo_tasks.printable import printable, printable_lines
 
 __all__ = ["DisambiguateWords"]
 
@@ -65,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> None:
             found.write_scores(arguments.output_file)
         if arguments.predictions is not None:
             found.write_answers(arguments.predictions)
-    _print(found)
+        _print(found)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -76,13 +77,13 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _print(found: WsdMeasurement) -> None:
-    senses = found.senses
-    print(table_of(found.sets, found.scores))
-    print(f"\nsenses: {len(senses.senses):,}, the means of {senses.n_instances:,} instances of {found.training}")
-    print(f"first senses: {senses.first_senses.source}")
+    senses, training = found.senses, printable(found.training)
+    print(printable_lines(table_of(found.sets, found.scores)))
+    print(f"\nsenses: {len(senses.senses):,}, the means of {senses.n_instances:,} instances of {training}")
+    print(printable(f"first senses: {senses.first_senses.source}"))
     if senses.n_unknown_senses:
         print(
-            f"Warning: {senses.n_unknown_senses:,} senses of {found.training} are not in this WordNet: the keys of the "
+            f"Warning: {senses.n_unknown_senses:,} senses of {training} are not in this WordNet: the keys of the "
             "framework are those of WordNet 3.0"
         )
     if unanswered := sum(answered.n_unanswered for answered in found.sets):

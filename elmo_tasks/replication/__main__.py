@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.printable import one_line
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 
 __all__ = ["main"]
@@ -39,9 +41,10 @@ def main(arguments: list[str] | None = None) -> str | None:
             return f"{', '.join(map(str, stale))} must be what the result files say, but is stale: run `make results`"
         for path in stale:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(made[path], encoding="utf-8")
+            with atomic_file(path) as temporary:
+                temporary.write_text(made[path], encoding="utf-8")
     except (ValueError, OSError) as error:
-        return f"{given.readme}: {error}"
+        return one_line(f"{given.readme}: {error}")
     return None
 
 

@@ -1,10 +1,14 @@
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import build_index, neighbor_builder
+from elmo_tasks import atomic_files
+from elmo_tasks.analysis import build_index, growing_files, neighbor_builder
+from elmo_tasks.sealed_json import read_sealed
 from elmo_tasks.vectors.elmo import Elmo
 from tests.analysis.neighbor_index_test import SENTENCES
 from tests.paths import TINY_BILM
@@ -68,14 +72,56 @@ class TestBuildIndex:
         assert len(embedded) == len(SENTENCES) - after
         assert not (tmp_path / "index.part").exists()
 
-    @pytest.mark.parametrize(("name", "n_bytes"), [("vectors.bin", 1), ("vectors.bin", 200), ("sentences.txt", 3)])
-    def test_what_was_cut_is_computed_again(self, elmo, tmp_path, monkeypatch, name, n_bytes):
-        """Oracle: the bytes of an index that was built at once, after one file has lost some at its end."""
+    @pytest.mark.parametrize("name", ["vectors.bin", "sentences.txt"])
+    def test_what_no_record_says_is_cut_off(self, elmo, tmp_path, monkeypatch, name):
+        """
+        Oracle: the bytes of an index that was built at once, after zeros were added to a file that was growing, as a
+        power cut leaves them, and half a sentence, as SIGKILL does.
+        """
         monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
         build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
         interrupted(elmo, tmp_path / "index", 4)
-        with open(tmp_path / "index.part" / name, "r+b") as file:
-            file.truncate(file.seek(0, 2) - n_bytes)
+        with open(tmp_path / "index.part" / name, "ab") as file:
+            file.write(bytes(320) + b"The ca")
+        build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
+        assert contents(tmp_path / "index") == contents(tmp_path / "whole")
+
+    @pytest.mark.parametrize("change", [lambda content: content[:-3], lambda content: b"x" + content[1:]])
+    @pytest.mark.parametrize("name", ["vectors.bin", "sentences.txt"])
+    def test_what_a_record_says_is_checked(self, elmo, tmp_path, name, change):
+        """Oracle: the message, of files that were cut off or changed; then no vector is written."""
+        interrupted(elmo, tmp_path / "index", 4)
+        path = tmp_path / "index.part" / name
+        path.write_bytes(change(path.read_bytes()))
+        with pytest.raises(ValueError, match=rf"'.*{name}' must be as progress.json says, but are not: .* damaged"):
+            build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
+
+    def test_a_folder_of_something_else_is_left_alone(self, elmo, tmp_path):
+        """Oracle: the message, and the file."""
+        (tmp_path / "index.part").mkdir()
+        (tmp_path / "index.part" / "vectors.bin").write_bytes(b"mine")
+        with pytest.raises(FileExistsError, match=r"has vectors.bin and no progress.json: remove the folder"):
+            build_index(elmo, SENTENCES, tmp_path / "index", progress=False)
+        assert (tmp_path / "index.part" / "vectors.bin").read_bytes() == b"mine"
+
+    def test_a_full_disk_is_named_and_the_build_resumes(self, elmo, tmp_path, monkeypatch):
+        """Oracle: the message; with room, the bytes of an index that was built at once."""
+        monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
+        build_index(elmo, SENTENCES, tmp_path / "whole", batch_tokens=1, progress=False)
+        monkeypatch.setattr(growing_files, "_SECONDS_BETWEEN_RECORDS", -1)
+        room = [True] * 5
+
+        def full(descriptor: int) -> None:
+            if not room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            room.pop()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(growing_files.os, "fsync", full)
+            patch.setattr(atomic_files, "sync", lambda path: None)
+            with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: '.*index\.part/sentences\.txt'"):
+                build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
+        assert read_sealed(tmp_path / "index.part" / "progress.json")["n_items"] == 2
         build_index(elmo, SENTENCES, tmp_path / "index", batch_tokens=1, progress=False)
         assert contents(tmp_path / "index") == contents(tmp_path / "whole")
 

@@ -1,8 +1,16 @@
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index, neighbor_index
+from elmo_tasks.checksums import sha256_of
+from elmo_tasks.sealed_json import read_sealed, write_sealed
 from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.verify import verify
 from tests.paths import TINY_BILM
 
 SENTENCES = [
@@ -23,6 +31,19 @@ def elmo() -> Elmo:
 @pytest.fixture(scope="module")
 def index(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> NeighborIndex:
     return build_index(elmo, SENTENCES, tmp_path_factory.mktemp("index") / "index", dtype="float32", progress=False)
+
+
+@pytest.fixture
+def copied(index: NeighborIndex, tmp_path: Path) -> Path:
+    """A copy of the index that may be changed."""
+    return Path(shutil.copytree(index.folder, tmp_path / "index"))
+
+
+def rewrite(folder: Path, **entries: Any) -> None:
+    """Writes an index.json with the checksums of the files that are there now."""
+    about = read_sealed(folder / "index.json")
+    files = {name: sha256_of(folder / name) for name in about["files"]}
+    write_sealed(folder / "index.json", {**about, "files": files, **entries})
 
 
 def expected(elmo: Elmo, target: np.ndarray, k: int, without: list[str] | None) -> list[tuple[list[str], int, float]]:
@@ -85,7 +106,7 @@ class TestNeighborIndex:
         build_index(elmo, SENTENCES, folder, progress=False)
         with open(folder / "vectors.bin", "r+b") as file:
             file.truncate(100)
-        with pytest.raises(ValueError, match=r"must have 29 vectors of 16 numbers, but has 100 bytes"):
+        with pytest.raises(ValueError, match=r"vectors.bin has 100 bytes and not 928"):
             NeighborIndex(folder)
         (folder / "lines.npy").unlink()
         with pytest.raises(FileNotFoundError, match=r"must have the file lines.npy"):
@@ -97,18 +118,91 @@ class TestNeighborIndex:
             ("index.json", b"["),
             ("index.json", b"[]"),
             ("index.json", b"{}"),
+            ("index.json", b""),
+            ("index.json", b"[" * 100_000),
+            ("index.json", b"\xff\xfe"),
             ("starts.npy", b""),
             ("lines.npy", b"x"),
             ("sentences.txt", b"x"),
         ],
     )
-    def test_a_damaged_file_is_an_error(self, elmo, tmp_path, name, content):
+    def test_a_damaged_file_is_an_error(self, copied, name, content):
         """Oracle: the message."""
-        folder = tmp_path / "index"
-        build_index(elmo, SENTENCES, folder, progress=False)
-        (folder / name).write_bytes(content)
-        with pytest.raises(ValueError, match=r"the index '.*index' must be as they were made, but one is damaged"):
-            NeighborIndex(folder)
+        (copied / name).write_bytes(content)
+        with pytest.raises(ValueError, match=r"the index '.*index' must be as they were made, but one is not: .*Build"):
+            NeighborIndex(copied)
+
+    @pytest.mark.parametrize("name", ["vectors.bin", "sentences.txt", "starts.npy", "lines.npy", "index.json"])
+    def test_no_flipped_bit_goes_unseen(self, copied, name):
+        """Oracle: an error that names the file, or the same content of the JSON; verify sees it too."""
+        path = copied / name
+        whole, about, places = path.read_bytes(), read_sealed(copied / "index.json"), random.Random(name)
+        for _ in range(12):
+            content = bytearray(whole)
+            content[places.randrange(len(whole))] ^= 1 << places.randrange(8)
+            path.write_bytes(content)
+            try:
+                index = NeighborIndex(copied)
+            except ValueError as error:
+                assert name in str(error)
+                assert "damaged" in [finding.state for finding in verify(copied)]
+            else:
+                assert name == "index.json" and index.about == about
+
+    @pytest.mark.parametrize("entry", range(8))
+    def test_an_entry_with_a_right_checksum_may_still_be_wrong(self, copied, entry):
+        """Oracle: the messages, for what somebody has written who knows the format."""
+        key, value, message = [
+            ("dtype", "int16", "must have the dtype float16 or float32, but has 'int16'"),
+            ("dtype", ">f2", "must have the dtype float16 or float32"),
+            ("dim", "16", "must have a dim of at least 1"),
+            ("dim", True, "must have a dim of at least 1"),
+            ("layer", None, "must have a layer"),
+            ("bilm", ["x"], "must have text as 'bilm'"),
+            ("files", {"../vectors.bin": "0"}, "files of its own folder only"),
+            ("files", {}, "has no SHA-256 of lines.npy"),
+        ][entry]
+        rewrite(copied, **{key: value})
+        with pytest.raises(ValueError, match=message):
+            NeighborIndex(copied)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda starts: starts[::-1].copy(), "begin with 0 and never decrease"),
+            (lambda starts: starts + 3, "begin with 0 and never decrease"),
+            (lambda starts: starts.astype(np.float64), "one row of int64, but has float64"),
+            (lambda starts: starts.astype(">i8"), "one row of int64, but has >i8"),
+            (lambda starts: starts.reshape(-1, 1), "one row of int64"),
+            (lambda starts: starts[:-1], "starts.npy has 6 numbers, but lines.npy has 7"),
+            (lambda starts: starts.astype(object), "array of NumPy's"),
+        ],
+    )
+    def test_starts_with_a_right_checksum_may_still_be_wrong(self, copied, change, message):
+        """Oracle: the messages."""
+        starts = np.load(copied / "starts.npy")
+        np.save(copied / "starts.npy", change(starts))
+        rewrite(copied)
+        with pytest.raises(ValueError, match=message):
+            NeighborIndex(copied)
+
+    def test_an_array_that_claims_to_be_large_allocates_nothing(self, copied):
+        """Oracle: the message; 8 PB would be a MemoryError."""
+        content = (copied / "starts.npy").read_bytes()
+        (copied / "starts.npy").write_bytes(content.replace(b"(7,), ", b"(10**15,), ").replace(b"10**15", b"9" * 15))
+        rewrite(copied)
+        with pytest.raises(ValueError, match=r"starts.npy must be an array of NumPy's"):
+            NeighborIndex(copied)
+
+    @pytest.mark.parametrize(("before", "after"), [(b"They", b"Th y"), ("é".encode(), b"\xe9e")])
+    def test_a_sentence_that_is_not_the_one_of_the_vectors_is_an_error(self, copied, before, after):
+        """Oracle: the message, of a word too many and of what is not UTF-8."""
+        path = copied / "sentences.txt"
+        path.write_bytes(path.read_bytes().replace(before, after))
+        rewrite(copied)
+        index = NeighborIndex(copied)
+        with pytest.raises(ValueError, match=r"sentence \d in '.*sentences.txt' must be as it was indexed"):
+            [index.sentence(number) for number in range(6)]
 
     def test_a_neighbor_has_names(self):
         """Oracle: by hand."""

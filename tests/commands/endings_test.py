@@ -44,6 +44,24 @@ class TestEndingsInOneLine:
         with pytest.raises(SystemExit, match="elmo-x: error: killed"), endings_in_one_line("elmo-x", RuntimeError):
             raise RuntimeError("killed")
 
+    def test_control_characters_of_data_are_escaped(self, capsys):
+        """Oracle: by hand: a message that would clear the terminal (M03, N06), and one after Ctrl-C."""
+        with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x"):
+            raise ValueError("the key 'é\x1b[2J\x9b\u202e' is wrong")
+        assert ended.value.code == r"allennlp elmo-x: error: the key 'é\u001b[2J\u009b\u202e' is wrong"
+        with pytest.raises(SystemExit), endings_in_one_line("elmo-x"):
+            raise KeyboardInterrupt("after a\x1b[2J")
+        assert capsys.readouterr().err == "\nallennlp elmo-x: after a\\u001b[2J\n"
+
+    def test_what_cannot_be_printed_is_an_error(self, monkeypatch):
+        """Oracle: the message, with stdout on a full device; nothing is left that Python would print when it ends."""
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x"):
+                print("a result")
+            assert ended.value.code == "allennlp elmo-x: error: [Errno 28] No space left on device: 'stdout'"
+            full.flush()
+
     def test_an_interruption_is_a_line_and_the_status_of_ctrl_c(self, capsys):
         """Oracle: by hand: 128 and the number of the signal."""
         with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x", resume="call it again"):

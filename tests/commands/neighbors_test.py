@@ -4,8 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from elmo_tasks.analysis import neighbor_query
+from elmo_tasks.checksums import sha256_of
+from elmo_tasks.sealed_json import read_sealed, write_sealed
 from tests.paths import TINY_BILM
 
 TEXT = "They play on Saturdays .\nThe play opens at the theatre .\nShe played the piano .\nYes .\n"
@@ -96,8 +100,31 @@ class TestNeighbors:
         query = ("elmo-neighbors", "query", index, "play", "--word", "play")
         command(*query)
         before = capsys.readouterr().out
-        about = json.loads((index / "index.json").read_text())
-        (index / "index.json").write_text(json.dumps({key: about[key] for key in ("layer", "dim", "dtype")}))
+        about = read_sealed(index / "index.json")
+        write_sealed(index / "index.json", {key: about[key] for key in ("layer", "dim", "dtype", "files")})
         assert "does not say which biLM" in message_of(command, *query[1:])
         command(*query, "--bilm", TINY_BILM)
         assert capsys.readouterr().out == before
+
+    def test_an_index_does_not_begin_a_download(self, index, command, tmp_path, environment):
+        """Oracle: the message (N09), and that nothing was asked for; `--bilm original` is what may begin it."""
+        environment.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        write_sealed(index / "index.json", {**read_sealed(index / "index.json"), "bilm": "original"})
+        with environment.context() as patch:
+            patch.setattr(neighbor_query, "pretrained_files", lambda bilm: pytest.fail("files were asked for"))
+            message = message_of(command, "query", index, "play", "--word", "play")
+        assert "'original', which is not on this machine, and an index must not begin a download: add --bilm" in message
+
+    def test_control_characters_of_sentences_are_escaped(self, index, command, capsys):
+        """Oracle: the line (N06), with all letters as they are."""
+        path = index / "sentences.txt"
+        path.write_text(path.read_text().replace("theatre", "th\x1b]0;é"))
+        about = read_sealed(index / "index.json")
+        lines = np.cumsum([0, *map(len, path.read_bytes().splitlines(keepends=True))])
+        np.save(index / "lines.npy", lines.astype("<i8"))
+        files = {name: sha256_of(index / name) for name in about["files"]}
+        write_sealed(index / "index.json", {**about, "files": files})
+        command("elmo-neighbors", "query", index, "The play opens", "--word", "play", "-k", "5", "--tokenized")
+        printed = capsys.readouterr().out
+        assert "\x1b]" not in printed
+        assert "at the th\\u001b]0;é ." in printed

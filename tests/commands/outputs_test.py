@@ -1,5 +1,8 @@
 """Tests of files that commands write."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from elmo_tasks.commands.outputs import output_file
@@ -29,3 +32,22 @@ class TestOutputFile:
         with pytest.raises(IsADirectoryError, match=rf"'{tmp_path}' is a folder: name a file in it"):
             with output_file(tmp_path):
                 pytest.fail("the block was run")
+
+    def test_a_device_is_written_to_and_stays(self, tmp_path, capfd):
+        """Oracle: what arrives on stdout, and through a pipe; the pipe is still one."""
+        with output_file(Path("/dev/stdout")) as file:
+            file.write_text("text")
+        assert capfd.readouterr().out == "text"
+        os.mkfifo(tmp_path / "pipe")
+        reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        with output_file(tmp_path / "pipe") as file:
+            file.write_text("text")
+        assert os.read(reader, 10) == b"text" and (tmp_path / "pipe").is_fifo()
+        os.close(reader)
+
+    def test_a_full_disk_is_named(self):
+        """Oracle: the message; the device is still one."""
+        with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: '/dev/full'"):
+            with output_file(Path("/dev/full")) as file:
+                file.write_text("text")
+        assert Path("/dev/full").is_char_device()

@@ -1,8 +1,66 @@
+import random
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from elmo_tasks import Elmo
 from elmo_tasks.predictors.pos_tagger import PosTagger
+
+
+class TestDamage:
+    """Without the biLM, whose files have tests of their own."""
+
+    @pytest.fixture(autouse=True)
+    def no_bilm(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Elmo, "from_pretrained", lambda *args: None)
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        rng = np.random.default_rng(0)
+        weight, bias = rng.normal(size=(3, 256)).astype(np.float32), rng.normal(size=3)
+        np.savez(tmp_path / "tagger.npz", weight=weight, bias=bias, tags=np.array(["A", "B", "C"]), layer=2)
+        return tmp_path / "tagger.npz"
+
+    def test_no_flipped_bit_and_no_cut_goes_unseen(self, path):
+        """Oracle: an error that names the file, or, in what zip files say twice, the same arrays."""
+        whole, places = path.read_bytes(), random.Random(0)
+        expected = PosTagger(path).__dict__
+        damages = [whole[:size] for size in (0, 1, 100, len(whole) // 2, len(whole) - 30, len(whole) - 1)]
+        for _ in range(60):
+            flipped = bytearray(whole)
+            # Half of them in the directory at the end, where the raw errors were.
+            place = places.randrange(len(whole)) if places.random() < 0.5 else -places.randrange(1, 300)
+            flipped[place] ^= 1 << places.randrange(8)
+            damages.append(bytes(flipped))
+        for damaged in damages:
+            path.write_bytes(damaged)
+            try:
+                found = PosTagger(path).__dict__
+            except ValueError as error:
+                assert str(error).startswith(f"{path} must be a tagger as fixtures/make_pos_tagger.py writes it, but")
+            else:
+                for name, value in expected.items():
+                    np.testing.assert_array_equal(found[name], value)
+
+    @pytest.mark.parametrize(
+        "arrays",
+        [
+            {"weight": np.zeros((2, 4)), "bias": np.zeros(2), "tags": np.array(["A", "B"])},
+            {"weight": np.zeros((2, 4)), "bias": np.zeros(3), "tags": np.array(["A", "B"]), "layer": 0},
+            {"weight": np.zeros(2), "bias": np.zeros(2), "tags": np.array(["A", "B"]), "layer": 0},
+            {"weight": np.zeros((2, 4)), "bias": np.zeros(2), "tags": np.array(["A", 1], object), "layer": 0},
+            {"weight": np.zeros((2, 4)), "bias": np.zeros(2), "tags": np.array("A"), "layer": [0, 1]},
+        ],
+    )
+    def test_arrays_that_do_not_fit_are_refused(self, path, arrays):
+        """Oracle: the message: a layer that is missing, other shapes, and a pickle, which would run code."""
+        np.savez(path, **arrays)
+        with pytest.raises(ValueError, match=r"tagger.npz must be a tagger as .*, but is damaged or another file"):
+            PosTagger(path)
+        np.save(path.with_suffix(".npy"), np.zeros(3))
+        with pytest.raises(ValueError, match=r"tagger.npy must be a tagger as .*, but is damaged or another file"):
+            PosTagger(path.with_suffix(".npy"))
 
 
 class TestPosTagger:

@@ -1,30 +1,42 @@
 """Digests of the files that a config trains on: the same data has the same, wherever it is."""
 
-import hashlib
+import logging
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.checksums import sha256_of
 from elmo_tasks.environment import glove_remedy
+from elmo_tasks.sealed_json import json_sha256, read_sealed, write_sealed
 
-__all__ = ["digest", "inputs_of", "with_roots_named"]
+__all__ = ["RECORD", "digest", "inputs_of", "with_roots_named"]
 
-# Read at both ends of a file, so that vectors of several gigabytes cost nothing.
-_SAMPLE = 1 << 20
+logger = logging.getLogger(__name__)
+
+RECORD = "data_digests.json"
+"""The name of the record, in the folder of all runs."""
+
+# Smaller files take less than a tenth of a second each time.
+_LARGE = 2**24
+# A file that was changed just before it was read may be changed again within the resolution of its time.
+_SECONDS_TO_SETTLE = 2
 
 
-def digest(path: Path) -> str:
+def digest(path: Path, record: Path) -> str:
     """
     # Parameters
 
     path
         A file, or a folder, with all files in it.
+    record
+        The file that remembers the digests of large files, so that those that have not changed since (by size, times
+        and inode) are not read again. It is not where the data is, which may be read-only.
 
     # Returns
 
     `str`
-        The SHA-256 of its size and its first and last mebibyte, 16 hexadecimal digits; of a folder, of the names and
-        digests of its files.
+        The SHA-256 of all of it, 16 hexadecimal digits; of a folder, of the names and digests of its files.
 
     # Raises
 
@@ -33,8 +45,7 @@ def digest(path: Path) -> str:
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        content = "\n".join(f"{file.relative_to(path).as_posix()} {digest(file)}" for file in files).encode()
-        return hashlib.sha256(content).hexdigest()[:16]
+        return json_sha256({file.relative_to(path).as_posix(): digest(file, record) for file in files})[:16]
     if not path.is_file():
         if path.parent.name == "glove":
             raise FileNotFoundError(f"the word vectors {path} must be there, but are not: {glove_remedy(path.parent)}")
@@ -42,13 +53,35 @@ def digest(path: Path) -> str:
             f"{path} must be there to train on, but is not: name the folder of the data with --data, or choose other "
             "tasks with --tasks"
         )
-    size = path.stat().st_size
-    hashed = hashlib.sha256(str(size).encode())
-    with open(path, "rb") as file:
-        hashed.update(file.read(_SAMPLE))
-        file.seek(max(size - _SAMPLE, 0))
-        hashed.update(file.read(_SAMPLE))
-    return hashed.hexdigest()[:16]
+    return (_remembered(path, record) if path.stat().st_size >= _LARGE else sha256_of(path))[:16]
+
+
+def _remembered(path: Path, record: Path) -> str:
+    state = path.stat()
+    # Copying onto a file with `cp --preserve` changes none of them but the last.
+    stamp = [state.st_size, state.st_mtime_ns, state.st_ino, state.st_ctime_ns]
+    name = str(path.resolve())
+    found = _known(record).get(name)
+    if isinstance(found, dict) and found.get("stamp") == stamp and isinstance(found.get("sha256"), str):
+        return str(found["sha256"])
+    sha256 = sha256_of(path)
+    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SECONDS_TO_SETTLE * 10**9:
+        try:
+            record.parent.mkdir(parents=True, exist_ok=True)
+            write_sealed(record, {**_known(record), name: {"stamp": stamp, "sha256": sha256}})
+        except OSError as error:
+            logger.warning("the digest of %s will be computed again, since it cannot be kept: %s", path, error)
+    return sha256
+
+
+def _known(record: Path) -> dict[str, Any]:
+    try:
+        return read_sealed(record)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError) as error:
+        logger.warning("digests of data are computed again: %s", error)
+        return {}
 
 
 def with_roots_named(value: Any, roots: Mapping[str, str]) -> Any:
@@ -77,7 +110,7 @@ def with_roots_named(value: Any, roots: Mapping[str, str]) -> Any:
     return value
 
 
-def inputs_of(config: Any, roots: Mapping[str, str]) -> dict[str, str]:
+def inputs_of(config: Any, roots: Mapping[str, str], record: Path) -> dict[str, str]:
     """
     # Parameters
 
@@ -85,6 +118,8 @@ def inputs_of(config: Any, roots: Mapping[str, str]) -> dict[str, str]:
         A config.
     roots
         As for `with_roots_named`.
+    record
+        As for `digest`.
 
     # Returns
 
@@ -107,5 +142,5 @@ def inputs_of(config: Any, roots: Mapping[str, str]) -> dict[str, str]:
         elif isinstance(value, str):
             name = with_roots_named(value, roots)
             if name != value:
-                found[name] = value if "://" in value else digest(Path(value))
+                found[name] = value if "://" in value else digest(Path(value), record)
     return dict(sorted(found.items()))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
-from elmo_tasks.replication.plan.data_digests import digest, inputs_of, with_roots_named
+from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, with_roots_named
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS, size_of, total_of, write_subset
 from elmo_tasks.replication.plan.task import TASKS
@@ -104,7 +104,7 @@ class Experiment:
         """Where a part of the training set is; the name has a digest of the data."""
         source = self._training_set(task)
         ending = source.suffix or ".gold_conll"
-        return self.results / "subsets" / f"{task}-{digest(source)}-{size}{ending}"
+        return self.results / "subsets" / f"{task}-{digest(source, self.results / RECORD)}-{size}{ending}"
 
     def write_subset(self, task: str, size: int) -> None:
         """Writes a part of the training set, if it is not there yet."""
@@ -137,7 +137,8 @@ class Experiment:
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
             roots = self._roots
-            self._configs[key] = json.dumps([config, with_roots_named(config, roots), inputs_of(config, roots)])
+            inputs = inputs_of(config, roots, self.results / RECORD)
+            self._configs[key] = json.dumps([config, with_roots_named(config, roots), inputs])
         config, named, inputs = json.loads(self._configs[key])
         return config, named, inputs
 

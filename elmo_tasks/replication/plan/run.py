@@ -1,10 +1,10 @@
 """One training."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from elmo_tasks.sealed_json import json_sha256
 
 __all__ = ["Run"]
 
@@ -59,4 +59,4 @@ class Run:
     @property
     def digest(self) -> str:
         """16 hexadecimal digits of the identity."""
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:16]
+        return json_sha256(self.identity)[:16]

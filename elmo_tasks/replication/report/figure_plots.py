@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.figure_values import Row
 
@@ -19,7 +20,7 @@ _STYLES = (("o", "-", "black"), ("s", "--", "0.35"), ("^", ":", "0.55"))
 def write_csv(rows: Sequence[Row], path: Path) -> Path:
     """Writes the values of a figure, and returns the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8", newline="") as file:
+    with atomic_file(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -126,6 +127,8 @@ def _save(figure: Any, stem: Path) -> list[Path]:
     paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     # Letters stay letters, and the same values give the same file.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": stem.name}):
-        figure.savefig(paths[0], dpi=300, metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None})
+        of_formats: list[dict[str, Any]] = [{"dpi": 300, "metadata": {"Software": None}}, {"metadata": {"Date": None}}]
+        for path, options in zip(paths, of_formats, strict=True):
+            with atomic_file(path) as temporary:
+                figure.savefig(temporary, **options)
     return paths

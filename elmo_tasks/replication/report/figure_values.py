@@ -1,6 +1,5 @@
 """The values of Figures 1 and 2."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -11,6 +10,8 @@ from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.layer_weights import layer_weights
 from elmo_tasks.replication.report.results import run_score
 from elmo_tasks.replication.report.summary import Summary
+from elmo_tasks.replication.train.record import check_scores
+from elmo_tasks.sealed_json import read_json
 
 __all__ = ["Row", "by_epochs", "by_sizes", "mixes"]
 
@@ -58,9 +59,13 @@ def by_epochs(runs: Iterable[Run]) -> list[Row]:
     scores = defaultdict(list)
     for run in runs:
         if run.size is None:
+            check_scores(run.folder)
             for file in run.serialization_dir.glob("metrics_epoch_*.json"):
                 epoch = int(re.findall(r"\d+", file.name)[0])
-                value = json.loads(file.read_text())[f"validation_{TASKS[run.task].metric}"]
+                name, metrics = f"validation_{TASKS[run.task].metric}", read_json(file)
+                value = metrics.get(name) if isinstance(metrics, dict) else None
+                if not isinstance(value, int | float) or isinstance(value, bool):
+                    raise ValueError(f"{file} must have a number as '{name}', but has {value!r:.100}")
                 scores[run.task, run.variant, epoch + 1].append(100 * value)
     return [
         {"task": task, "variant": variant, "epoch": epoch, **_summary(values)}

@@ -1,9 +1,12 @@
 """Weights of the layers in trained models, for Figure 2."""
 
-import io
-import tarfile
+import pickle
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.compat.archives import read_archive
 
 __all__ = ["LayerWeight", "layer_weights"]
 
@@ -47,8 +50,14 @@ def layer_weights(archive: Path) -> list[LayerWeight]:
     `ValueError`
         If it is not a whole archive.
     """
+    try:
+        return _layer_weights(_weights(archive))
+    except (OSError, KeyError, ValueError, RuntimeError, AttributeError, TypeError) as error:
+        raise ValueError(f"{archive} must be the whole archive of a trained model, but: {error}") from None
+
+
+def _layer_weights(weights: dict[str, Any]) -> list[LayerWeight]:
     found = []
-    weights = _weights(archive)
     for name in sorted(weights):
         if name.endswith(_ENDING):
             place = "output" if name.startswith("output_embedder.") else "input"
@@ -62,12 +71,9 @@ def _weights(archive: Path) -> dict[str, Any]:
     import torch
 
     try:
-        with tarfile.open(archive) as tar:
-            member = tar.extractfile("weights.th")
-            if member is None:
-                raise ValueError("weights.th is not a file")
-            content = io.BytesIO(member.read())
-        weights: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
-    except (OSError, EOFError, KeyError, ValueError, tarfile.TarError) as error:
-        raise ValueError(f"{archive} must be the whole archive of a trained model, but: {error}") from None
+        # Read to the checksum at its end, which torch does not have.
+        with read_archive(archive) as folder:
+            weights: dict[str, Any] = torch.load(Path(folder, "weights.th"), map_location="cpu", weights_only=True)
+    except (ConfigurationError, EOFError, pickle.UnpicklingError) as error:
+        raise ValueError(str(error)) from error
     return weights

@@ -1,6 +1,5 @@
 """Two pages of the documentation and a table of README.md, made of the result files."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from elmo_tasks.replication.report.render import grid, listed
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
+from elmo_tasks.sealed_json import read_json
 
 __all__ = ["BEGIN", "END", "readme_table", "runs_page", "tables_page", "with_section"]
 
@@ -117,10 +117,7 @@ def _tables(files: Iterable[Path]) -> Sequence[tuple[Path, Table]]:
 
 
 def _table_name(path: Path) -> str | None:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} must be a result file, but: {error}") from None
+    content = read_json(path)
     return content.get("table") if isinstance(content, dict) else None
 
 

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
+from elmo_tasks.printable import one_line
 from elmo_tasks.replication.report.table import Table
 
 __all__ = ["RENDERERS", "grid", "html_table", "latex_table", "listed", "markdown_table"]
 
 # Characters that LaTeX has no letter for in its usual fonts, or that are quoted in another way.
 _LATEX = {"±": r"$\pm$", "λ": r"$\lambda$", "–": "--", "“": "``", "”": "''", '"': "''"}
+
+# What begins a list, or a heading, a quotation or a line, at the beginning of a text.
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)])|(?=[#>+~=-]))")
+_AND_BACKSLASH = r"\1\\"
 
 
 def markdown_table(table: Table) -> str:
@@ -28,11 +33,13 @@ def grid(columns: list[str], rows: list[list[str]]) -> str:
 
 def listed(sentences: Iterable[str]) -> str:
     """Sentences as a list in Markdown."""
-    return "\n".join(f"- {_markdown(sentence)}" for sentence in sentences)
+    # What would begin a heading, a list, a quotation or a line there is escaped too.
+    return "\n".join(f"- {_BLOCK.sub(_AND_BACKSLASH, _markdown(sentence))}" for sentence in sentences)
 
 
 def latex_table(table: Table) -> str:
     """A `table` that needs the package `booktabs`."""
+    table = _in_lines(table)
     cells = tabulate(table.rows, table.columns, tablefmt="latex_booktabs", disable_numparse=True)
     text = " ".join([f"{table.title}.", *table.caption, *table.runs])
     caption = "".join(LATEX_ESCAPE_RULES.get(character, character) for character in text)
@@ -42,6 +49,7 @@ def latex_table(table: Table) -> str:
 
 def html_table(table: Table) -> str:
     """A `table` with a `caption`."""
+    table = _in_lines(table)
     caption = html.escape(" ".join([f"{table.title}.", *table.caption, *table.runs]))
     cells = tabulate(table.rows, table.columns, tablefmt="html", disable_numparse=True)
     return cells.replace("<table>", f"<table>\n<caption>{caption}</caption>", 1)
@@ -54,5 +62,16 @@ RENDERERS: dict[str, Callable[[Table], str]] = {
 }
 
 
+def _in_lines(table: Table) -> Table:
+    """Each text in one line: names of data and notes of result files may have any characters."""
+    return Table(
+        one_line(table.title),
+        [*map(one_line, table.columns)],
+        [[*map(one_line, row)] for row in table.rows],
+        [*map(one_line, table.caption)],
+        [*map(one_line, table.runs)],
+    )
+
+
 def _markdown(text: str) -> str:
-    return re.sub(r"([\\|`*_<\[\]])", r"\\\1", text)
+    return re.sub(r"([\\|`*_<\[\]])", r"\\\1", one_line(text))

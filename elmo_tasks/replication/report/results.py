@@ -11,7 +11,8 @@ from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.summary import Summary
-from elmo_tasks.replication.train.record import read_record
+from elmo_tasks.replication.train.record import check_scores, read_record
+from elmo_tasks.sealed_json import read_json
 
 __all__ = ["Results", "Split", "run_score"]
 
@@ -25,6 +26,7 @@ _KEYS_OF_SUMMARY = {"task", "variant", "metric", "split", "mean", "sd", "n"}
 
 def run_score(run: Run) -> tuple[float, float | None]:
     """Of a finished run, the best score on the dev set and that on the test set, if there is one, in percent."""
+    check_scores(run.folder)
     dev, test = run_scores(run.serialization_dir, TASKS[run.task].metric)
     return 100 * dev, None if test is None else 100 * test
 
@@ -79,6 +81,7 @@ class Results:
                 missing = sorted(keys - set(row))
                 if missing:
                     raise ValueError(f"a score must have {', '.join(sorted(keys))}, but one has no {missing[0]}: {row}")
+                _check_numbers(row)
                 if row["task"] not in TASKS or row["metric"] != TASKS[row["task"]].metric:
                     raise ValueError(
                         f"a score must be that of a task and its metric, but is that of {row['task']}: {row}"
@@ -125,12 +128,14 @@ class Results:
             If it is not such a file.
         """
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             if not isinstance(content, Mapping) or content.get("format") != _FORMAT:
                 raise ValueError(f'the file must have "format": {_FORMAT}')
             return cls(**{key: value for key, value in content.items() if key not in ("format", "computed")})
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise ValueError(
+                f"{path} must be a result file, as `allennlp elmo-tables` writes it, but: {error}"
+            ) from None
 
     def to_json(self, computed: Mapping[str, Any]) -> str:
         """As a file has it."""
@@ -151,3 +156,15 @@ class Results:
             if (row["task"], row["variant"], row["split"]) == (task, variant, split):
                 return Summary(row["mean"], row["sd"], row["n"])
         return None
+
+
+def _check_numbers(row: Mapping[str, Any]) -> None:
+    """Percents are numbers from 0 to 100, or, where they may be missing, `None`."""
+    for key, may_be_none in (("dev", False), ("test", True), ("mean", False), ("sd", True)):
+        value = row.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+        if key in row and not is_number and not (value is None and may_be_none):
+            raise ValueError(f"'{key}' must be a number from 0 to 100, but is {value!r:.100}: {row}")
+    for key in ("seed", "n"):
+        if key in row and (type(row[key]) is not int or row[key] < 1):
+            raise ValueError(f"'{key}' must be a number of at least 1, but is {row[key]!r:.100}: {row}")

@@ -1,6 +1,5 @@
 """Table 5: word senses, made of the file that `allennlp elmo-wsd` writes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from elmo_tasks.analysis import WORD_SENSES
 from elmo_tasks.replication.plan.task import LAYER_NAMES
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.table import Table
+from elmo_tasks.sealed_json import read_json
 
 __all__ = ["word_senses_table"]
 
@@ -36,7 +36,7 @@ def word_senses_table(path: Path) -> Table:
         If it is another file.
     """
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers = read_json(path)
         if (numbers["format"], numbers["table"]) != (1, WORD_SENSES):
             raise ValueError(f'it must have "format": 1 and "table": "{WORD_SENSES}"')
         return _table(numbers)

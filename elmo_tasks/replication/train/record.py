@@ -2,19 +2,22 @@
 
 import fcntl
 import json
-import tarfile
 import time
-import zlib
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_tasks.atomic_files import atomic_file
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.checksums import sha256_of
+from elmo_tasks.compat.archives import read_archive
 from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.sealed_json import check_listed_file, listed_files, read_sealed, write_sealed
 from elmo_tasks.version import __version__
 
 __all__ = [
     "RunStatus",
+    "check_scores",
     "differences",
     "is_locked",
     "is_whole",
@@ -28,6 +31,13 @@ __all__ = [
 RunStatus = Literal["finished", "interrupted", "to run", "in progress"]
 
 _FILE = "record.json"
+_KEYS: dict[str, Any] = {
+    "identity": dict,
+    "digest": str,
+    "about": dict,
+    "versions": dict,
+    "finished": (str, type(None)),
+}
 
 
 def status(run: Run) -> RunStatus:
@@ -91,39 +101,71 @@ def differences(recorded: Any, asked: Any, name: str = "") -> list[str]:
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:
-    """The record of a run, if there is one."""
+    """
+    The record of a run, if there is one.
+
+    # Raises
+
+    `ValueError`
+        If it is damaged, or of an earlier version, which had no checksum and did not read all of the data.
+    """
     file = folder / _FILE
     if not file.is_file():
         return None
-    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        record = read_sealed(file)
+        wrong = [key for key, kind in _KEYS.items() if not isinstance(record.get(key), kind)]
+        if wrong:
+            raise ValueError(
+                f"{file} must have '{wrong[0]}', as a run writes it, but has {record.get(wrong[0])!r:.100}"
+            )
+        listed_files(file, record)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}: move the folder away, or name another with --results, and the run is trained again"
+        ) from None
     return record
+
+
+def check_scores(folder: Path) -> None:
+    """
+    # Raises
+
+    `ValueError`, `FileNotFoundError`
+        If the scores of a finished run are not those that it ended with.
+    """
+    file = folder / _FILE
+    for path, digest in listed_files(file, read_record(folder) or {}).items():
+        check_listed_file(path, digest, file)
 
 
 def write_record(run: Run) -> None:
     """Before the training, so that nothing in the folder is ever without its record."""
     about = {"identity": run.identity, "digest": run.digest, "about": run.about, "versions": _versions()}
-    _write(run.folder, {**about, "finished": None})
+    write_sealed(run.folder / _FILE, {**about, "finished": None})
 
 
 def mark_finished(folder: Path) -> None:
-    """After the training."""
+    """After the training, with the checksums of its scores."""
     record = read_record(folder)
     if record is None:
         raise FileNotFoundError(f"{folder} must have a {_FILE}, but has none: was it removed while it was trained?")
-    _write(folder, {**record, "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+    scores = {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(folder.glob("run/metrics*.json"))}
+    finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    write_sealed(folder / _FILE, {**record, "finished": finished, "files": scores})
 
 
 def is_whole(serialization_dir: Path) -> bool:
     """
     Whether a training came to its end after the process that had started it was killed: AllenNLP writes `metrics.json`
-    and then, in place, the archive.
+    and then the archive.
     """
     if not (serialization_dir / "metrics.json").is_file():
         return False
     try:
-        with tarfile.open(serialization_dir / "model.tar.gz") as archive:
-            return "weights.th" in archive.getnames()
-    except (OSError, EOFError, tarfile.TarError, zlib.error):
+        with read_archive(serialization_dir / "model.tar.gz") as folder:
+            return Path(folder, "weights.th").is_file()
+    except (OSError, ConfigurationError):
         return False
 
 
@@ -142,8 +184,3 @@ def is_locked(path: Path) -> bool:
 def _versions() -> dict[str, str]:
     packages = {name: metadata.version(name) for name in ("allennlp", "torch")}
     return {"elmo_tasks": __version__, **packages}
-
-
-def _write(folder: Path, record: dict[str, Any]) -> None:
-    with atomic_file(folder / _FILE) as file:
-        file.write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import is_locked, mark_finished, state_of, write_record
@@ -71,7 +72,8 @@ class Training:
                 raise FileExistsError(f"{run.folder} is finished: run the command again to see its scores")
             write_record(run)
             config = run.folder / "config.json"
-            config.write_text(json.dumps(run.config, indent=1), encoding="utf-8")
+            with atomic_file(config) as temporary:
+                temporary.write_text(json.dumps(run.config, indent=1), encoding="utf-8")
             directory = run.serialization_dir
             call = [*command, "train", str(config), "-s", str(directory), "--file-friendly-logging"]
             if state == "interrupted":

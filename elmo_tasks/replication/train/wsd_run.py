@@ -1,6 +1,5 @@
 """The measurement of Table 5."""
 
-import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from filelock import FileLock, Timeout
 
 from elmo_tasks.analysis import wordnet_index
 from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.replication.plan.data_digests import digest
+from elmo_tasks.replication.plan.data_digests import RECORD, digest
 from elmo_tasks.replication.train.record import differences
 from elmo_tasks.replication.train.training import ALLENNLP
+from elmo_tasks.sealed_json import read_json, read_sealed, sealed_text
 from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["WordSenseRun"]
@@ -58,7 +58,7 @@ class WordSenseRun:
         if not self.scores.is_file():
             return False
         try:
-            found = json.loads(self.scores.read_text(encoding="utf-8"))["identity"]
+            found = read_sealed(self.scores)["identity"]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{self.scores} must be of this command, but is not ({error!r}): move it away, or name another folder "
@@ -116,8 +116,8 @@ class WordSenseRun:
                     if code < 0
                     else f"elmo-wsd ended with status {code}: see above"
                 )
-            numbers = json.loads(part.read_text(encoding="utf-8"))
-            part.write_text(json.dumps({**numbers, "identity": identity}, indent=1) + "\n", encoding="utf-8")
+            numbers = read_json(part)
+            part.write_text(sealed_text({**numbers, "identity": identity}), encoding="utf-8")
 
     def _identity(self) -> dict[str, str | None]:
         if not self.data.is_dir():
@@ -127,9 +127,10 @@ class WordSenseRun:
             )
         if "://" in self.bilm:
             raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")
+        record = self.results / RECORD
         return {
-            "data": digest(self.data),
-            "options": digest(Path(self.bilm, "options.json")),
-            "weights": digest(weight_file_in(Path(self.bilm))),
-            "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet)),
+            "data": digest(self.data, record),
+            "options": digest(Path(self.bilm, "options.json"), record),
+            "weights": digest(weight_file_in(Path(self.bilm)), record),
+            "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet), record),
         }

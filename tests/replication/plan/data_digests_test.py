@@ -1,36 +1,121 @@
 """Tests of the digests of data."""
 
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from elmo_tasks import checksums
+from elmo_tasks.replication.plan import data_digests
 from elmo_tasks.replication.plan.data_digests import digest, inputs_of, with_roots_named
+from elmo_tasks.sealed_json import read_sealed, write_sealed
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return tmp_path / "results" / "data_digests.json"
 
 
 class TestDigest:
-    def test_it_is_of_the_content_and_not_of_the_place(self, tmp_path):
-        """Oracle: equal and unequal files, of one and of several mebibytes."""
-        for name, content in {"a": b"x", "b": b"x", "c": b"y", "d": b"x" * 3_000_000, "e": b"x" * 3_000_001}.items():
+    def test_it_is_of_the_content_and_not_of_the_place(self, tmp_path, record):
+        """Oracle: SHA-256 by hashlib, of files of one and of several mebibytes; the last two differ in the middle."""
+        contents = {"a": b"x", "b": b"x", "c": b"y", "d": bytes(5_000_000)}
+        contents["e"] = contents["d"][:2_500_000] + b"x" + contents["d"][2_500_001:]
+        for name, content in contents.items():
             (tmp_path / name).write_bytes(content)
-        a, b, c, d, e = (digest(tmp_path / name) for name in "abcde")
-        assert a == b
-        assert len({a, c, d, e}) == 4
+            assert digest(tmp_path / name, record) == hashlib.sha256(content).hexdigest()[:16]
+        assert not record.exists()
 
-    def test_a_folder_is_its_files_with_their_names(self, tmp_path):
+    def test_a_folder_is_its_files_with_their_names(self, tmp_path, record):
         """Oracle: a copy, and a file that has another name."""
         for folder, name in (("a", "x"), ("b", "x"), ("c", "y")):
             (tmp_path / folder / "deep").mkdir(parents=True)
             (tmp_path / folder / "deep" / name).write_text("text")
-        assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
+        a, b, c = (digest(tmp_path / name, record) for name in "abc")
+        assert a == b != c
 
-    def test_what_is_not_there_is_named_with_the_remedy(self, tmp_path):
+    def test_what_is_not_there_is_named_with_the_remedy(self, tmp_path, record):
         """Oracle: the message."""
         with pytest.raises(FileNotFoundError, match=r"absent.*--data"):
-            digest(tmp_path / "absent")
+            digest(tmp_path / "absent", record)
         with pytest.raises(FileNotFoundError, match=r"glove.*nlp\.stanford\.edu/projects/glove"):
-            digest(tmp_path / "glove" / "glove.6B.100d.txt")
+            digest(tmp_path / "glove" / "glove.6B.100d.txt", record)
+
+
+class TestRecord:
+    """Of a file that counts as large, in a process that has hashed nothing yet."""
+
+    @pytest.fixture
+    def hashed(self, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+        """The files that were read, one after the other."""
+        read: list[Path] = []
+
+        def counted(path: Path) -> str:
+            read.append(path)
+            return original(path)
+
+        original: Callable[[Path], str] = checksums.sha256_of
+        monkeypatch.setattr(data_digests, "sha256_of", counted)
+        monkeypatch.setattr(checksums, "_KNOWN", {})
+        monkeypatch.setattr(data_digests, "_LARGE", 1)
+        monkeypatch.setattr(data_digests, "_SECONDS_TO_SETTLE", -1)
+        return read
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        (tmp_path / "data").write_bytes(b"before")
+        return tmp_path / "data"
+
+    def test_a_file_that_has_not_changed_is_read_once(self, hashed, file, record):
+        """Oracle: the reads, and the record, which has the file and lies with the runs."""
+        assert digest(file, record) == digest(file, record)
+        assert hashed == [file]
+        assert list(read_sealed(record)) == [str(file)]
+        assert {path.name for path in file.parent.iterdir()} == {"data", "results"}
+
+    def test_a_file_that_has_changed_is_read_again(self, hashed, file, record, monkeypatch):
+        """Oracle: hashlib, after a change in place that keeps size, inode and the time of the last change."""
+        digest(file, record)
+        before = file.stat()
+        with open(file, "r+b") as opened:
+            opened.write(b"AFTER!")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        monkeypatch.setattr(checksums, "_KNOWN", {})
+        assert (file.stat().st_size, file.stat().st_ino) == (before.st_size, before.st_ino)
+        assert digest(file, record) == hashlib.sha256(b"AFTER!").hexdigest()[:16]
+
+    def test_a_file_that_was_just_written_is_not_remembered(self, hashed, file, record, monkeypatch):
+        """Oracle: there is no record: within the resolution of its time the file may change again."""
+        monkeypatch.setattr(data_digests, "_SECONDS_TO_SETTLE", 3600)
+        digest(file, record)
+        assert not record.exists()
+
+    @pytest.mark.parametrize("damage", [b"", b"{", b"[" * 100_000, b'{"data": {}}'])
+    def test_a_damaged_record_is_made_again(self, hashed, file, record, caplog, damage):
+        """Oracle: hashlib, and the warning."""
+        record.parent.mkdir()
+        record.write_bytes(damage)
+        assert digest(file, record) == hashlib.sha256(b"before").hexdigest()[:16]
+        assert "digests of data are computed again" in caplog.text
+        assert list(read_sealed(record)) == [str(file)]
+
+    def test_an_entry_of_another_form_is_not_believed(self, hashed, file, record):
+        """Oracle: hashlib."""
+        record.parent.mkdir()
+        write_sealed(record, {str(file): ["x"]})
+        assert digest(file, record) == hashlib.sha256(b"before").hexdigest()[:16]
+
+    def test_a_record_that_cannot_be_written_is_a_warning(self, hashed, file, tmp_path, caplog):
+        """Oracle: hashlib, and the warning, where a file is in the place of the folder."""
+        (tmp_path / "results").write_text("")
+        assert digest(file, tmp_path / "results" / "x.json") == hashlib.sha256(b"before").hexdigest()[:16]
+        assert "will be computed again, since it cannot be kept" in caplog.text
 
 
 class TestInputsOf:
-    def test_files_below_the_roots_are_named_by_them(self, tmp_path):
+    def test_files_below_the_roots_are_named_by_them(self, tmp_path, record):
         """Oracle: by hand; the biLM lies below the data here, and a URL is its own digest."""
         (tmp_path / "bilm").mkdir()
         for name in ("train.txt", "bilm/weights.hdf5"):
@@ -44,5 +129,6 @@ class TestInputsOf:
             "train": "data/train.txt",
             "model": [{"file": "biLM/weights.hdf5", "url": "biLM/weights.hdf5", "n": 1}],
         }
-        assert inputs_of({"train": config["train"]}, roots) == {"data/train.txt": digest(tmp_path / "train.txt")}
-        assert inputs_of(["https://a.b/c/w"], roots) == {"biLM/w": "https://a.b/c/w"}
+        expected = {"data/train.txt": digest(tmp_path / "train.txt", record)}
+        assert inputs_of({"train": config["train"]}, roots, record) == expected
+        assert inputs_of(["https://a.b/c/w"], roots, record) == {"biLM/w": "https://a.b/c/w"}

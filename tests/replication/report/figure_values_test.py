@@ -34,6 +34,22 @@ class TestByEpochs:
             (2, 1, pytest.approx(60.0)),
         ]
 
+    @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"validation_accuracy": "x"}'])
+    def test_a_damaged_file_is_named(self, make_run, finish, content):
+        """Oracle: the message."""
+        run = finish(make_run())
+        (run.serialization_dir / "metrics_epoch_0.json").write_text(content)
+        with pytest.raises(ValueError, match=r"metrics_epoch_0\.json must (be JSON|have a number as 'validation_acc)"):
+            by_epochs([run])
+
+    def test_scores_that_were_changed_after_the_end_are_refused(self, make_run, finish):
+        """Oracle: the message."""
+        run = finish(make_run())
+        file = run.serialization_dir / "metrics.json"
+        file.write_text(file.read_text().replace("0.5", "0.6"))
+        with pytest.raises(ValueError, match=r"metrics\.json is damaged or was replaced"):
+            by_sizes([run], lambda task: 100)
+
 
 class TestMixes:
     def test_a_row_for_each_layer(self, make_run, finish, write_archive):

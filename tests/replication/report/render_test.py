@@ -2,7 +2,10 @@
 
 from xml.etree import ElementTree
 
+import pytest
+
 from elmo_tasks.replication import RENDERERS, Table
+from elmo_tasks.replication.report.render import listed
 
 CELLS = [["50% & $5_a", "< 0.001"], ["1 ± 2", "λ=1"]]
 TABLE = Table("A_title", ["task|s", "p"], CELLS, ["{a} <b>."], ["A “run”."])
@@ -28,6 +31,33 @@ class TestRenderers:
             r"- {a} \<b>.",
             "- A “run”.",
         ]
+
+    @pytest.mark.parametrize("form", ["markdown", "latex", "html"])
+    def test_a_text_stays_in_its_line_and_gives_no_orders(self, form):
+        """Oracle: the number of lines of a table without such texts; R02: a line feed made a heading and a row."""
+        text = "a\n\n# b\r\n| c |\u2028\x1b[2J\x9b\u202e"
+        made = RENDERERS[form](Table(text, [text, "p"], [[text, "1"]], [text], [text]))
+        assert made.count("\n") == RENDERERS[form](Table("a", ["b", "p"], [["c", "1"]], ["d"], ["e"])).count("\n")
+        assert not {"\x1b", "\x9b", "\u202e", "\u2028", "\r"} & set(made)
+        assert "b" in made and "u001b" in made
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("# a", r"\# a"),
+            ("- a", r"\- a"),
+            ("> a", r"\> a"),
+            ("1. a", r"1\. a"),
+            ("2) a", r"2\) a"),
+            ("12. a", r"12\. a"),
+            ("12 of a", "12 of a"),
+            ("1.5 a-b #", r"1\.5 a-b #"),
+            ("== a", r"\== a"),
+        ],
+    )
+    def test_a_sentence_begins_no_block_of_markdown(self, text, expected):
+        """Oracle: by hand."""
+        assert listed([text]) == f"- {expected}"
 
     def test_latex(self):
         """Oracle: by hand."""

@@ -43,6 +43,13 @@ class TestResults:
             ([{**RUN, "metric": "f1"}], [], "a task and its metric"),
             ([{"task": "snli"}], [], "no dev"),
             ([RUN, {**RUN, "dev": 1.0}], [], "twice there is .*snli"),
+            ([{**RUN, "dev": "70"}], [], "'dev' must be a number from 0 to 100, but is '70'"),
+            ([{**RUN, "dev": None}], [], "'dev' must be a number"),
+            ([{**RUN, "test": float("nan")}], [], "'test' must be a number"),
+            ([{**RUN, "test": 6900}], [], "'test' must be a number from 0 to 100"),
+            ([{**RUN, "seed": "1"}], [], "'seed' must be a number of at least 1"),
+            ([], [{**SUMMARY, "mean": None}], "'mean' must be a number"),
+            ([], [{**SUMMARY, "n": 0}], "'n' must be a number of at least 1"),
             ([RUN], [{**SUMMARY, "task": "snli"}], "twice there is .*snli"),
         ],
     )
@@ -51,7 +58,9 @@ class TestResults:
         with pytest.raises(ValueError, match=message):
             Results("table 1", runs, summaries)
 
-    @pytest.mark.parametrize("content", ["[]", "{", '{"format": 2}', '{"format": 1, "runs": [], "tabel": ""}'])
+    @pytest.mark.parametrize(
+        "content", ["[]", "{", "[" * 100_000, '{"format": 2}', '{"format": 1, "runs": [], "tabel": ""}']
+    )
     def test_a_file_of_another_form_is_named(self, tmp_path, content):
         """Oracle: the message names the file."""
         (tmp_path / "a.json").write_text(content)

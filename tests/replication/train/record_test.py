@@ -2,10 +2,12 @@
 
 import fcntl
 import json
+import random
 
 import pytest
 
 from elmo_tasks.replication.train.record import (
+    check_scores,
     differences,
     is_whole,
     mark_finished,
@@ -14,6 +16,8 @@ from elmo_tasks.replication.train.record import (
     status,
     write_record,
 )
+from elmo_tasks.sealed_json import read_sealed, write_sealed
+from elmo_tasks.verify import verify
 
 
 class TestStatus:
@@ -83,6 +87,61 @@ class TestRecord:
         """Oracle: the message."""
         with pytest.raises(FileNotFoundError, match="has none"):
             mark_finished(make_run().folder)
+
+    def test_no_flipped_bit_goes_unseen(self, make_run, finish):
+        """Oracle: an error that names the file and the remedy, or, in white space, the same content."""
+        run = finish(make_run())
+        path, record, places = run.folder / "record.json", read_record(run.folder), random.Random(0)
+        whole = path.read_bytes()
+        for _ in range(40):
+            content = bytearray(whole)
+            content[places.randrange(len(whole))] ^= 1 << places.randrange(8)
+            path.write_bytes(content)
+            try:
+                assert read_record(run.folder) == record
+            except ValueError as error:
+                assert "record.json" in str(error) and "--results" in str(error)
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"identity": {}, "finished": null}']
+    )
+    def test_a_damaged_record_is_named(self, make_run, content):
+        """Oracle: the message; the last is that of an earlier version, without a checksum."""
+        run = make_run()
+        run.folder.mkdir(parents=True)
+        (run.folder / "record.json").write_bytes(content)
+        with pytest.raises(ValueError, match=r"record.json .*: move the folder away, or name another with --results"):
+            state_of(run)
+
+    @pytest.mark.parametrize(
+        ("key", "value"), [("identity", []), ("versions", None), ("finished", 1), ("files", {"/etc/passwd": "0"})]
+    )
+    def test_wrong_values_with_a_right_checksum_are_refused(self, make_run, finish, key, value):
+        """Oracle: the message."""
+        run = finish(make_run())
+        path = run.folder / "record.json"
+        write_sealed(path, {**read_sealed(path), key: value})
+        with pytest.raises(ValueError, match=r"record.json must (have|list) .*--results"):
+            state_of(run)
+
+    def test_scores_that_change_after_the_end_are_noticed(self, make_run, finish):
+        """Oracle: the messages, by the command that reads them and by verify; a run without an end has no checksums."""
+        run = finish(make_run())
+        check_scores(run.folder)
+        assert {finding.path.name: finding.state for finding in verify(run.folder)} == {
+            "record.json": "whole",
+            "metrics.json": "whole",
+        }
+        metrics = run.serialization_dir / "metrics.json"
+        metrics.write_text(metrics.read_text().replace("0.5", "0.9"))
+        with pytest.raises(ValueError, match=r"metrics.json is damaged or was replaced: .* but record.json says"):
+            check_scores(run.folder)
+        assert {finding.state for finding in verify(run.folder)} == {"whole", "damaged"}
+        metrics.unlink()
+        with pytest.raises(FileNotFoundError, match=r"metrics.json must be there, since record.json lists it"):
+            check_scores(run.folder)
+        write_record(run)
+        check_scores(run.folder)
 
     def test_differences_are_named_by_their_place(self):
         """Oracle: by hand."""

@@ -67,6 +67,13 @@ class TestWordSenseRun:
         with pytest.raises(ValueError, match=r"scores\.json must be of this command.*move it away"):
             run.is_finished()
 
+    def test_scores_that_were_changed_are_refused(self, run, command):
+        """Oracle: the message."""
+        run.measure(command())
+        run.scores.write_text(run.scores.read_text().replace("elmo-wsd", "elmo-WSD"))
+        with pytest.raises(ValueError, match=r"scores\.json must be of this command.*damaged or was changed"):
+            run.is_finished()
+
     @pytest.mark.parametrize(("end", "message"), [("exit 2", "status 2"), ("kill -9 $$", "killed by signal 9")])
     def test_a_failure_leaves_no_scores(self, run, command, end, message):
         """Oracle: the error, and the folder; half a file was written."""
