@@ -5,15 +5,22 @@ import codecs
 import gzip
 import io
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["byte_lines", "decoded", "numbered_lines", "opened"]
+__all__ = ["MAX_LINE_BYTES", "byte_lines", "checked_text", "decoded", "numbered_lines", "opened", "whole_text"]
 
+# A few kilobytes of a compressed file may be a line that fills the memory. This is the text of a dozen novels.
+MAX_LINE_BYTES = 16 * 2**20
+# For the same reason, of a compressed file that is read as a whole.
+_MAX_FILE_BYTES = 2**30
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
@@ -26,19 +33,12 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     # Raises
 
     `ValueError`
-        If a line is not UTF-8, the file has carriage returns where line feeds belong, or it cannot be decompressed;
-        with file and line.
+        See `byte_lines` and `checked_text`; with file and line.
     `OSError`
         If the file cannot be read.
     """
     for number, line in byte_lines(path):
-        text = decoded(line, path, number)
-        if "\r" in text:
-            raise ValueError(
-                f"{fspath(path)}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
-                "convert the file, with `tr '\\r' '\\n'` for example"
-            )
-        yield number, text
+        yield number, checked_text(line, path, number)
 
 
 def byte_lines(path: str | PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -49,15 +49,47 @@ def byte_lines(path: str | PathLike[str]) -> Iterator[tuple[int, bytes]]:
     # Raises
 
     `ValueError`
-        If the file cannot be decompressed; with file and line.
+        If the path is not a file, the file cannot be decompressed, or a line is longer than `MAX_LINE_BYTES`; with file
+        and line.
     `OSError`
         If the file cannot be read.
     """
     number = 0
     with opened(path, lambda: f", after line {number}") as file:
-        for number, line in enumerate(file, start=1):
+        lines = iter(partial(file.readline, MAX_LINE_BYTES), b"")
+        for number, line in enumerate(lines, start=1):
+            if len(line) == MAX_LINE_BYTES:
+                raise ValueError(
+                    f"{fspath(path)}, line {number}: a line must be shorter than {MAX_LINE_BYTES // 2**20} MiB, but "
+                    "this one is not: end each sentence with a line feed"
+                )
             # A file from Windows may begin with a byte order mark, which is no part of its first word.
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+
+
+def checked_text(line: bytes, path: str | PathLike[str], number: int) -> str:
+    """
+    A line of `byte_lines` as text, without its end, if it is one line of text.
+
+    # Raises
+
+    `ValueError`
+        If it is not UTF-8, or has a carriage return or the character NUL; with file and line.
+    """
+    text = decoded(line, path, number)
+    if "\0" in text:
+        # ASCII in UTF-16 is valid UTF-8, with this character before or after each other.
+        raise ValueError(
+            f"{fspath(path)}, line {number}: a line must not have the character NUL, but this one has it after "
+            f"{text.index(chr(0))} others: convert the file if it is UTF-16, with iconv for example, or remove them "
+            "with `tr -d '\\000'`"
+        )
+    if "\r" in text:
+        raise ValueError(
+            f"{fspath(path)}, line {number}: lines must end with a line feed, but here is a carriage return alone: "
+            "convert the file, with `tr '\\r' '\\n'` for example"
+        )
+    return text
 
 
 def decoded(line: bytes, path: str | PathLike[str], number: int) -> str:
@@ -78,6 +110,39 @@ def decoded(line: bytes, path: str | PathLike[str], number: int) -> str:
         ) from None
 
 
+def whole_text(path: str | PathLike[str]) -> str:
+    """
+    The text of a UTF-8 file, for formats that are not read line by line. It is decompressed as in `numbered_lines`, and
+    a byte order mark is dropped.
+
+    # Raises
+
+    `ValueError`
+        If the file is not UTF-8, has the character NUL, cannot be decompressed, or is more than 1 GiB when it is; with
+        the file, and with the line where there is one.
+    `OSError`
+        If the file cannot be read.
+    """
+    with opened(path) as file:
+        # A plain file is as large as it is: only a compressed one can be larger than it looks.
+        content = file.read(_MAX_FILE_BYTES + 1 if Path(path).suffix in _DECOMPRESSORS else -1)
+        if Path(path).suffix in _DECOMPRESSORS and len(content) > _MAX_FILE_BYTES:
+            raise ValueError(
+                f"{fspath(path)} must be at most {_MAX_FILE_BYTES // 2**30} GiB when it is decompressed, but is more: "
+                "decompress it"
+            )
+    content = content.removeprefix(codecs.BOM_UTF8)
+    # Line by line only to find the place of what the whole shows to be wrong.
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        for number, line in enumerate(content.split(b"\n"), start=1):
+            checked_text(line.replace(b"\r", b" "), path, number)
+    return text
+
+
 @contextmanager
 def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> Iterator[BinaryIO]:
     """
@@ -93,10 +158,17 @@ def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> 
     # Raises
 
     `ValueError`
-        Inside the block, if the file cannot be decompressed.
+        If the path is a pipe, a device or a socket; inside the block, if the file cannot be decompressed.
     `OSError`
         If the file cannot be read.
     """
+    mode = os.stat(path).st_mode
+    # The system's own error names a folder.
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError(
+            f"{fspath(path)} must be a file, which can be read more than once, but is a pipe, a device or a socket: "
+            "write its content to a file"
+        )
     suffix = Path(path).suffix
     decompressor = _DECOMPRESSORS.get(suffix)
     try:

@@ -6,6 +6,7 @@ The mutations are drawn from a fixed seed. `make fuzz` draws more: `ELMO_TASKS_F
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -87,6 +88,21 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     return content
 
 
+def utf16(content: bytes) -> bytes:
+    """Without a byte order mark, and of ASCII alone: it is valid UTF-8."""
+    return content.decode().encode("ascii", "replace").decode().encode("utf-16-le")
+
+
+# What was read without an error: words were made of it, or there were none.
+NOT_TEXT: dict[str, Callable[[bytes], bytes]] = {
+    "utf16": utf16,
+    "nul": lambda content: content.replace(b"e", b"\0"),
+    "empty": lambda content: b"",
+    "blank": lambda content: b"\n \n\n",
+    "returns": lambda content: content.replace(b"\n", b"\r"),
+}
+
+
 def consumed(items: Iterable[Any]) -> int:
     return sum(1 for _ in islice(items, 10_000))
 
@@ -127,6 +143,7 @@ FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors.from_file),
     "words": (WORDS_BILM / "vocab.txt", WordList.from_file),
 }
+TEXT_FORMATS = ["ner", "srl", "snli", "snli-table", "squad", "coref", "sst", "pos", "lm", "wsd"]
 
 
 @pytest.mark.slow
@@ -145,6 +162,19 @@ class TestEveryReader:
                 assert path.name in str(error), f"mutation {number}: the message names no file: {error}"
                 n_refused += 1
         assert n_refused, "no mutation was refused: the reader was not called"
+
+    @pytest.mark.parametrize("damage", NOT_TEXT)
+    @pytest.mark.parametrize("name", TEXT_FORMATS)
+    def test_what_is_no_text_is_refused_by_name(self, tmp_path, name, damage):
+        """Oracle: there is an error, and it names the file; carriage returns are white space for JSON and XML."""
+        source, read = FORMATS[name]
+        path = tmp_path / source.name
+        path.write_bytes(NOT_TEXT[damage](source.read_bytes()))
+        if damage == "returns" and name in ("squad", "wsd"):
+            read(path)
+        else:
+            with pytest.raises(ValueError, match=re.escape(path.name)):
+                read(path)
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_the_file_that_ships_is_read(self, name):

@@ -8,6 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
+from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.printable import printable
 from elmo_tasks.text_lines import numbered_lines
 
@@ -60,16 +61,16 @@ def _answers(path: str) -> dict[str, str]:
         if not line.strip():
             continue
         try:
-            prediction = json.loads(line)
+            values = json_object(line)
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: must be a JSON object, but is {line!r:.100} ({error})") from None
-        values = prediction if isinstance(prediction, dict) else {}
         question, answer = values.get("id"), values.get("best_span_str")
         if not isinstance(question, str) or not question or not isinstance(answer, str):
             raise ValueError(
                 f"{path}, line {number}: must have the 'id' of a question and the answer as 'best_span_str', but is "
                 f"{line!r:.100}: predict from a file of SQuAD with `allennlp predict --use-dataset-reader`"
             )
+        check_unicode(answer, f"{path}, line {number}: the answer")
         if question in answers:
             raise ValueError(
                 f"{path}, line {number}: a question must have one answer, but {question} has one in line "

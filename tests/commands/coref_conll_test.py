@@ -29,12 +29,18 @@ class TestCorefConll:
             for document in read_documents(str(output))
         ]
         assert found == [{key: prediction[key] for key in found[0]} for prediction in PREDICTIONS]
-        assert f"wrote {output}" in capsys.readouterr().out
+        assert f"wrote 2 documents to {output}" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         "line",
-        ['{"words": ["a"]}', "no json", "[]", json.dumps({**PREDICTIONS[0], "document": ""})],
-        ids=["another task", "no JSON", "no object", "JSON lines without a name"],
+        [
+            *('{"words": ["a"]}', "no json", "[]", '{"a": ' * 100_000),
+            *(
+                json.dumps({**PREDICTIONS[1], **change})
+                for change in ({"document": ""}, {"part": "0"}, {"sentences": ["No"]}, {"sentences": [["No one", "x"]]})
+            ),
+        ],
+        ids=["another task", "no JSON", "no object", "deep", "no name", "no part", "no lists", "two words in one"],
     )
     def test_what_is_no_prediction_is_named(self, error_of, tmp_path, line):
         """Oracle: the message says file, line and rule; nothing is written."""
@@ -44,6 +50,34 @@ class TestCorefConll:
             r"predictions.jsonl, line 2: .* --use-dataset-reader", error_of("elmo-coref-conll", source, output)
         )
         assert not output.exists()
+
+    def test_a_document_has_one_prediction(self, error_of, tmp_path):
+        """Oracle: the message; an empty file is an error too."""
+        source, output = tmp_path / "predictions.jsonl", tmp_path / "output.conll"
+        source.write_text("\n".join(map(json.dumps, [*PREDICTIONS, PREDICTIONS[0]])))
+        assert "line 3: a document must have one prediction, but part 1 of 'bc/x' has another" in error_of(
+            "elmo-coref-conll", source, output
+        )
+        source.write_text("")
+        assert "must hold at least one prediction" in error_of("elmo-coref-conll", source, output)
+
+    def test_missing_and_foreign_documents_are_named(self, command, error_of, tmp_path):
+        """Oracle: the message, for predictions and gold documents of which one lacks a document."""
+        source, gold, output = (tmp_path / name for name in ("predictions.jsonl", "gold.conll", "output.conll"))
+        source.write_text("\n".join(map(json.dumps, PREDICTIONS)))
+        command("elmo-coref-conll", source, gold)
+        command("elmo-coref-conll", source, output, "--gold", gold)
+        source.write_text(json.dumps(PREDICTIONS[0]) + "\n")
+        assert re.search(
+            r"predictions.jsonl must hold the same documents as .*gold.conll, but lacks 1, part 0 of 'nw/y' among",
+            error_of("elmo-coref-conll", source, output, "--gold", gold),
+        )
+        command("elmo-coref-conll", source, gold)
+        source.write_text("\n".join(map(json.dumps, PREDICTIONS)))
+        assert re.search(
+            r"gold.conll must hold the same documents as .*predictions.jsonl, but lacks 1, part 0 of 'nw/y' among",
+            error_of("elmo-coref-conll", source, output, "--gold", gold),
+        )
 
     @pytest.mark.parametrize(
         ("output", "named"), [("folder", "folder"), ("predictions.jsonl/output.conll", "predictions.jsonl")]

@@ -41,7 +41,9 @@ class TestSquadPredictions:
             ({"id": "", "best_span_str": "x"}, "line 3: must have the 'id' of a question"),
             ({"best_span_str": "x"}, "line 3: must have the 'id' of a question"),
             ({"id": "q3"}, "line 3: must have the 'id' of a question and the answer as 'best_span_str'"),
-            ([], "line 3: must have the 'id' of a question"),
+            ([], "line 3: must be a JSON object, .*it is a list"),
+            ('{"id": ' * 100_000, "line 3: must be a JSON object, .*nested too deeply"),
+            ({"id": "q3", "best_span_str": "\ud800"}, "line 3: the answer: a text must be Unicode"),
             ("{", r"line 3: must be a JSON object, but is '\{'"),
         ],
     )

@@ -18,6 +18,8 @@ __all__ = ["NerReader"]
 # Only these separate columns: a word may have a no-break space in it.
 _SPACE = re.compile("[ \t]+")
 _TAG = re.compile(r"O|[BIELSU]-\S+")
+# The end of a line of a table with commas.
+_TAG_AFTER_COMMA = re.compile(rf"[,;]\"?(?:{_TAG.pattern})$")
 
 
 @DatasetReader.register("elmo_ner")
@@ -81,8 +83,8 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     # Raises
 
     `ValueError`
-        If a line has another number of columns than the first, a last column that is not a tag, or is not UTF-8; with
-        file and line.
+        If a line has another number of columns than the first, a last column that is not a tag, or is not text, or if
+        the columns are separated by commas; with file and line.
     """
     n_columns = 0
     sentence: list[list[str]] = []
@@ -90,7 +92,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
         columns = [column for column in _SPACE.split(line) if column]
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
-                yield _words_and_tags(sentence)
+                yield _words_and_tags(sentence, f"{path}, line {number - 1}")
                 sentence = []
             continue
         n_columns = n_columns or len(columns)
@@ -99,17 +101,25 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
                 f"{path}, line {number}: every line must have {n_columns} columns, as the first has, "
                 f"but this one has {len(columns)}: {line!r}"
             )
-        if n_columns > 1 and not _TAG.fullmatch(columns[-1]):
+        # What cannot be seen, as U+200B, would make another type of entities.
+        if n_columns > 1 and not (_TAG.fullmatch(columns[-1]) and columns[-1].isprintable()):
             raise ValueError(
-                f"{path}, line {number}: the last column must be a tag like O, B-PER or I-PER, but is {columns[-1]!r}"
+                f"{path}, line {number}: the last column must be a tag like O, B-PER or I-PER, but is {columns[-1]!a}"
             )
         sentence.append(columns)
     if sentence:
-        yield _words_and_tags(sentence)
+        yield _words_and_tags(sentence, f"{path}, line {number}")
     if not n_columns:
         raise ValueError(f"{path} must hold at least one sentence, one word on each line, but holds none")
 
 
-def _words_and_tags(sentence: list[list[str]]) -> tuple[list[str], list[str] | None]:
+def _words_and_tags(sentence: list[list[str]], where: str) -> tuple[list[str], list[str] | None]:
     words = [columns[0] for columns in sentence]
-    return words, [columns[-1] for columns in sentence] if len(sentence[0]) > 1 else None
+    if len(sentence[0]) > 1:
+        return words, [columns[-1] for columns in sentence]
+    # No sentence of words consists of such, but for the first line, which may name the columns.
+    if len(words) > 2 and all(map(_TAG_AFTER_COMMA.search, words[1:])):
+        raise ValueError(
+            f"{where}: columns must be separated by spaces or tabs, but here they seem to be by commas: {words[-1]!r}"
+        )
+    return words, None

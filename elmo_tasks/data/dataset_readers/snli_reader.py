@@ -1,6 +1,5 @@
 """Dataset reader of pairs of sentences, in the formats of SNLI and MultiNLI."""
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -11,6 +10,7 @@ from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import KnownLabelField
+from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.text_lines import numbered_lines
 
@@ -109,18 +109,28 @@ class SnliReader(DatasetReader):
 def _agreed_pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The pairs of a file that the annotators agreed on, each with its file and line."""
     n_pairs = n_skipped = 0
+    has_labels: bool | None = None
     for where, pair in _pairs(path):
         for key in (_PREMISE, _HYPOTHESIS):
             if not isinstance(pair.get(key), str):
-                found = repr(pair[key]) if key in pair else f"only {', '.join(pair)}"
+                found = repr(pair[key]) if key in pair else f"only {', '.join(map(repr, pair))}"
                 raise ValueError(f"{where}: a pair must have a text under {key!r}, but has {found:.100}")
+            check_unicode(pair[key], f"{where}: {key!r}")
         n_pairs += 1
+        has_label = pair.get(_LABEL) is not None
+        has_labels = has_label if has_labels is None else has_labels
+        if has_label != has_labels:
+            raise ValueError(
+                f"{where}: either all pairs of a file must have a {_LABEL!r} or none, but this one has "
+                f"{'one' if has_label else 'none'} and those before have {'one' if has_labels else 'none'}"
+            )
         if pair.get(_LABEL) == _NO_AGREEMENT:
             n_skipped += 1
         else:
             yield where, pair
     if n_pairs == n_skipped:
-        raise ValueError(f"{path} must hold at least one pair, but holds only {n_skipped} with the label '-'")
+        found = f"holds only {n_skipped} with the label '-'" if n_pairs else "holds none"
+        raise ValueError(f"{path} must hold at least one pair, but {found}")
     logger.info("%s: %d pairs, and %d skipped whose label is '-'", path, n_pairs - n_skipped, n_skipped)
 
 
@@ -143,6 +153,8 @@ def _pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, _json(line, where)
         elif {_PREMISE, _HYPOTHESIS} <= set(line.split("\t")):
             columns = line.split("\t")
+            if twice := [name for name in (_LABEL, _PREMISE, _HYPOTHESIS) if columns.count(name) > 1]:
+                raise ValueError(f"{where}: a table must have one column {twice[0]!r}, but has several")
         else:
             raise ValueError(
                 f"{where}: a pair must be a JSON object, or the first line name the columns of a table with tabs, "
@@ -152,7 +164,6 @@ def _pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _json(line: str, where: str) -> dict[str, Any]:
     try:
-        pair: dict[str, Any] = json.loads(line)
+        return json_object(line)
     except ValueError as error:
         raise ValueError(f"{where}: a pair must be a JSON object, but is {line!r:.100} ({error})") from None
-    return pair

@@ -25,6 +25,7 @@ _WORD = 3
 _FIRST_PREDICATE = 11
 _SPACE = re.compile("[ \t]+")
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
+_DOCUMENT = ("#begin document", "#end document")
 
 
 class Proposition(NamedTuple):
@@ -129,7 +130,8 @@ def read_propositions(path: str) -> Iterator[Proposition]:
     # Raises
 
     `ValueError`
-        If a folder has no such file, or a file has a broken line or column; with file and line.
+        If a folder has no such file, a file has no sentence, all have no predicate, or a line or column is broken; with
+        file and line.
     """
     files = [path]
     if os.path.isdir(path):
@@ -146,6 +148,8 @@ def read_propositions(path: str) -> Iterator[Proposition]:
                     continue
                 n_read += 1
                 yield Proposition([columns[_WORD] for _, columns in rows], tags)
+    if not n_read:
+        raise ValueError(f"{path} must hold at least one predicate with its arguments, but holds none")
     logger.info("%s: %d propositions", path, n_read)
     if n_without_predicate:
         logger.warning("%s: %d propositions without a predicate (V) were skipped", path, n_without_predicate)
@@ -157,9 +161,15 @@ _Row = tuple[int, list[str]]
 
 def _sentences(file: str) -> Iterator[list[_Row]]:
     rows: list[_Row] = []
+    is_empty = True
     for number, line in numbered_lines(file):
         columns = [column for column in _SPACE.split(line) if column]
+        is_empty = is_empty and not columns
         if not columns or columns[0].startswith("#"):
+            if rows and columns and not line.startswith(_DOCUMENT):
+                raise ValueError(
+                    f"{file}, line {number}: a comment must not be in a sentence, but this one is: {line!r:.100}"
+                )
             if rows:
                 yield rows
                 rows = []
@@ -174,9 +184,16 @@ def _sentences(file: str) -> Iterator[list[_Row]]:
                 f"{file}, line {number}: the lines of a sentence must have the same number of columns, "
                 f"{len(rows[0][1])} as its first, but this one has {len(columns)}: {line!r:.200}"
             )
+        if _CELL.fullmatch(columns[-1]):
+            raise ValueError(
+                f"{file}, line {number}: the last column must be that of coreference, '-' if there is none, but this "
+                f"one has arguments, {columns[-1]!r}: append a column of '-', or a predicate is lost"
+            )
         rows.append((number, columns))
     if rows:
         yield rows
+    if is_empty:
+        raise ValueError(f"{file} must hold at least one sentence, one word on each line, but is empty")
 
 
 def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
@@ -189,6 +206,9 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
         match = _CELL.fullmatch(cell)
         if match is None:
             raise ValueError(f"{where}: arguments must look like (ARG0*, *, *) or (V*), but this is {cell!r}")
+        # What cannot be seen, as U+200B, would make another label.
+        if not cell.isprintable():
+            raise ValueError(f"{where}: a label must consist of characters that can be seen, but this is {cell!a}")
         opened, n_closed = match[1].split("(")[1:], len(match[2])
         if len(opened) + (label is not None) > 1:
             raise ValueError(

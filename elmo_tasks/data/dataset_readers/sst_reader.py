@@ -1,8 +1,9 @@
 """Dataset reader of sentiment, in the format of the Stanford Sentiment Treebank."""
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Optional
+from typing import NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -14,15 +15,23 @@ from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
 from elmo_tasks.text_lines import numbered_lines
 
-if TYPE_CHECKING:
-    from nltk.tree import Tree
-
 __all__ = ["SstReader"]
 
 logger = logging.getLogger(__name__)
 
 # From very negative to very positive.
 _LABELS = ("0", "1", "2", "3", "4")
+# An opening bracket with the label of its node, a closing one, or a word.
+_TOKEN = re.compile(r"\(\s*(?P<label>[^\s()]*)|(?P<end>\))|[^\s()]+")
+# Each phrase of a tree is copied as an instance: this bounds how often its words are.
+_MAX_DEPTH = 1000
+
+
+class _Phrase(NamedTuple):
+    """A node of a tree."""
+
+    label: str
+    words: list[str]
 
 
 @DatasetReader.register("elmo_sst")
@@ -61,14 +70,18 @@ class SstReader(DatasetReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for where, phrase in self.shard_iterable(self._phrases(cached_path(file_path))):
-            yield self.text_to_instance([_unescaped(word) for word in phrase.leaves()], phrase.label(), where=where)
+            yield self.text_to_instance([_unescaped(word) for word in phrase.words], phrase.label, where=where)
 
-    def _phrases(self, path: str) -> Iterator[tuple[str, "Tree"]]:
+    def _phrases(self, path: str) -> Iterator[tuple[str, _Phrase]]:
         n_sentences = n_phrases = 0
-        for where, tree in _trees(path):
+        for number, line in numbered_lines(path):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
             n_sentences += 1
-            for phrase in [tree] if self._min_phrase_length is None else tree.subtrees():
-                if len(phrase.leaves()) >= (self._min_phrase_length or 1):
+            sentence, *others = _tree(line, where)
+            for phrase in [sentence] if self._min_phrase_length is None else [sentence, *others]:
+                if len(phrase.words) >= (self._min_phrase_length or 1):
                     n_phrases += 1
                     yield where, phrase
         if not n_phrases:
@@ -112,29 +125,48 @@ class SstReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers
 
 
-def _trees(path: str) -> Iterator[tuple[str, "Tree"]]:
-    """The trees of a file, each with its file and line."""
-    # Imported here because it would add a second to every start of `allennlp`.
-    from nltk.tree import Tree
-
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            tree = Tree.fromstring(line)
-        except ValueError as error:
-            problem = " ".join(str(error).split())
-            raise ValueError(
-                f"{where}: a line must be a tree like (3 (2 It) (3 works)), but is {line!r:.100} ({problem})"
-            ) from None
-        for node in tree.subtrees():
-            if node.label() not in _LABELS or not len(node):
+def _tree(line: str, where: str) -> list[_Phrase]:
+    """The phrases of a tree, in the order in which they begin: the first is the sentence."""
+    words: list[str] = []
+    # For each node its label, its first word and the one after its last.
+    nodes: list[tuple[str, int]] = []
+    ends: dict[int, int] = {}
+    # The nodes that have not ended, each with the place where it begins in the line.
+    opened: list[tuple[int, int]] = []
+    for token in _TOKEN.finditer(line):
+        if not opened and (nodes or token["label"] is None):
+            found = f"{line[token.start() :]!r:.50}"
+            raise _not_a_tree(line, where, f"{found} follows its end" if nodes else f"it begins with {found}")
+        if token["label"] is not None:
+            if token["label"] not in _LABELS:
+                raise _bad_node(line[token.start() :], where)
+            opened.append((len(nodes), token.start()))
+            nodes.append((token["label"], len(words)))
+            if len(opened) > _MAX_DEPTH:
                 raise ValueError(
-                    f"{where}: each node of a tree must have a sentiment from 0 to 4 and words or nodes below it, "
-                    f"but here is {' '.join(str(node).split())!r:.100}"
+                    f"{where}: the nodes of a tree must be nested less than {_MAX_DEPTH} times, but are more"
                 )
-        yield where, tree
+        elif token["end"]:
+            node, start = opened.pop()
+            if nodes[node][1] == len(words):
+                raise _bad_node(line[start : token.end()], where)
+            ends[node] = len(words)
+        else:
+            words.append(token[0])
+    if opened:
+        raise _not_a_tree(line, where, "closing brackets are missing at its end")
+    return [_Phrase(label, words[start : ends[node]]) for node, (label, start) in enumerate(nodes)]
+
+
+def _not_a_tree(line: str, where: str, problem: str) -> ValueError:
+    return ValueError(f"{where}: a line must be a tree like (3 (2 It) (3 works)), but is {line!r:.100} ({problem})")
+
+
+def _bad_node(node: str, where: str) -> ValueError:
+    return ValueError(
+        f"{where}: each node of a tree must have a sentiment from 0 to 4 and words or nodes below it, but here is "
+        f"{node!r:.100}"
+    )
 
 
 def _unescaped(word: str) -> str:

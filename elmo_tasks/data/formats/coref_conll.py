@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from elmo_tasks.data.formats.json_objects import check_unicode
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["CorefDocument", "document_lines", "read_documents"]
@@ -14,6 +15,8 @@ Mention = tuple[int, int]
 # Only these separate columns: a word may have a no-break space in it.
 _SPACE = re.compile("[ \t]+")
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
+# ASCII's white space and control characters.
+_ENDS_COLUMN = re.compile("[\x00-\x20\x7f]")
 _BRACKETS = re.compile(r"(\()?(\d+)(\))?")
 # The fewest columns: document, part, number of the word, word, coreference; and with a speaker.
 _FEWEST = 5
@@ -43,13 +46,20 @@ def read_documents(path: str) -> Iterator[CorefDocument]:
         If the file is not in this form; the message names file and line.
     """
     builder: _Builder | None = None
-    number, n_documents = 0, 0
+    number = 0
+    lines: dict[tuple[str, int], int] = {}
     for number, line in numbered_lines(path):
         try:
             if line.startswith("#begin document"):
                 if builder is not None:
                     raise ValueError(f"document {builder.document.name!r} must end before another begins")
-                builder, n_documents = _begun(line), n_documents + 1
+                builder = _begun(line)
+                key = builder.document.name, builder.document.part
+                if key in lines:
+                    raise ValueError(
+                        f"a document must come once, but part {key[1]} of {key[0]!r} begins in line {lines[key]} too"
+                    )
+                lines[key] = number
             elif line.startswith("#end document"):
                 if builder is None:
                     raise ValueError("a document must begin before it ends")
@@ -67,7 +77,7 @@ def read_documents(path: str) -> Iterator[CorefDocument]:
         raise ValueError(
             f"{path}, line {number}: the document {builder.document.name!r} must end before the file, but does not"
         )
-    if not n_documents:
+    if not lines:
         raise ValueError(f"{path} must hold at least one document, but holds none")
 
 
@@ -139,8 +149,14 @@ def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
     """Disjoint clusters, in the order of their first mentions; each mention once, in order."""
     cluster_of: dict[Mention, set[Mention]] = {}
     for cluster in clusters:
-        together = set(cluster).union(*(cluster_of[mention] for mention in cluster if mention in cluster_of))
-        cluster_of.update(dict.fromkeys(together, together))
+        together: set[Mention] = set()
+        for mention in cluster:
+            other = cluster_of.setdefault(mention, {mention})
+            if other is not together:
+                # The smaller joins the larger, so that a mention moves only a few times.
+                together, other = (together, other) if len(together) > len(other) else (other, together)
+                together |= other
+                cluster_of.update(dict.fromkeys(other, together))
     return sorted(sorted(cluster) for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values())
 
 
@@ -158,8 +174,16 @@ def document_lines(
         Its words.
     clusters : `Iterable[Iterable[Sequence[int]]]`
         First and last words of the mentions of each cluster.
+
+    # Raises
+
+    `ValueError`
+        If the name or a word would break the columns, or a mention is not in the document.
     """
-    cells = _cells(clusters)
+    _check_cell("name of the document", name)
+    for word in (word for words in sentences for word in words):
+        _check_cell("word", word)
+    cells = _cells(clusters, sum(map(len, sentences)))
     yield f"#begin document ({name}); part {part:03d}"
     n_words = 0
     for words in sentences:
@@ -171,12 +195,23 @@ def document_lines(
     yield "#end document"
 
 
-def _cells(clusters: Iterable[Iterable[Sequence[int]]]) -> dict[int, list[str]]:
+def _check_cell(what: str, text: str) -> None:
+    # The scorer is written in Perl, and takes any of these for the end of a column or a line.
+    if not text or _ENDS_COLUMN.search(text):
+        raise ValueError(f"a {what} must have no white space or control character, and not be empty, but is {text!r}")
+    if what != "word" and text.startswith("#"):
+        raise ValueError(f"a {what} must not begin with '#', as comments do, but is {text!r}")
+    check_unicode(text, f"a {what}")
+
+
+def _cells(clusters: Iterable[Iterable[Sequence[int]]], n_words: int) -> dict[int, list[str]]:
     """The brackets of each word that has any; those of inner mentions are inside."""
     begins: dict[int, list[tuple[int, str]]] = {}
     ends: dict[int, list[tuple[int, str]]] = {}
     for number, cluster in enumerate(clusters):
         for start, end in cluster:
+            if not 0 <= start <= end < n_words:
+                raise ValueError(f"a mention must be within the {n_words} words of its document, but is {[start, end]}")
             if start == end:
                 begins.setdefault(start, []).append((0, f"({number})"))
             else:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.text_lines import byte_lines, decoded
+from elmo_tasks.text_lines import byte_lines, checked_text
 
 __all__ = ["LmText"]
 
@@ -42,8 +42,8 @@ class LmText:
     `ConfigurationError`
         If there is no such file, or an option has an unknown value.
     `ValueError`
-        While reading: if a line is not UTF-8, a file cannot be decompressed, or there is no sentence at all. The
-        message names the file and the line.
+        While reading: if a line is not UTF-8, has NUL or a carriage return, is longer than 16 MiB, a file cannot be
+        decompressed, or there is no sentence at all. The message names the file and the line.
     """
 
     def __init__(
@@ -75,15 +75,19 @@ class LmText:
         for file in self._files:
             for number, line in byte_lines(file):
                 try:
-                    words = line.decode().split()
+                    text = line.decode()
                 except UnicodeDecodeError:
                     if not self._replace:
                         try:
-                            decoded(line, file, number)
+                            checked_text(line, file, number)
                         except ValueError as error:
                             raise ValueError(f"{error}, or read it with errors: 'replace'") from None
-                    words = line.decode(errors="replace").split()
+                    text = line.decode(errors="replace")
                     irregular["with bytes replaced that are not UTF-8"] += 1
+                # Few lines have either, and a call for each line costs more than to look.
+                if "\r" in text or "\0" in text:
+                    text = checked_text(text.encode(), file, number)
+                words = text.split()
                 if 0 < len(words) <= self._max_words:
                     n_sentences += 1
                     yield words

@@ -4,10 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from elmo_tasks.data.formats.json_objects import check_unicode, json_object
+from elmo_tasks.text_lines import whole_text
+
 __all__ = ["Answer", "Question", "read_questions"]
 
 _LAYOUT = '{"data": [{"paragraphs": [{"context": "", "qas": [{"id": "", "question": "", "answers": []}]}]}]}'
-_TYPES = {list: "a list", str: "a text", int: "a number", dict: "an object"}
+_TYPES = {list: "a list", str: "a text", int: "a number"}
 
 
 class Answer(NamedTuple):
@@ -36,9 +39,10 @@ def read_questions(path: str) -> Iterator[Question]:
     # Raises
 
     `ValueError`
-        If the file is not in the format of SQuAD 1.1, or an answer is not at its place; with file and place.
+        If the file is not in the format of SQuAD 1.1, a question has no id or that of another, or an answer is not at
+        its place; with file and place.
     """
-    n_questions = 0
+    places: dict[str | None, str] = {}
     has_answers = None
     for article, at_article in _items(_load(path), "data", path):
         for paragraph, at_paragraph in _items(article, "paragraphs", at_article):
@@ -47,6 +51,12 @@ def read_questions(path: str) -> Iterator[Question]:
                 raise ValueError(f"{at_paragraph}.context must hold at least one word, but is {text!r}")
             for entry, at_entry in _items(paragraph, "qas", at_paragraph):
                 question = _question(entry, text, at_entry)
+                if question.id in places:
+                    raise ValueError(
+                        f"{at_entry}: the id of a question must be its own, by which its answer is found, but "
+                        f"{question.id!r} is that of {places[question.id].removeprefix(f'{path}: ')} too"
+                    )
+                places[question.id] = at_entry
                 if has_answers not in (None, question.answers is not None):
                     raise ValueError(
                         f"{at_entry} (question {question.id}): either all questions of a file must have answers or "
@@ -54,27 +64,19 @@ def read_questions(path: str) -> Iterator[Question]:
                         f"{'some' if has_answers else 'none'}: split the file in two"
                     )
                 has_answers = question.answers is not None
-                n_questions += 1
                 yield question
-    if not n_questions:
+    if not places:
         raise ValueError(f"{path} must hold at least one question, as in {_LAYOUT}, but holds none")
 
 
 def _load(path: str) -> dict[str, Any]:
-    with open(path, encoding="utf-8-sig") as file:
-        try:
-            content = json.load(file)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} must be UTF-8, but is not: {error}: convert it, with iconv for example") from None
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{path}, line {error.lineno}: the file must be one JSON object like {_LAYOUT}, but is not: {error.msg}"
-            ) from None
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"{path} must be one JSON object like {_LAYOUT}, but is {_TYPES.get(type(content), 'something else')}"
-        )
-    return content
+    text = whole_text(path)
+    try:
+        return json_object(text)
+    except ValueError as error:
+        where = f"{path}, line {error.lineno}" if isinstance(error, json.JSONDecodeError) else path
+        problem = getattr(error, "msg", error)
+    raise ValueError(f"{where}: the file must be one JSON object like {_LAYOUT}, but is not: {problem}")
 
 
 def _value(entry: dict[str, Any], key: str, kind: type, place: str) -> Any:
@@ -84,8 +86,18 @@ def _value(entry: dict[str, Any], key: str, kind: type, place: str) -> Any:
         )
     value = entry[key]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{place}: {key!r} must be {_TYPES[kind]}, but is {json.dumps(value)[:100]}")
+        raise ValueError(f"{place}: {key!r} must be {_TYPES[kind]}, but is {_shown(value)}")
+    if isinstance(value, str):
+        check_unicode(value, f"{place}: {key!r}")
     return value
+
+
+def _shown(value: object) -> str:
+    try:
+        return json.dumps(value)[:100]
+    except RecursionError:
+        # Nested as deeply as can just be read.
+        return "a list or an object"
 
 
 def _items(entry: dict[str, Any], key: str, place: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -94,12 +106,14 @@ def _items(entry: dict[str, Any], key: str, place: str) -> Iterator[tuple[dict[s
     at_key = f"{place}.{key}" if place.endswith("]") else f"{place}: {key}"
     for number, item in enumerate(_value(entry, key, list, place)):
         if not isinstance(item, dict):
-            raise ValueError(f"{at_key}[{number}] must be an object, but is {json.dumps(item)[:100]}")
+            raise ValueError(f"{at_key}[{number}] must be an object, but is {_shown(item)}")
         yield item, f"{at_key}[{number}]"
 
 
 def _question(entry: dict[str, Any], paragraph: str, place: str) -> Question:
     identifier = _value(entry, "id", str, place)
+    if not identifier.strip():
+        raise ValueError(f"{place}: 'id' must name the question, but is {identifier!r}")
     text = _value(entry, "question", str, place)
     if not text.strip():
         raise ValueError(f"{place} (question {identifier}) must have a text, but has {text!r}: drop it")

@@ -65,6 +65,11 @@ class TestNerReader:
         """Oracle: by hand."""
         assert read(path, "New\nYork\n\nParis\n") == [(["New", "York"], None), (["Paris"], None)]
 
+    def test_commas_and_what_looks_like_tags_may_be_in_words(self, path):
+        """Oracle: by hand: a sentence of words alone, in which not all end like lines of a table."""
+        words = ["1,O", "2,O", "3,O", "H", ",", "O"]
+        assert read(path, "\n".join(words)) == [(words, None)]
+
     @pytest.mark.parametrize(
         "content",
         [
@@ -126,6 +131,11 @@ class TestNerReader:
             (b"a O\nb B-\n", 2, "but is 'B-'"),
             (b"a O\nb X-PER\n", 2, "but is 'X-PER'"),
             (b"a O\n\n\nb o\n", 4, "but is 'o'"),
+            # A character that cannot be seen makes no other type of entities.
+            ("a O\nb B-PER\u200b\n".encode(), 2, r"but is 'B-PER\\u200b'"),
+            ("a B-PER\nb O\n".encode("utf-16-le"), 1, "must not have the character NUL, .* UTF-16"),
+            (b"word,tag\nEU,B-ORG\nrejects,O\n\n", 3, "separated by spaces or tabs, .* commas: 'rejects,O'"),
+            (b"EU;NNP;B-ORG\nrejects;VBZ;O\nit;PRP;O", 3, "separated by spaces or tabs"),
             (b"a O\ncaf\xe9 O\n", 2, "must be UTF-8, but byte 4 of this line is 0xe9"),
         ],
     )

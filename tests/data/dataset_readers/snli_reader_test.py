@@ -117,7 +117,7 @@ class TestSnliReader:
             (lines({**PAIR, "sentence2": ""}), 1, "the hypothesis must have at least one word, but is ''"),
             (lines({**PAIR, "sentence1": " \u3000"}), 1, "the premise must have at least one word, but is"),
             (table({**PAIR, "sentence2": " "}), 2, "the hypothesis must have at least one word, but is ' '"),
-            (lines(PAIR, {"sentence1": "a"}), 2, "must have a text under 'sentence2', but has only sentence1"),
+            (lines(PAIR, {"sentence1": "a"}), 2, "must have a text under 'sentence2', but has only .*'sentence1'"),
             (lines({**PAIR, "sentence1": None}), 1, "must have a text under 'sentence1', but has None"),
             (lines({**PAIR, "sentence2": ["a"]}), 1, r"must have a text under 'sentence2', but has \['a'\]"),
             (lines(PAIR) + "{'sentence1': 1}\n", 2, r"must be a JSON object, but is .* \(Expecting"),
@@ -153,6 +153,30 @@ class TestSnliReader:
         words = without_gold(instances[1])
         assert set(words.fields) == {"premise", "hypothesis", "metadata"}
         words.index_fields(Vocabulary.from_instances(instances[:1]))
+
+    @pytest.mark.parametrize(
+        ("content", "rest"),
+        [
+            (lines(PAIR, {**PAIR, "gold_label": None}), "either all pairs .* this one has none .* have one"),
+            (lines(PAIR) + lines(PAIR).replace("gold_label", "label"), "either all pairs .* this one has none"),
+            (lines({**PAIR, "gold_label": None}, PAIR), "either all pairs .* this one has one .* have none"),
+            (lines(PAIR) + lines(PAIR).replace("{", '{"sentence1": "Another.", '), "the key 'sentence1' twice"),
+            (lines(PAIR, {**PAIR, "sentence2": "\ud800"}), r"'sentence2': a text must be Unicode, .* \\ud800 alone"),
+            (lines(PAIR) + '{"a": ' * 100_000, "nested too deeply"),
+            (lines(PAIR) + '{"a": ' + "1" * 5000 + "}", "must be a JSON object"),
+        ],
+        ids=["label null", "label missing", "first label null", "double key", "half a character", "deep", "digits"],
+    )
+    def test_a_pair_unlike_those_before_is_named(self, path, content, rest):
+        """Oracle: the message says file, line and rule; each was taken silently, or failed without its line."""
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 2: .*{rest}"):
+            read(path, content)
+
+    def test_a_double_column_is_an_error(self, path):
+        """Oracle: the message; the last one was read."""
+        columns = (*COLUMNS, "sentence1")
+        with pytest.raises(ValueError, match=f"{path}, line 1: a table must have one column 'sentence1'"):
+            read(path, table(PAIR, columns=columns))
 
     @pytest.mark.parametrize("content", ["", "\n \n", table()])
     def test_a_file_without_pairs_is_an_error(self, path, content):

@@ -130,6 +130,43 @@ class TestSrlReader:
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line {line}, column 13: .*{rest}"):
             list(SrlReader().read(str(path)))
 
+    @pytest.mark.parametrize("content", ["", "\n \n\n"])
+    def test_an_empty_file_is_named(self, path, content):
+        """Oracle: the message; also for one of the files of a folder."""
+        path.write_text(content)
+        (path.parent / "a.gold_conll").write_text(rows("Go", "(V*)"))
+        for place in (path, path.parent):
+            with pytest.raises(ValueError, match=f"{path} must hold at least one sentence, .* is empty"):
+                list(SrlReader().read(str(place)))
+
+    def test_sentences_without_any_predicate_are_an_error(self, path):
+        """Oracle: the message."""
+        path.write_text("#begin document (d); part 000\n" + rows("Oh my") + "\n#end document\n")
+        with pytest.raises(ValueError, match=f"{path} must hold at least one predicate"):
+            list(SrlReader().read(str(path)))
+
+    def test_a_file_without_its_last_column_is_an_error(self, path):
+        """Oracle: the message; without it the last predicate of each sentence was lost."""
+        content = rows("Ann said so", "(ARG0*) (V*) (ARG1*)", "* * *")
+        path.write_text(content.replace("   -\n", "\n"))
+        with pytest.raises(ValueError, match=rf"{path}, line 1: the last column must be that of coreference, .*'\*'"):
+            list(SrlReader().read(str(path)))
+        path.write_text(rows("Ann said so", "(ARG0*) (V*) (ARG1*)").replace("   -\n", "   (0)|(1\n"))
+        assert len(list(SrlReader().read(str(path)))) == 1
+
+    def test_a_comment_in_a_sentence_is_an_error(self, path):
+        """Oracle: the message; the sentence was cut in two."""
+        first, second = rows("Ann slept", "(ARG0*) (V*)").splitlines(keepends=True)
+        path.write_text(f"{first}# comment\n{second}")
+        with pytest.raises(ValueError, match=f"{path}, line 2: a comment must not be in a sentence"):
+            list(SrlReader().read(str(path)))
+
+    def test_a_label_must_be_seen(self, path):
+        """Oracle: the message; U+200B made another label."""
+        path.write_text(rows("Ann slept", "(ARG0\u200b*) (V*)"), encoding="utf-8")
+        with pytest.raises(ValueError, match=rf"{path}, line 1, column 12: .* but this is '\(ARG0\\u200b\*\)'"):
+            list(SrlReader().read(str(path)))
+
     def test_a_missing_column_is_named(self, path):
         """Oracle: the message says file, line, and the numbers of columns."""
         lines = rows("a b", "(V*) *").splitlines()

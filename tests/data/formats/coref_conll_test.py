@@ -120,6 +120,7 @@ class TestReadDocuments:
             ("#begin document x\n", 1, "must begin like .* but begins '#begin document x'"),
             (document("-") + "\nx 0 0 word -\n", 6, "words must be in a document"),
             ("#begin document (x); part 000\n#begin document (y); part 000\n", 2, "'x' must end before another"),
+            (document("-") * 2, 5, "a document must come once, but part 0 of 'x' begins in line 1 too"),
             ("#begin document (x); part 000\nx 0 0 word -\n", 2, "the document 'x' must end before the file"),
         ],
     )
@@ -127,6 +128,13 @@ class TestReadDocuments:
         """Oracle: the message says file, line, rule and value."""
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line {line}: .*{rest}"):
             read(path, content)
+
+    def test_chained_clusters_are_merged_in_linear_time(self, path):
+        """Oracle: by hand; when every link copied the chain, 5,000 took seconds."""
+        links = "|".join
+        cells = [links((f"({n})", f"({n + 1})")) for n in range(5_000)]
+        (found,) = read(path, document(*cells))
+        assert found.clusters == [[(n, n) for n in range(5_000)]]
 
     @pytest.mark.parametrize("content", ["", "\n\n"])
     def test_a_file_without_documents_is_an_error(self, path, content):
@@ -159,6 +167,29 @@ class TestDocumentLines:
             [],
             ["#end", "document"],
         ]
+
+    @pytest.mark.parametrize(
+        ("name", "word", "cluster", "rest"),
+        [
+            ("a b", "w", [], "a name of the document must have no white space"),
+            ("a\n#end document", "w", [], "a name of the document must have no white space"),
+            ("#a", "w", [], "must not begin with '#'"),
+            ("", "w", [], "not be empty"),
+            ("a", "two words", [], "a word must have no white space or control character, .* but is 'two words'"),
+            ("a", "w\n#end document", [], "a word must have no white space"),
+            ("a", "w\x1b[2J", [], r"but is 'w\\x1b\[2J'"),
+            ("a", "", [], "a word must .* not be empty"),
+            ("a", "\ud800", [], "a word: a text must be Unicode"),
+            ("a", "w", [[0, 1]], r"must be within the 1 words of its document, but is \[0, 1\]"),
+            ("a", "w", [[-1, 0]], "must be within"),
+        ],
+    )
+    def test_what_would_break_the_columns_is_refused(self, name, word, cluster, rest):
+        """Oracle: the message; the file would hold other words or documents than were predicted."""
+        with pytest.raises(ValueError, match=rest):
+            list(document_lines(name, 0, [[word]], [cluster]))
+        (_, line, *_) = document_lines("a#b", 0, [["#w\u00a0x"]], [])
+        assert line.split(" " * 3)[3] == "#w\u00a0x"
 
     @settings(max_examples=200, deadline=None)
     @given(

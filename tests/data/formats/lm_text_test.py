@@ -1,6 +1,7 @@
 import gzip
 import logging
 import lzma
+import os
 import re
 from itertools import chain
 from pathlib import Path
@@ -105,6 +106,31 @@ class TestLmText:
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3: .* byte 6 of this line is 0xe9"):
             list(LmText(path))
         assert list(LmText(path, errors="replace")) == [["a"], ["b", "caf\N{REPLACEMENT CHARACTER}"]]
+
+    @pytest.mark.parametrize("errors", ["strict", "replace"])
+    @pytest.mark.parametrize(
+        ("content", "rest"),
+        [
+            (LINES.replace(b"\n", b"\r"), "line 1: .* carriage return alone"),
+            (b"a\n" + b"\0" * 100_000, "line 2: .* character NUL"),
+            ("a b\nc\n".encode("utf-16-le"), "line 1: .* character NUL"),
+            (b"a\n" + b"\xff\r\xff\0\n", "line 2: "),
+        ],
+        ids=["carriage returns", "NUL", "UTF-16", "several"],
+    )
+    def test_what_is_no_text_is_an_error_with_file_and_line(self, path, errors, content, rest):
+        """Oracle: the message; words were made of these."""
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, {rest}"):
+            list(LmText(path, errors=errors))
+
+    def test_a_pipe_is_no_text(self, tmp_path):
+        """Oracle: the message, and that the other file of the folder is read."""
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ConfigurationError, match="nothing is found"):
+            LmText(tmp_path / "pipe")
+        (tmp_path / "text").write_bytes(LINES)
+        assert list(LmText(tmp_path)) == SENTENCES
 
     def test_a_damaged_file_is_an_error_with_its_name(self, tmp_path):
         """Oracle: the message, for a file that is cut off."""

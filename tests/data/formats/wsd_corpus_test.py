@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.data import WsdCorpus
+from elmo_tasks.data.formats import wsd_corpus
 
 XML = """<?xml version="1.0" encoding="UTF-8" ?>
 <corpus lang="en" source="x">
@@ -61,13 +62,24 @@ class TestWsdCorpus:
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [
-            ('pos="VERB"', 'pos="V"', r"mini.data.xml, sentence d000.s000: .* pos one of NOUN, .*'pos': 'V'"),
+            ('pos="VERB"', 'pos="V"', r"mini.data.xml, line 9, sentence d000.s000: .* pos one of NOUN, .*'pos': 'V'"),
             ('lemma="Be" ', "", "sentence d000.s000: an instance must have an id, a lemma"),
             (">is<", "> <", "sentence d000.s000: an instance .* the text ' '"),
             ("t001", "t007", "sentence d000.s000: mini.gold.key.txt must hold the sense of d000.s000.t007"),
             ('t001" lemma="Be"', 't000" lemma="Be"', "the instance d000.s000.t000 must come once, but comes twice"),
-            ('<wf lemma="big"', '<x lemma="big"', "mini.data.xml, line 8: the file must be XML"),
+            ('<wf lemma="big"', '<x lemma="big"', "line 8, sentence d000.s000: a sentence must .* but has <x>"),
+            ("</wf>\n</sentence>", "</x>\n</sentence>", "mini.data.xml, line 8: the file must be XML"),
             (XML[-30:], "", "mini.data.xml, line 1[0-9]: the file must be XML"),
+            ("is</instance>", "is</instance> not", "line 8, .*s000: words must be in <wf> or <instance>, .* 'not' out"),
+            ("</text>", "lost </text>", "line 15: words must be in <wf> or <instance>, .* 'lost' outside"),
+            (">is<", "><wf>is</wf><", "line 7, .*s000: <wf> must be directly in a sentence, but is in <instance>"),
+            (">is<", "><b>is</b><", "line 7, .*s000: a sentence must consist of .* but has <b>"),
+            ('<sentence id="d000.s001">', "<p>", "line 11: <wf> must be directly in a sentence, but is in no sentence"),
+            ("<corpus", '<!DOCTYPE a [<!ENTITY b "c">]><corpus', "line 2: a data set must define no entities"),
+            (">is<", ">&is;<", "line 7: the file must be XML, .* undefined entity"),
+            ('"UTF-8"', '"klingon"', "line 1: the file must be XML in UTF-8, .* unknown encoding: klingon"),
+            ('"UTF-8"', '"rot13"', "line 1: the file must be XML in UTF-8, .* 'rot13' is not a text encoding"),
+            ('"UTF-8"', '"utf-7"', "line 1: the file must be XML in UTF-8, .* multi-byte"),
             ('<wf lemma="yes" pos="X">Yes</wf>', "<word/>", "s001: a sentence must .* but has <word>"),
         ],
     )
@@ -92,6 +104,21 @@ class TestWsdCorpus:
         """Oracle: the message says file, line, rule and value."""
         with pytest.raises(ValueError, match=message):
             list(WsdCorpus(write(tmp_path, keys=keys)))
+
+    def test_a_sentence_without_end_is_not_read_into_memory(self, tmp_path, monkeypatch):
+        """Oracle: the message; a lower limit stands for that of 16 MiB. Many sentences may be longer than it."""
+        monkeypatch.setattr(wsd_corpus, "MAX_LINE_BYTES", 2**18)
+        many = "<wf>abcdefgh</wf></sentence>\n<sentence>" * 10_000
+        path = write(tmp_path, XML.replace("</text>", f"<sentence>{many}</sentence></text>"), end=".gz")
+        assert len(list(WsdCorpus(path))) == 10_002
+        path = write(tmp_path, XML.split("<wf", 1)[0] + "<wf>abcdefgh</wf>" * 20_000, end=".gz")
+        with pytest.raises(ValueError, match=r"line 5, sentence d000.s000: there must be less than 0 MiB from one end"):
+            list(WsdCorpus(path))
+
+    def test_the_keys_may_begin_with_a_byte_order_mark(self, tmp_path):
+        """Oracle: the same sentences."""
+        corpora = [WsdCorpus(write(tmp_path / str(n), keys=mark + KEYS)) for n, mark in enumerate(("", "\ufeff"))]
+        assert list(corpora[0]) == list(corpora[1])
 
     def test_a_cut_archive_is_named(self, tmp_path):
         """Oracle: the message, for each of the two files."""
