@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "naming_full_disk", "remove_leftovers", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "naming_errors", "remove_leftovers", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
@@ -20,12 +20,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def naming_full_disk(path: Path | str) -> Iterator[None]:
-    """Gives the error of a full disk the name of the file that is written in the block, which Python does not know."""
+def naming_errors(path: Path | str) -> Iterator[None]:
+    """
+    Gives an error the name of the file that is written in the block: that of a full disk, which has none, and one with
+    the name of the temporary file.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL and error.filename is None:
+        of_temporary = error.filename is not None and Path(os.fsdecode(error.filename)).name.startswith(TEMPORARY)
+        if of_temporary or (error.errno in _FULL and error.filename is None):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
@@ -48,7 +52,7 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         then always has the same name, so that what a killed process has left is overwritten and does not pile up.
     """
     if _is_device(path):
-        with naming_full_disk(path):
+        with naming_errors(path):
             yield path
         return
     # Not the number of the process: on two machines two processes may have the same. A name may be as long as the file
@@ -56,7 +60,7 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
     name = path.name if exclusive else f"{uuid4().hex}-{path.name[-50:]}"
     temporary = (folder or path.parent) / f"{TEMPORARY}{name}"
     try:
-        with naming_full_disk(path):
+        with naming_errors(path):
             yield temporary
             sync(temporary)
         os.replace(temporary, path)
@@ -112,7 +116,7 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
     temporary = path.parent / f"{TEMPORARY}{uuid4().hex}-{path.name}"
     temporary.mkdir()
     try:
-        with naming_full_disk(path):
+        with naming_errors(path):
             yield temporary
             for child in [*temporary.iterdir(), temporary]:
                 sync(child)

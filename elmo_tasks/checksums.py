@@ -2,11 +2,13 @@
 
 import hashlib
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from elmo_tasks.atomic_files import atomic_file
 
-__all__ = ["check_file", "checksum_path", "sha256_of", "write_checksum"]
+__all__ = ["check_file", "checksum_path", "file_with_checksum", "sha256_of", "write_checksum"]
 
 _BYTES_AT_ONCE = 2**20
 
@@ -62,6 +64,18 @@ def write_checksum(path: Path) -> str:
     with atomic_file(checksum_path(path)) as temporary:
         temporary.write_text(f"{digest}  {path.name}\n", encoding="utf-8")
     return digest
+
+
+@contextmanager
+def file_with_checksum(path: Path) -> Iterator[Path]:
+    """
+    As `atomic_file`, for a file that one process writes, and writes its checksum too. A process that is killed between
+    the two leaves the file without a checksum.
+    """
+    checksum_path(path).unlink(missing_ok=True)
+    with atomic_file(path, exclusive=True) as temporary:
+        yield temporary
+    write_checksum(path)
 
 
 def check_file(path: Path) -> bool:

@@ -20,6 +20,9 @@ __all__ = ["DESCRIPTION", "Finding", "add_arguments", "run", "verify"]
 DESCRIPTION = "Check archives, checkpoints, weights, embeddings and indexes for damage."
 
 _BYTES_AT_ONCE = 2**20
+# gzip makes zeros a thousandth of their size; an array that claims more was not written by us.
+_MAX_RATIO = 2000
+_FREE_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ def verify(path: Path) -> Iterator[Finding]:
     """
     if not path.exists():
         raise FileNotFoundError(f"{path} must be a file or a folder, but there is none")
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} must be a file or a folder, but is a pipe or a device")
     paths = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
     listed = {file: (digest, lister) for lister in paths for file, digest in _listed(lister).items()}
     for file in paths:
@@ -96,7 +101,17 @@ def _finding(path: Path, reader: "Callable[[Path], str | None] | None") -> Findi
 
 
 # What the readers below say of a damaged file.
-_ERRORS = (ValueError, OSError, EOFError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_ERRORS = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    MemoryError,
+)
 
 
 def _reader(path: Path) -> "Callable[[Path], str | None] | None":
@@ -135,7 +150,11 @@ def _read_hdf5(path: Path) -> str | None:
             data = file[name]
             if data.external or data.is_virtual:
                 raise ValueError(f"'{name}' lies in another file")
-            data[()]
+            stored = data.id.get_storage_size()
+            if data.nbytes > _FREE_BYTES + _MAX_RATIO * stored:
+                raise ValueError(f"'{name}' claims {data.nbytes:,} bytes, of which {stored:,} are stored")
+            for place in data.iter_chunks() if data.chunks else [()]:
+                data[place]
             # An empty array has nothing to check.
             with_checksum &= not data.size or bool(data.fletcher32)
     return "Fletcher-32 of each array" if with_checksum and names else None

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_full_disk, remove_leftovers
+from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_errors, remove_leftovers
 
 
 class TestAtomicFile:
@@ -78,7 +78,7 @@ class TestFullDisk:
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
     def test_the_file_that_will_be_is_named(self, tmp_path, number):
         """Oracle: the message of a file, of a folder, and of what is written without either; nothing is left."""
-        blocks = [atomic_file(tmp_path / "a"), atomic_folder(tmp_path / "a", ()), naming_full_disk(tmp_path / "a")]
+        blocks = [atomic_file(tmp_path / "a"), atomic_folder(tmp_path / "a", ()), naming_errors(tmp_path / "a")]
         for block in blocks:
             with pytest.raises(OSError, match=rf": '{tmp_path}/a'") as raised, block:
                 raise OSError(number, os.strerror(number))
@@ -88,7 +88,7 @@ class TestFullDisk:
     def test_other_errors_stay_as_they_are(self, tmp_path):
         """Oracle: the error itself: one of reading, and one that has a name."""
         for error in (OSError(errno.EIO, "no"), OSError(errno.ENOSPC, "no", "other"), ValueError("no")):
-            with pytest.raises(type(error)) as raised, naming_full_disk(tmp_path / "a"):
+            with pytest.raises(type(error)) as raised, naming_errors(tmp_path / "a"):
                 raise error
             assert raised.value is error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
-from elmo_tasks.atomic_files import TEMPORARY, naming_full_disk
+from elmo_tasks.atomic_files import TEMPORARY, naming_errors
 from elmo_tasks.sealed_json import read_sealed, write_sealed
 
 __all__ = ["LOCK", "RECORD", "GrowingFiles"]
@@ -87,7 +87,7 @@ class GrowingFiles:
         """Appends a sentence: a part for each file, in the order of their names."""
         hashes = tuple(known.copy() for known in self._state.hashes)
         for path, file, known, content in zip(self._paths, self._files, hashes, contents, strict=True):
-            with naming_full_disk(path):
+            with naming_errors(path):
                 file.write(content)
             known.update(content)
         sizes = tuple(size + len(content) for size, content in zip(self._state.sizes, contents, strict=True))
@@ -119,7 +119,7 @@ class GrowingFiles:
 
     def _record(self) -> None:
         for path, file in zip(self._paths, self._files, strict=True):
-            with naming_full_disk(path):
+            with naming_errors(path):
                 file.flush()
                 os.fsync(file.fileno())
         self._write_record()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from elmo_tasks.compat import (
     archives,
+    endings,
     overrides,
     placeholders,
     prediction,
@@ -18,6 +19,7 @@ from elmo_tasks.compat import (
     torch_fixes,
     versions,
     whole_files,
+    word_vectors,
 )
 from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
 from elmo_tasks.compat.import_hooks import Module, Surroundings, after_import, around_import
@@ -27,6 +29,7 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.commands.predict": (prediction.predict_line_by_line,),
+    "allennlp.commands": (endings.end_in_one_line,),
     "allennlp.commands.train": (
         processes.end_distributed_workers_cleanly,
         processes.refuse_evaluation_after_distributed_training,
@@ -45,6 +48,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     ),
     "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
     "allennlp.models.archival": (archives.extract_safely, whole_files.write_archives_whole),
+    "allennlp.modules.token_embedders.embedding": (word_vectors.limit_lines_of_word_vectors,),
     "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
     "allennlp.nn.parallel.ddp_accelerator": (
         torch_fixes.clip_norm_of_sparse_gradients,

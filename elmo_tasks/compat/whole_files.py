@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.checksums import check_file, checksum_path, file_with_checksum
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_files import load_without_code
 
@@ -35,17 +36,26 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     Symptom: a run that was killed, or met a full disk, while it wrote best.th ends after `--recover` with status 0 and
     an archive that cannot be opened.
 
-    Cause: `_save_model_state` writes in place.
+    Cause: `_save_model_state` writes in place. The file now has its SHA-256 next to it.
     """
     trainer = gradient_descent_trainer.GradientDescentTrainer
     original = trainer._save_model_state
 
     @wraps(original)
     def _save_model_state(self: Any, path: str) -> None:
-        with atomic_file(Path(path), exclusive=True) as temporary:
+        with file_with_checksum(Path(path)) as temporary:
             original(self, str(temporary))
 
     trainer._save_model_state = _save_model_state
+    link = gradient_descent_trainer.hardlink_or_copy
+
+    @wraps(link)
+    def hardlink_or_copy(source: str, destination: str) -> None:
+        # In an epoch whose checkpoint AllenNLP has written, best.th is a link to it: the checksum is that of another.
+        checksum_path(Path(destination)).unlink(missing_ok=True)
+        link(source, destination)
+
+    gradient_descent_trainer.hardlink_or_copy = hardlink_or_copy
 
 
 def write_archives_whole(archival: Module) -> None:
@@ -75,8 +85,9 @@ def write_archives_whole(archival: Module) -> None:
                 "not exist: bring it back, or train again with --force"
             )
         try:
+            check_file(packed)
             load_without_code(packed, packed)
-        except ConfigurationError as error:
+        except (ConfigurationError, ValueError) as error:
             raise ConfigurationError(f"{path} was not written, since its weights are damaged: {error}") from error
         with atomic_file(path, exclusive=True) as temporary:
             original(serialization_dir, weights, temporary, include_in_archive)

@@ -17,12 +17,11 @@ from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import format_of
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
-from elmo_tasks.embed_job.named_errors import named_errors
 from elmo_tasks.embed_job.options import EmbedOptions, digest_of_job, fingerprint
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
-from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, cut_into_parts, read_lines, summarize
+from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, parts_of, summarize
 from elmo_tasks.embed_job.this_process import embed_in_this_process
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.ray_session import require_ray
@@ -182,7 +181,7 @@ class _Job:
         if len(before) == len(origins):
             return 0, 0.0
         # A text that grows meanwhile has more parts; the check at the end says so.
-        parts = islice(cut_into_parts(read_lines(self._text), self._options.part_lines), len(origins))
+        parts = islice(parts_of(self._text, self._options.part_lines), len(origins))
         n_tokens, start = 0, time.monotonic()
         with progress_bar(n_words, show_progress, "tokens", n_before) as advance:
             for done in embed(part for part in parts if part.number not in before):
@@ -243,7 +242,7 @@ class _Job:
             return
         self._check_space()
         n_lines = sum(origin.n_lines for origin in origins)
-        with named_errors(folder.output), atomic_file(folder.output, folder=folder.path) as temporary:
+        with atomic_file(folder.output, folder=folder.path) as temporary:
             folder.format.write(temporary, self._parts(origins), n_lines, job)
             # That of an older output must not stand next to the new one, wherever the job is killed.
             checksum_path(folder.output).unlink(missing_ok=True)

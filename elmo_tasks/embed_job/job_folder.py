@@ -12,7 +12,6 @@ from elmo_tasks.atomic_files import TEMPORARY, atomic_file, sync
 from elmo_tasks.checksums import check_file, checksum_path, write_checksum
 from elmo_tasks.embed_job.formats.output_format import Format
 from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts
-from elmo_tasks.embed_job.named_errors import named_errors
 from elmo_tasks.embed_job.options import differences
 
 __all__ = ["JobFolder"]
@@ -142,7 +141,7 @@ class JobFolder:
         _remove_made(self.path)
         if self.output.exists():
             (self.path / _REPLACES).touch()
-        with named_errors(self.path / _JOB), atomic_file(self.path / _JOB) as temporary:
+        with atomic_file(self.path / _JOB) as temporary:
             temporary.write_text(json.dumps(job, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         sync(self.path.parent)
 
@@ -218,8 +217,7 @@ class JobFolder:
 
     def write_checksum(self) -> None:
         """Writes the checksum of the output next to it, for the case that somebody resumes or verifies it."""
-        with named_errors(checksum_path(self.output)):
-            write_checksum(self.output)
+        write_checksum(self.output)
 
     def _remove_replaced(self) -> None:
         if self.format.write is None and self._replaced.exists():

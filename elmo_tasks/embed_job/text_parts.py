@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_tasks.text_lines import byte_lines, decoded
+from elmo_tasks.text_lines import numbered_lines
 
-__all__ = ["LinePart", "PartSummary", "TextSummary", "cut_into_parts", "read_lines", "summarize"]
+__all__ = ["LinePart", "PartSummary", "TextSummary", "cut_into_parts", "parts_of", "summarize"]
 
 # Of a part, for each of its lines: a part whose lines are whole documents has fewer of them.
 _CHARACTERS_A_LINE = 200
@@ -79,27 +79,9 @@ class TextSummary:
     digest: str
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """
-    The lines of a text without their ends, so that the index of a line is its number in any editor.
-
-    # Raises
-
-    `ValueError`
-        See `byte_lines`; also if a line is not UTF-8 or has a NUL, with file and line.
-    `OSError`
-        If the file cannot be read.
-    """
-    for number, line in byte_lines(path):
-        text = decoded(line, path, number)
-        if "\0" in text:
-            # HDF5 ends a string there; what has it is UTF-16 more often than not.
-            raise ValueError(
-                f"{path}, line {number}: a line must not have the character NUL, but this one has it after "
-                f"{text.index(chr(0))} others: convert the file if it is UTF-16, with iconv for example, or remove "
-                "them with `tr -d '\\000'`"
-            )
-        yield text
+def parts_of(path: Path, n_lines: int) -> Iterator[LinePart]:
+    """The parts of a text, as `cut_into_parts` makes them; errors are those of `numbered_lines`."""
+    return cut_into_parts((line for _, line in numbered_lines(path)), n_lines)
 
 
 def cut_into_parts(lines: Iterable[str], n_lines: int) -> Iterator[LinePart]:
@@ -126,11 +108,11 @@ def summarize(path: Path, part_lines: int) -> TextSummary:
     # Raises
 
     `ValueError`
-        If the text cannot be read, as in `read_lines`, or has no line.
+        If the text cannot be read, as in `numbered_lines`, or has no line.
     """
     digest = hashlib.blake2b(digest_size=16)
     parts = []
-    for part in cut_into_parts(read_lines(path), part_lines):
+    for part in parts_of(path, part_lines):
         parts.append(part.summary())
         digest.update(_as_bytes(part.lines))
     if not parts:

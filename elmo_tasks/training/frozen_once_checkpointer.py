@@ -10,9 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
-from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.bilm.weights_state import WeightsState
-from elmo_tasks.checksums import check_file, checksum_path, write_checksum
+from elmo_tasks.checksums import check_file, checksum_path, file_with_checksum
 from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = ["FrozenOnceCheckpointer"]
@@ -140,10 +139,8 @@ class FrozenOnceCheckpointer(Checkpointer):
 
 def _save(state: dict[str, Any], path: str) -> None:
     # Only the first process of a run writes.
-    checksum_path(Path(path)).unlink(missing_ok=True)
-    with atomic_file(Path(path), exclusive=True) as temporary:
+    with file_with_checksum(Path(path)) as temporary:
         torch.save(state, temporary)
-    write_checksum(Path(path))
 
 
 def _check(path: str) -> None:

@@ -7,8 +7,9 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import archive_model, load_archive
-from allennlp.training import GradientDescentTrainer
+from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
 
+from elmo_tasks.checksums import check_file, write_checksum
 from elmo_tasks.compat.archives import read_archive
 from tests.compat.archives_test import CONFIG
 
@@ -54,7 +55,21 @@ class TestBestWeights:
             trainer._save_model_state(str(path))
         found = torch.load(path, weights_only=True)
         assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+        # Without a checksum of the older weights, which the newer would not have.
         assert [file.name for file in tmp_path.iterdir()] == ["best.th"]
+
+    def test_their_checksum_is_that_of_the_last(self, tmp_path):
+        """Oracle: the comparison of a file with its checksum, after two epochs that were the best."""
+        trainer = GradientDescentTrainer.__new__(GradientDescentTrainer)
+        trainer._ddp_wrapped_model = None
+        for _ in range(2):
+            trainer.model = torch.nn.Linear(2, 2)
+            trainer._save_model_state(str(tmp_path / "best.th"))
+            assert check_file(tmp_path / "best.th")
+        torch.save({}, tmp_path / "checkpoint.th")
+        (tmp_path / "best.th").unlink()
+        gradient_descent_trainer.hardlink_or_copy(str(tmp_path / "checkpoint.th"), str(tmp_path / "best.th"))
+        assert not check_file(tmp_path / "best.th")
 
 
 @pytest.fixture
@@ -103,6 +118,13 @@ class TestArchives:
         with pytest.raises(ConfigurationError, match=r"its weights are damaged: .*best\.th .*checksum"):
             archive_model(str(run))
         assert not (run / "model.tar.gz").exists()
+
+    def test_other_weights_than_those_of_the_run_make_no_archive(self, run):
+        """Oracle: the message; the file itself is whole."""
+        write_checksum(run / "best.th")
+        torch.save({"weight": torch.zeros(4000)}, run / "best.th")
+        with pytest.raises(ConfigurationError, match="is damaged or was replaced"):
+            archive_model(str(run))
 
     def test_missing_weights_make_no_archive(self, run):
         """Oracle: the message."""

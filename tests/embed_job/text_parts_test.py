@@ -2,36 +2,12 @@
 
 import gzip
 import lzma
-import re
 
 import pytest
 
-from elmo_tasks.embed_job.text_parts import cut_into_parts, read_lines, summarize
+from elmo_tasks.embed_job.text_parts import cut_into_parts, summarize
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
-
-
-class TestReadLines:
-    @pytest.mark.parametrize("suffix", PACKERS)
-    def test_every_line_keeps_its_index(self, tmp_path, suffix):
-        """Oracle: by hand; only a line feed ends a line, and no other line end of Unicode."""
-        path = tmp_path / f"text{suffix}"
-        path.write_bytes(PACKERS[suffix]("\ufeffa b\r\n\n\u2028 x\x0cy\n\nç".encode()))
-        assert list(read_lines(path)) == ["a b", "", "\u2028 x\x0cy", "", "ç"]
-
-    def test_what_is_not_utf8_is_an_error_with_file_and_line(self, tmp_path):
-        """Oracle: by hand: byte 0xe9 is é in Latin-1."""
-        path = tmp_path / "text.txt"
-        path.write_bytes(b"a\n\nb caf\xe9\n")
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3: .*UTF-8, but byte 6 .* 0xe9: .*iconv"):
-            list(read_lines(path))
-
-    def test_a_nul_is_an_error_with_file_and_line(self, tmp_path):
-        """Oracle: UTF-16 of ASCII, which is valid UTF-8 too."""
-        path = tmp_path / "text.txt"
-        path.write_bytes("ab\n".encode("utf-16-be"))
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 1: .* NUL.* after 0 .*UTF-16"):
-            list(read_lines(path))
 
 
 class TestCutIntoParts:

@@ -12,7 +12,6 @@ import numpy as np
 from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.parquet import checked_rows, metadata_of_parquet, parquet_writer
-from elmo_tasks.embed_job.named_errors import named_errors
 from elmo_tasks.embed_job.text_parts import PartSummary
 
 __all__ = ["PartKind", "PartOrigin", "is_part", "numbers_of_parts", "part_path", "read_part", "write_part"]
@@ -89,7 +88,7 @@ def write_part(path: Path, part: EmbeddedPart, origin: PartOrigin) -> None:
     `OSError`
         If it cannot be written.
     """
-    with named_errors(path), atomic_file(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
             with parquet_writer(temporary, part.vectors[0].dtype, {_ORIGIN: asdict(origin)}) as rows:
                 rows.write(part)

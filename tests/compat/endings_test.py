@@ -1,0 +1,82 @@
+"""Tests of elmo_tasks.compat.endings."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp import commands
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.text_lines import numbered_lines
+
+
+@pytest.fixture
+def stderr_of(monkeypatch, capsys):
+    """What `allennlp train` prints when a function that it calls raises an error."""
+
+    def run(function):
+        def parse_args(prog):
+            function()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "excepthook", sys.__excepthook__)
+            patch.setattr(sys, "argv", ["allennlp", "train", "config.jsonnet"])
+            patch.setattr(commands, "parse_args", parse_args)
+            try:
+                commands.main()
+            except BaseException as error:
+                # As Python does at the end of a process.
+                sys.excepthook(type(error), error, error.__traceback__)
+        return capsys.readouterr().err
+
+    return run
+
+
+class TestEndInOneLine:
+    def test_what_says_what_is_wrong_is_one_line(self, stderr_of):
+        """Oracle: by hand: AllenNLP's error of configs, one of a file, and one that AllenNLP raises itself."""
+
+        def config():
+            raise ConfigurationError("no\n  such \x1b[2J type")
+
+        hint = " (ALLENNLP_DEBUG=1 shows where)\n"
+        assert stderr_of(config) == rf"allennlp train: error: no such \u001b[2J type{hint}"
+        found = stderr_of(lambda: Path("/nowhere/a.txt").read_text())
+        assert found == f"allennlp train: error: [Errno 2] No such file or directory: '/nowhere/a.txt'{hint}"
+        found = stderr_of(lambda: list(numbered_lines("/dev/null")))
+        assert found.startswith("allennlp train: error: /dev/null") and found.count("\n") == 1
+
+    def test_other_errors_keep_their_traceback(self, stderr_of):
+        """Oracle: Python's own; an error of the user's code, and one of torch."""
+
+        def of_the_user():
+            raise ValueError("mine")
+
+        for function, last in ((of_the_user, "ValueError: mine"), (lambda: torch.ones(2) @ torch.ones(3), "size")):
+            found = stderr_of(function)
+            assert found.startswith("Traceback") and last in found.splitlines()[-1]
+
+    def test_an_interruption_says_how_to_resume(self, stderr_of):
+        """Oracle: by hand."""
+
+        def interrupt():
+            raise KeyboardInterrupt
+
+        assert stderr_of(interrupt) == "\nallennlp train: interrupted: the same command with --recover resumes\n"
+
+    def test_the_traceback_can_be_had(self, stderr_of, monkeypatch):
+        """Oracle: Python's own."""
+        monkeypatch.setenv("ALLENNLP_DEBUG", "1")
+
+        def config():
+            raise ConfigurationError("no such type")
+
+        assert stderr_of(config).startswith("Traceback")
+
+    def test_the_hook_is_put_back(self, monkeypatch):
+        """Oracle: the hook before, after a command that ended well."""
+        monkeypatch.setattr(commands, "parse_args", lambda prog: (None, type("Arguments", (), {"func": print})()))
+        before = sys.excepthook
+        commands.main()
+        assert sys.excepthook is before
