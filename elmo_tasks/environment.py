@@ -114,10 +114,10 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
         evaluated: str = _jsonnet.evaluate_file(
             filename, ext_vars={**ext_vars, **variables}, import_callback=import_file
         )
-    except RuntimeError:
+    except RuntimeError as error:
         if broken:
             raise broken[0] from None
-        raise
+        raise ConfigurationError(f"{filename} must be Jsonnet that can be evaluated, but is not: {error}") from None
     return evaluated
 
 

@@ -11,12 +11,16 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol
 
 import h5py
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+
+from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.hdf5_disk import new_hdf5
 
 __all__ = ["StoredArrays", "open_weights", "write_arrays"]
 
@@ -87,7 +91,8 @@ def write_arrays(
     path: str | PathLike[str], arrays: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None
 ) -> None:
     """
-    Writes arrays: as safetensors if the name of the file ends so, and otherwise as gzip'd HDF5 with checksums.
+    Writes arrays, whole or not at all: as safetensors if the name of the file ends so, and otherwise as gzip'd HDF5
+    with checksums.
 
     # Parameters
 
@@ -103,18 +108,21 @@ def write_arrays(
     `OSError`
         If the file cannot be written.
     """
-    try:
+    with atomic_file(Path(path)) as temporary:
         if os.fspath(path).endswith(_SAFETENSORS):
             contiguous = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
-            save_file(contiguous, path, metadata=dict(notes) if notes else None)
+            try:
+                save_file(contiguous, temporary, metadata=dict(notes) if notes else None)
+            except SafetensorError as error:  # Among others a full disk.
+                raise OSError(f"{path} cannot be written: {error}") from error
             return
-        with h5py.File(path, "w") as file:
+        # HDF5 1.10 has checksums of what stands between the arrays, too.
+        with new_hdf5(temporary, libver=("v110", "v110")) as (file, check_disk):
             file.attrs.update(notes or {})
             for key, array in arrays.items():
                 # With a checksum: h5py refuses what was damaged since.
                 file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
-    except (RuntimeError, SafetensorError) as error:  # Among others a full disk.
-        raise OSError(f"{path} cannot be written: {error}") from error
+                check_disk()
 
 
 class _Hdf5:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
-from elmo_tasks.compat.torch_files import check_zip
+from elmo_tasks.compat.torch_files import check_zip, reason_of
 
 __all__ = ["extract_safely", "read_archive", "read_config_as_json", "refuse_unregistered_types", "remember_packages"]
 
@@ -36,7 +36,10 @@ _MAX_CONFIG_DEPTH = 200
 _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
 _INCLUDED_PACKAGES: set[str] = set()
 # What AllenNLP and torch raise for damaged files in an archive.
-_DAMAGED = (pickle.UnpicklingError, EOFError, KeyError, OSError, RuntimeError, UnicodeError, json.JSONDecodeError)
+_DAMAGED = (
+    *(pickle.UnpicklingError, json.JSONDecodeError, UnicodeError, ArithmeticError, LookupError),
+    *(EOFError, OSError, RuntimeError),
+)
 
 
 def extract_safely(archival: Module) -> None:
@@ -72,12 +75,12 @@ def extract_safely(archival: Module) -> None:
             return original_load(archive_file, *args, **kwargs)
         except _DAMAGED as error:
             # A file that is not there, or a GPU without memory, says so itself.
-            if not Path(archive_file).exists() or (isinstance(error, RuntimeError) and type(error) is not RuntimeError):
+            if not Path(archive_file).exists() or type(error).__name__ == "OutOfMemoryError":
                 raise
-            reason = " ".join(str(error).split()) or "a file in it ends too early"
+            reason = reason_of(error)
             raise ConfigurationError(
                 f"{archive_file} must be the whole archive of a trained model, but cannot be loaded: "
-                f"{type(error).__name__}: {reason[:500]}"
+                f"{type(error).__name__}: {reason}"
             ) from error
         finally:
             _LOADING.reset(token)

@@ -2,10 +2,11 @@
 
 import os
 import pickle
+import re
 import zipfile
 from typing import Any, BinaryIO
 
-__all__ = ["check_zip", "load_without_code"]
+__all__ = ["check_zip", "load_without_code", "reason_of"]
 
 
 def check_zip(path: str | os.PathLike[str]) -> None:
@@ -33,6 +34,13 @@ def check_zip(path: str | os.PathLike[str]) -> None:
                 raise ValueError(f"the checksum of {bad!r} in it does not agree")
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"it is damaged: {error}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of torch says is wrong, without its advice to load the file with the code in it."""
+    text = " ".join(str(error).split()).partition("In PyTorch 2.6")
+    blocked = re.search(r"Unsupported (global|class|operand)[^.]*\.?[^ ]*", text[2])
+    return f"{text[0]}{blocked[0] if blocked else ''}".strip()[:300] or "it ends too early"
 
 
 def load_without_code(file: str | os.PathLike[str] | BinaryIO, name: object) -> Any:
@@ -68,9 +76,8 @@ def load_without_code(file: str | os.PathLike[str] | BinaryIO, name: object) -> 
         with torch.serialization.safe_globals(numbers):
             return torch.load(file, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, EOFError, KeyError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split()) or "it ends too early"
         raise ConfigurationError(
-            f"{name} must hold tensors and numbers, and be whole, but does not ({reason[:200]}). If the file is your "
-            "own and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs whatever "
-            "code the file names"
+            f"{name} must hold tensors and numbers, and be whole, but does not ({reason_of(error)}). If the file is "
+            "your own and a callback of yours keeps other objects in it, set ELMO_TASKS_ALLOW_PICKLE=1, which runs "
+            "whatever code the file names"
         ) from error

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.data import PosReader
 from elmo_tasks.predictors.verb_finder import VerbFinder
@@ -24,7 +25,7 @@ class TestLayer:
     def test_an_unknown_layer_is_an_error(self, environment):
         """Oracle: the message says rule and value."""
         environment.setenv("ELMO_TASKS_LAYER", "first")
-        with pytest.raises(RuntimeError, match=r"ELMO_TASKS_LAYER must be 'mix', 'top' or .*, but is first"):
+        with pytest.raises(ConfigurationError, match=r"ELMO_TASKS_LAYER must be 'mix', 'top' or .*, but is first"):
             evaluated(TRAINING_CONFIGS / "pos_layer.jsonnet")
 
     def test_arguments_take_precedence_over_the_environment(self, environment, tmp_path):

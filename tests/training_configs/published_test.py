@@ -4,6 +4,7 @@ from glob import glob
 from pathlib import Path
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from tests.paths import TINY_BILM, TRAINING_CONFIGS, WORDS_BILM
 from tests.task_models import TASKS
@@ -87,7 +88,7 @@ class TestTemplates:
         """Oracle: the message says the rule and the value."""
         snippet = tmp_path / "variant.jsonnet"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')(elmo_at=['inptu'])")
-        with pytest.raises(RuntimeError, match=r'elmo_at must name some of \["input", "output"\].*"inptu"'):
+        with pytest.raises(ConfigurationError, match=r'elmo_at must name some of \["input", "output"\].*"inptu"'):
             evaluated(snippet)
 
     @pytest.mark.parametrize("task", TASKS)

@@ -210,7 +210,7 @@ def _cells(clusters: Iterable[Iterable[Sequence[int]]], n_words: int) -> dict[in
     ends: dict[int, list[tuple[int, str]]] = {}
     for number, cluster in enumerate(clusters):
         for start, end in cluster:
-            if not 0 <= start <= end < n_words:
+            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end < n_words):
                 raise ValueError(f"a mention must be within the {n_words} words of its document, but is {[start, end]}")
             if start == end:
                 begins.setdefault(start, []).append((0, f"({number})"))

@@ -45,13 +45,16 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def check_unicode(text: str, where: str) -> None:
     r"""
-    JSON can have half a character, `"\ud800"`, which no file can be written with, nor any character of the biLM.
+    JSON can have half a character, `"\ud800"`, which no file can be written with, nor any character of the biLM; and
+    the character NUL, which no text has.
 
     # Raises
 
     `ValueError`
-        If the text has one; with `where`, the place as an error names it.
+        If the text has one of them; with `where`, the place as an error names it.
     """
+    if "\0" in text:
+        raise ValueError(f"{where}: a text must not have the character NUL, but {text!r:.100} has it: remove it")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,8 +1,6 @@
 """HDF5 files of sentences and their vectors, as the `elmo` command of AllenNLP before 1.0 wrote them."""
 
-import io
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ import h5py
 import numpy as np
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
+from elmo_tasks.hdf5_disk import new_hdf5
 
 __all__ = ["job_of_hdf5", "write_hdf5"]
 
@@ -38,20 +37,17 @@ def write_hdf5(path: Path, parts: Iterable[EmbeddedPart], n_lines: int, job: dic
         If the file cannot be written.
     """
     sentences: list[str] = []
-    with open(path, "w+b", buffering=0) as raw:
-        disk = _Disk(raw)
-        with h5py.File(disk, "w", libver=("v110", "v110")) as file:
-            file.attrs[_JOB] = json.dumps(job, sort_keys=True)
-            for part in parts:
-                sentences += part.sentences
-                for index, array in enumerate(part.vectors, start=part.first):
-                    _write_array(file, str(index), array)
-                    disk.check()
-            _write_strings(file, "sentences", [sentence.encode() for sentence in sentences])
-            disk.check()
-            places = {sentence: str(index) for index, sentence in enumerate(sentences)}
-            _write_strings(file, "sentence_to_index", [json.dumps(places).encode()])
-        disk.check()
+    with new_hdf5(path, libver=("v110", "v110")) as (file, check_disk):
+        file.attrs[_JOB] = json.dumps(job, sort_keys=True)
+        for part in parts:
+            sentences += part.sentences
+            for index, array in enumerate(part.vectors, start=part.first):
+                _write_array(file, str(index), array)
+                check_disk()
+        _write_strings(file, "sentences", [sentence.encode() for sentence in sentences])
+        check_disk()
+        places = {sentence: str(index) for index, sentence in enumerate(sentences)}
+        _write_strings(file, "sentence_to_index", [json.dumps(places).encode()])
 
 
 def _write_array(file: h5py.File, name: str, array: np.ndarray) -> None:
@@ -76,65 +72,6 @@ def _write_strings(file: h5py.File, name: str, strings: list[bytes]) -> None:
     for start in range(0, len(strings), _STRINGS_AT_ONCE):
         end = start + _STRINGS_AT_ONCE
         data[start:end] = np.array(strings[start:end], dtype)
-
-
-class _Disk:
-    """
-    The file under HDF5, which is never told of a full disk: where a write fails, or what was written cannot be read
-    back, HDF5 ends the whole process. The error is kept for `check`; what the disk does not take stays in memory until
-    then.
-    """
-
-    def __init__(self, raw: io.FileIO) -> None:
-        self._raw = raw
-        self._error: OSError | None = None
-        # Places in the file, and the bytes there.
-        self._not_written: list[tuple[int, bytes]] = []
-        self.seek, self.tell, self.flush = raw.seek, raw.tell, raw.flush
-
-    def read(self, size: int = -1) -> bytes:
-        # h5py takes an object that has `read` for a file, and reads with `readinto`.
-        return self._raw.read(size)
-
-    def readinto(self, buffer: Any) -> int:
-        start, target = self._raw.tell(), memoryview(buffer).cast("B")
-        n_bytes = self._raw.readinto(target)
-        for place, data in self._not_written:
-            first, last = max(place, start), min(place + len(data), start + len(target))
-            if first < last:
-                target[first - start : last - start] = data[first - place : last - place]
-                n_bytes = max(n_bytes, last - start)
-        self._raw.seek(start + n_bytes)
-        return n_bytes
-
-    def write(self, data: Any) -> int:
-        left = memoryview(data).cast("B")
-        try:
-            self._write(left)
-        except OSError as error:
-            self._error = error
-        return len(left)
-
-    def _write(self, left: memoryview) -> None:
-        # A disk with too little room takes a part of the data, and fails for the rest alone.
-        try:
-            while self._error is None and left:
-                left = left[self._raw.write(left) :]
-        finally:
-            if left:
-                self._not_written.append((self._raw.tell(), bytes(left)))
-                self._raw.seek(len(left), os.SEEK_CUR)
-
-    def truncate(self, size: int | None = None) -> int:
-        try:
-            self._raw.truncate(size)
-        except OSError as error:
-            self._error = self._error or error
-        return self._raw.tell()
-
-    def check(self) -> None:
-        if self._error is not None:
-            raise OSError(self._error.errno, self._error.strerror, self._raw.name) from self._error
 
 
 def job_of_hdf5(path: Path) -> dict[str, Any] | None:
