@@ -3,6 +3,7 @@
 from elmo_tasks.modules.best_span import best_span
 from elmo_tasks.modules.bidaf_attention import BidafAttention
 from elmo_tasks.modules.bio_decoder import BioDecoder
+from elmo_tasks.modules.crf_decoder import best_tags
 from elmo_tasks.modules.distinct_characters import DistinctCharactersEncoder
 from elmo_tasks.modules.elmo_places import concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
@@ -24,6 +25,7 @@ __all__ = [
     "ResidualAttention",
     "UnpaddedCnn",
     "best_span",
+    "best_tags",
     "concat_dim",
     "concat_embedding",
     "concat_texts",
