@@ -12,8 +12,7 @@ _FORBIDDEN = -10_000.0
 @torch.no_grad()
 def best_tags(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
     """
-    Viterbi's algorithm. The same tags as those of `crf.viterbi_tags`, which decodes one sentence after the other, and
-    took an eighth of a training step of the NER model.
+    Viterbi's algorithm. The same tags as those of `crf.viterbi_tags`, which decodes one sentence after the other.
 
     # Parameters
 

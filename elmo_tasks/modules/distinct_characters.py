@@ -13,8 +13,7 @@ __all__ = ["DistinctCharactersEncoder"]
 class DistinctCharactersEncoder(TokenCharactersEncoder):
     """
     AllenNLP's `character_encoding`, with the same result, computed once for each distinct word of a batch. A text has
-    its frequent words many times, and padding is one more word: half of the words of a batch of sentences are distinct,
-    and fewer of a batch of documents. Weights have the same names in both.
+    its frequent words many times, and all padding is one more word. Weights have the same names in both.
 
     Registered as a `TokenEmbedder` with name "elmo_character_encoding".
 

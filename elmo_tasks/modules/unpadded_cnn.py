@@ -12,8 +12,8 @@ __all__ = ["UnpaddedCnn"]
 class UnpaddedCnn(CnnEncoder):
     """
     AllenNLP's `cnn`, with the same result, over the windows without padding only: a batch of words is as wide as its
-    longest, and four of five windows have padding and cannot be the maximum. The windows of all words are the rows of
-    one matrix product. A word that is shorter than a filter has zeros. Weights have the same names in both.
+    longest, so that most windows have padding, and cannot be the maximum. The windows of all words are the rows of one
+    matrix product. A word that is shorter than a filter has zeros. Weights have the same names in both.
 
     Registered as a `Seq2VecEncoder` with name "elmo_cnn". Its parameters are those of `CnnEncoder`.
     """

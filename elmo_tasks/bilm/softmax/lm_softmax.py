@@ -121,13 +121,14 @@ class LmSoftmax(nn.Module):
         target_logits = (hidden * self.weight[targets]).sum(-1, keepdim=True) + self.bias[targets].unsqueeze(1)
         # Shape: (n,)
         sums = hidden.new_zeros(len(hidden), dtype=torch.float64)
-        for weight, bias in zip(self.weight.split(_WORDS_IN_CACHE), self.bias.split(_WORDS_IN_CACHE), strict=True):
-            rows = zip(hidden.split(n_rows), target_logits.split(n_rows), sums.split(n_rows), strict=True)
+        words = zip(torch.split(self.weight, _WORDS_IN_CACHE), torch.split(self.bias, _WORDS_IN_CACHE), strict=True)
+        rows = list(zip(*(torch.split(part, n_rows) for part in (hidden, target_logits, sums)), strict=True))
+        for weight, bias in words:
             for some, their_targets, their_sums in rows:
                 # Shape: (n_rows, n_words)
                 logits = buffer[: len(some) * len(bias)].view(len(some), len(bias))
                 torch.mm(some, weight.T, out=logits).add_(bias).sub_(their_targets)
-                their_sums += logits.exp_().sum(1)
+                their_sums.add_(logits.exp_().sum(1))
         # The target is one of the words: what is below 1 is rounding.
         losses = sums.clamp_(min=1.0).log_().to(hidden.dtype)
         # The sum overflows if the target is less likely than exp(-80) or so.
