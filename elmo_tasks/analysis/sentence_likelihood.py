@@ -17,7 +17,8 @@ from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
 
-_BATCH_SIZE = 64
+# A batch is full at either: products of many rows are faster, and the memory is bounded by the words.
+_BATCH_SENTENCES, _BATCH_WORDS = 256, 8192
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,13 @@ class LanguageModel:
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
         """Scores sentences, in their order."""
         batch: list[list[str]] = []
+        n_words = 0
         for sentence in sentences:
             batch.append(sentence)
-            if len(batch) == _BATCH_SIZE:
+            n_words += len(sentence)
+            if len(batch) == _BATCH_SENTENCES or n_words >= _BATCH_WORDS:
                 yield from self._score(batch)
-                batch = []
+                batch, n_words = [], 0
         if batch:
             yield from self._score(batch)
 

@@ -12,7 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import PretrainedBilm, best_tags, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -120,7 +120,7 @@ class NerTagger(Model):
         # Shape: (batch_size, timesteps, n_tags)
         logits = self._logits(tokens, mask)
         output: dict[str, Any] = {"logits": logits, "mask": mask}
-        output["tag_ids"] = [path for path, _ in self.crf.viterbi_tags(logits, mask)]
+        output["tag_ids"] = best_tags(self.crf, logits, mask)
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:

@@ -1,7 +1,8 @@
-"""Metrics, callbacks, checkpointer, moving average and learning rate schedule."""
+"""Metrics, callbacks, checkpointer, optimizer, moving average and learning rate schedule."""
 
 from elmo_tasks.training.callbacks import PerplexityBeforeCallback, RandomStateCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
+from elmo_tasks.training.fused_adam import FusedAdam
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
 from elmo_tasks.training.staircase_decay import StaircaseDecay
@@ -9,6 +10,7 @@ from elmo_tasks.training.staircase_decay import StaircaseDecay
 __all__ = [
     "CorefScores",
     "FrozenOnceCheckpointer",
+    "FusedAdam",
     "Perplexity",
     "PerplexityBeforeCallback",
     "RandomStateCallback",

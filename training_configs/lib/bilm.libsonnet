@@ -30,7 +30,7 @@ local sizes = {
     highways: 1,
     tokens: 16384,
     epochs: 4,
-    optimizer: { type: 'adam', lr: 0.002 },
+    optimizer: { type: 'elmo_fused_adam', lr: 0.002 },
     grad_norm: 10.0,
     scheduler: { type: 'linear_with_warmup', warmup_steps: 500 },
   },
@@ -40,7 +40,7 @@ local sizes = {
 local finetuning = {
   tokens: 4096,
   epochs: 1,
-  optimizer: { type: 'adam', lr: 0.0002 },
+  optimizer: { type: 'elmo_fused_adam', lr: 0.0002 },
   grad_norm: 10.0,
   scheduler: null,
 };

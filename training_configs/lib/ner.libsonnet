@@ -50,7 +50,7 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 64 },
     },
     trainer: {
-      optimizer: { type: 'adam', lr: 0.001 },
+      optimizer: { type: 'elmo_fused_adam', lr: 0.001 },
       validation_metric: '+f1-measure-overall',
       num_epochs: 75,
       patience: 25,

@@ -62,7 +62,7 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['premise', 'hypothesis'] },
     },
     trainer: {
-      optimizer: { type: 'adam', lr: 0.0004 },
+      optimizer: { type: 'elmo_fused_adam', lr: 0.0004 },
       // Halved after each epoch without a better score.
       learning_rate_scheduler: { type: 'reduce_on_plateau', factor: 0.5, mode: 'max', patience: 0 },
       validation_metric: '+accuracy',

@@ -65,7 +65,7 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 100 },
     },
     trainer: {
-      optimizer: { type: 'adam', lr: 0.0001 },
+      optimizer: { type: 'elmo_fused_adam', lr: 0.0001 },
       validation_metric: '+accuracy',
       num_epochs: 40,
       patience: 5,

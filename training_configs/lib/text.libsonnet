@@ -77,10 +77,10 @@ function(
           trainable: tune_glove,
         },
         [if characters != null then 'token_characters']: {
-          type: 'character_encoding',
+          type: 'elmo_character_encoding',
           embedding: { embedding_dim: characters.dim, vocab_namespace: 'token_characters' },
           encoder: {
-            type: 'cnn',
+            type: 'elmo_cnn',
             embedding_dim: characters.dim,
             num_filters: characters.filters,
             ngram_filter_sizes: character_widths,

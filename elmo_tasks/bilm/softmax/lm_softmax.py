@@ -14,6 +14,8 @@ __all__ = ["LmSoftmax"]
 
 # How many logits are in memory at once: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
+# Rows for each thread, and words, of the blocks of logits on a CPU: 1 MB of float32, which stays in the cache.
+_ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
 
 
 class LmSoftmax(nn.Module):
@@ -103,8 +105,40 @@ class LmSoftmax(nn.Module):
             Shape `(n,)`, float32 at least.
         """
         with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
-            chunks = self._chunks(hidden.to(self.weight.dtype), targets)
-            return -torch.cat([self._losses(*chunk) for chunk in chunks])
+            hidden = hidden.to(self.weight.dtype)
+            if self.weight.device.type == "cpu" and self.weight.dtype in (torch.float32, torch.float64):
+                return -self._losses_in_cache(hidden, targets)
+            return -self._losses_in_chunks(hidden, targets)
+
+    def _losses_in_cache(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """
+        Shape `(n,)`, by `-log P(k | h) = log sum_j exp(x_j - x_k)` with the logits `x`, a block of rows and words at a
+        time, so that the logits do not leave the cache of the processor.
+        """
+        n_rows = _ROWS_IN_CACHE * torch.get_num_threads()
+        buffer = hidden.new_empty(min(n_rows, len(hidden)) * min(_WORDS_IN_CACHE, self.n_words))
+        # Shape: (n, 1)
+        target_logits = (hidden * self.weight[targets]).sum(-1, keepdim=True) + self.bias[targets].unsqueeze(1)
+        # Shape: (n,)
+        sums = hidden.new_zeros(len(hidden), dtype=torch.float64)
+        words = zip(torch.split(self.weight, _WORDS_IN_CACHE), torch.split(self.bias, _WORDS_IN_CACHE), strict=True)
+        rows = list(zip(*(torch.split(part, n_rows) for part in (hidden, target_logits, sums)), strict=True))
+        for weight, bias in words:
+            for some, their_targets, their_sums in rows:
+                # Shape: (n_rows, n_words)
+                logits = buffer[: len(some) * len(bias)].view(len(some), len(bias))
+                torch.mm(some, weight.T, out=logits).add_(bias).sub_(their_targets)
+                their_sums.add_(logits.exp_().sum(1))
+        # The target is one of the words: what is below 1 is rounding.
+        losses = sums.clamp_(min=1.0).log_().to(hidden.dtype)
+        # The sum overflows if the target is less likely than exp(-80) or so.
+        overflown = ~losses.isfinite()
+        if overflown.any():
+            losses[overflown] = self._losses_in_chunks(hidden[overflown], targets[overflown])
+        return losses
+
+    def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self._losses(*chunk) for chunk in self._chunks(hidden, targets)])
 
     def _chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
