@@ -41,7 +41,8 @@ PLAIN = {
     "elmo_lstm": "lstm",
     "elmo_gru": "gru",
     "elmo_character_encoding": "character_encoding",
-    "elmo_adam": "adam",
+    "elmo_cnn": "cnn",
+    "elmo_fused_adam": "adam",
 }
 
 Batch = dict[str, Any]
