@@ -11,6 +11,7 @@ from elmo_tasks.modules.highway_lstm.alternating_highway_lstm import Alternating
 from elmo_tasks.modules.layer_mix import LayerMix
 from elmo_tasks.modules.paired_text import concat_texts
 from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.recurrent.encoders import GruEncoder, LstmEncoder
 from elmo_tasks.modules.residual_attention import ResidualAttention
 from elmo_tasks.modules.unpadded_cnn import UnpaddedCnn
 
@@ -20,7 +21,9 @@ __all__ = [
     "BioDecoder",
     "DistinctCharactersEncoder",
     "ElmoTokenEmbedder",
+    "GruEncoder",
     "LayerMix",
+    "LstmEncoder",
     "PretrainedBilm",
     "ResidualAttention",
     "UnpaddedCnn",

@@ -5,7 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_dropout_mask
 
-from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence, PackedBatch, pack
+from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence
+from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, pack
 
 __all__ = ["AlternatingHighwayLstm"]
 

@@ -16,93 +16,17 @@ A logistic function costs a fraction of a hyperbolic tangent, so `tanh(x)` is co
 that are doubled for `g`: one logistic function serves all five gates.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
-__all__ = ["HighwayRecurrence", "PackedBatch", "pack"]
+from elmo_tasks.modules.recurrent.packed_batch import PackedBatch
+
+__all__ = ["HighwayRecurrence"]
 
 _N_GATES = 5
 _CANDIDATE = 2
-
-
-@dataclass(frozen=True)
-class PackedBatch:
-    """
-    The places of the words of a batch.
-
-    # Parameters
-
-    positions : `torch.Tensor`
-        Shape `(n_words,)`: the place of each packed word in the flattened batch, `row * timesteps + column`.
-    sentences : `torch.Tensor`
-        Shape `(n_words,)`: the sentence of each packed word; the longest is 0.
-    before, after : `torch.Tensor`
-        Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where there is none.
-    steps : `List[slice]`
-        The packed rows of each step.
-    """
-
-    positions: torch.Tensor
-    sentences: torch.Tensor
-    before: torch.Tensor
-    after: torch.Tensor
-    steps: list[slice]
-
-    @property
-    def n_sentences(self) -> int:
-        """The number of sentences with words."""
-        return self.steps[0].stop if self.steps else 0
-
-
-def pack(mask: torch.Tensor) -> PackedBatch:
-    """
-    # Parameters
-
-    mask : `torch.BoolTensor`
-        Shape `(batch_size, timesteps)`: true where there is a word. A sentence may be empty.
-
-    # Raises
-
-    `ValueError`
-        If a sentence has words after its padding.
-    """
-    is_word = mask.cpu().numpy()
-    # Shape: (batch_size,)
-    lengths: np.ndarray = is_word.sum(-1)
-    # Shape: (batch_size, timesteps)
-    expected = np.arange(is_word.shape[1]) < lengths[:, None]
-    if not np.array_equal(is_word, expected):
-        row = int(np.flatnonzero((is_word != expected).any(-1))[0])
-        raise ValueError(
-            f"the words of a sentence must come before its padding, but sentence {row} has words at positions "
-            f"{np.flatnonzero(is_word[row]).tolist()}: pad on the right"
-        )
-    order = np.argsort(-lengths, kind="stable")
-    longest = int(lengths.max(initial=0))
-    # How many sentences are longer than each step.
-    sizes = np.searchsorted(-lengths[order], -np.arange(longest), side="left")
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
-    n_words = int(sizes.sum())
-    # For each packed row its step, and its sentence.
-    step = np.repeat(np.arange(longest), sizes)
-    sentence = np.arange(n_words) - starts[step]
-    is_last = step + 1 == lengths[order][sentence]
-    rows = (
-        order[sentence] * is_word.shape[1] + step,
-        sentence,
-        np.where(step == 0, n_words, starts[step - 1] + sentence),
-        np.where(is_last, n_words, starts[(step + 1) % max(longest, 1)] + sentence),
-    )
-    # Shape: (4, n_words)
-    on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
-    steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    positions, sentences, before, after = on_device.unbind()
-    return PackedBatch(positions, sentences, before, after, steps)
 
 
 class HighwayRecurrence(torch.autograd.Function):
