@@ -34,7 +34,7 @@ function(
     model: {
       type: 'elmo_coref',
       encoder: {
-        type: 'lstm',
+        type: 'elmo_lstm',
         input_size: text.input_width,
         hidden_size: hidden,
         bidirectional: true,

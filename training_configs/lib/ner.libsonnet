@@ -37,7 +37,7 @@ function(
       type: 'elmo_ner',
       encoders: [
         {
-          type: 'lstm',
+          type: 'elmo_lstm',
           input_size: widths[layer],
           hidden_size: hidden[layer],
           bidirectional: true,

@@ -6,7 +6,7 @@ local text_with = import 'text.libsonnet';
 local hidden = 90;
 local linear = 2 * hidden;
 
-local gru(input_size) = { type: 'gru', input_size: input_size, hidden_size: hidden, bidirectional: true };
+local gru(input_size) = { type: 'elmo_gru', input_size: input_size, hidden_size: hidden, bidirectional: true };
 
 function(
   elmo_at=[],

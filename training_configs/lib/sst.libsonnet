@@ -25,7 +25,7 @@ function(
   );
   local encoded_width = 2 * hidden + text.output_width;
   local lstm(input_width) = {
-    type: 'lstm',
+    type: 'elmo_lstm',
     input_size: input_width,
     hidden_size: hidden,
     bidirectional: true,
