@@ -3,9 +3,10 @@ Speed of `elmo_lstm` and `elmo_gru` and of AllenNLP's `lstm` and `gru`, on the s
 the task models: `python benchmarks/encoders.py`.
 
 Each encoder runs by turns with the other in one process. A time is the shortest of all turns, which a busy machine
-disturbs least; with one thread it is that of the processor. What counts is the ratio of AllenNLP's time to ours. `--choice` compares our recurrence with torch in
-the cases in which `elmo_tasks/modules/recurrent/encoders.py` has to choose: with and without gradients, and with
-sentences of one length and of several.
+disturbs least; with one thread it is that of the processor. What counts is the ratio of AllenNLP's time to ours.
+
+`--choice` compares our recurrence with torch in the cases in which `elmo_tasks/modules/recurrent/encoders.py` has to
+choose: with and without gradients, and with sentences of one length and of several.
 """
 
 import argparse
@@ -53,9 +54,7 @@ SHAPES = [
 def batch_of(shape: Shape) -> tuple[torch.Tensor, torch.Tensor]:
     """Inputs of shape `(batch_size, timesteps, input_dim)`, and their mask."""
     generator = torch.Generator().manual_seed(0)
-    lengths = torch.cat(
-        [torch.randint(first, last + 1, (n,), generator=generator) for n, first, last in shape.lengths]
-    )
+    lengths = torch.cat([torch.randint(first, last + 1, (n,), generator=generator) for n, first, last in shape.lengths])
     # Shape: (batch_size, timesteps)
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     return torch.randn(*mask.shape, shape.input_dim, requires_grad=True), mask

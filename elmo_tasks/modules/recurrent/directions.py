@@ -6,7 +6,7 @@ number of sentences. `words` are packed in the order of the sentences and hold t
 shape `(n_words, n_directions * dim)`, as encoders return them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -68,9 +68,12 @@ def parameters_by_kind(parameters: Sequence[torch.Tensor], n_directions: int) ->
     return [parameters[kind::n_kinds] for kind in range(n_kinds)]
 
 
-def gradients_of_parameters(*by_kind: Sequence[torch.Tensor], n_parameters: int) -> list[torch.Tensor]:
+def gradients_of_parameters(
+    *by_kind: Iterable[torch.Tensor], n_directions: int, n_parameters: int
+) -> list[torch.Tensor]:
     """The inverse of `parameters_by_kind`; the last kinds are omitted if there are fewer parameters."""
-    n_kinds = n_parameters // len(by_kind[0])
+    # The number of parameters of a direction: fewer than kinds if it has no biases.
+    n_kinds = n_parameters // n_directions
     return [gradient for direction in zip(*by_kind[:n_kinds], strict=True) for gradient in direction]
 
 

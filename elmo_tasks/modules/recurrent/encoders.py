@@ -20,7 +20,7 @@ _State = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
     """AllenNLP's encoder, whose batches are computed by a recurrence of our own where that is faster."""
 
-    _torch_class: ClassVar[type[torch.nn.RNNBase]]
+    _torch_class: ClassVar[type[torch.nn.LSTM] | type[torch.nn.GRU]]
     _recurrence: ClassVar[type[torch.autograd.Function]]
 
     def __init__(
@@ -103,7 +103,7 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in (inputs, *parameters)):
             return True
         # torch computes an LSTM over sentences of one length by one call of oneDNN for each direction.
-        is_fused = inputs.dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        is_fused = inputs.dtype == torch.float32 and torch.backends.mkldnn.is_available()
         return bool(self._torch_class is torch.nn.LSTM and is_fused and (lengths == lengths[0]).all())
 
     def _run(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

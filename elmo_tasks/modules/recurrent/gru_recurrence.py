@@ -136,6 +136,7 @@ class GruRecurrence(torch.autograd.Function):
                 d_state_weight,
                 d_products.sum(1),
                 d_state_bias,
+                n_directions=n_directions,
                 n_parameters=len(parameters),
             ),
         ]

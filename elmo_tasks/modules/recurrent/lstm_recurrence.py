@@ -130,6 +130,7 @@ class LstmRecurrence(torch.autograd.Function):
                 d_products.transpose(1, 2) @ previous_of(outputs, batch),
                 d_bias,
                 d_bias.clone(),
+                n_directions=n_directions,
                 n_parameters=len(parameters),
             ),
         ]
