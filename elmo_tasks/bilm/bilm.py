@@ -15,6 +15,7 @@ from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.precision import PRECISIONS, computing_dtype, tf32_set_to
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.stateful import CarriedStates
+from elmo_tasks.bilm.lstm.threads import threads_for
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, pack_windows, sentence_lengths
@@ -192,9 +193,10 @@ class Bilm(nn.Module):
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         weight = self.character_encoder.projection.weight
         layers = [weight.new_zeros(*is_word.shape, self.get_output_dim()) for _ in range(self.num_layers)]
-        for sentences, vectors in self._parts(character_ids, lengths):
-            for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
-                sentences.fill_in(layer, packed)
+        with threads_for(self._n_multiply_adds(len(character_ids))):
+            for sentences, vectors in self._parts(character_ids, lengths):
+                for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
+                    sentences.fill_in(layer, packed)
         return BilmOutput(tuple(layers), torch.from_numpy(is_word).to(weight.device))
 
     def contexts(self, inputs: torch.Tensor | Sequence[Sequence[str]], *, dropout: float = 0.0) -> BilmContexts:
@@ -215,12 +217,13 @@ class Bilm(nn.Module):
         """
         character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
         hidden, targets, rows = [], [], []
-        for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids)):
-            *_, highest = self._packed_layers(sentences, vectors, dropout)
-            hidden.append(torch.nn.functional.dropout(highest[:, sentences.before], dropout))
-            # All but the first word of each sentence, which has no word before it.
-            targets.append(sentences.words[:, sentences.batch_sizes[0] :])
-            rows.append(sentences.rows_of_words[sentences.batch_sizes[0] :])
+        with threads_for(self._n_multiply_adds(len(character_ids))):
+            for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids)):
+                *_, highest = self._packed_layers(sentences, vectors, dropout)
+                hidden.append(torch.nn.functional.dropout(highest[:, sentences.before], dropout))
+                # All but the first word of each sentence, which has no word before it.
+                targets.append(sentences.words[:, sentences.batch_sizes[0] :])
+                rows.append(sentences.rows_of_words[sentences.batch_sizes[0] :])
         return BilmContexts(torch.cat(hidden, 1), torch.cat(targets, 1), torch.cat(rows))
 
     def running_contexts(self, character_ids: torch.Tensor, *, dropout: float = 0.0) -> torch.Tensor:
@@ -246,6 +249,10 @@ class Bilm(nn.Module):
             vectors = self.character_encoder(character_ids.to(self._begin_ids.device), dtype=dtype).flatten(0, 2)
         *_, highest = self._packed_layers(pack_windows(batch_size, timesteps).to(vectors.device), vectors, dropout)
         return torch.nn.functional.dropout(highest.view(2, timesteps, batch_size, -1).transpose(1, 2), dropout)
+
+    def _n_multiply_adds(self, n_sentences: int) -> int:
+        """Of the product of the gates in one step of one direction."""
+        return n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
 
     def _parts(
         self, character_ids: torch.Tensor, lengths: np.ndarray
