@@ -46,7 +46,10 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         startup.import_submodules_quickly,
         archives.remember_packages,
     ),
-    "allennlp.data.data_loaders.multiprocess_data_loader": (processes.lock_in_context_of_workers,),
+    "allennlp.data.data_loaders.multiprocess_data_loader": (
+        processes.lock_in_context_of_workers,
+        startup.load_instances_quickly,
+    ),
     "allennlp.models.archival": (archives.extract_safely, whole_files.write_archives_whole),
     "allennlp.modules.token_embedders.embedding": (word_vectors.limit_lines_of_word_vectors,),
     "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),

@@ -15,6 +15,7 @@ from elmo_tasks.data.formats.lm_text import LmText
 from elmo_tasks.data.formats.wsd_corpus import WsdCorpus, WsdInstance, WsdSentence
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_tasks.data.token_characters_indexer import WordCharactersIndexer
 
 __all__ = [
     "LM_NAMESPACE",
@@ -32,6 +33,7 @@ __all__ = [
     "SquadReader",
     "SrlReader",
     "SstReader",
+    "WordCharactersIndexer",
     "WsdCorpus",
     "WsdInstance",
     "WsdSentence",

@@ -1,11 +1,14 @@
-"""Fields of labels and tags that must be those of the training."""
+"""Fields of labels and tags that must be those of the training, and of text that several instances have."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from allennlp.data import Instance, Vocabulary
+from allennlp.data import Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import LabelField, SequenceLabelField, TextField
 
-__all__ = ["KnownLabelField", "KnownTagsField", "SpanTagsField", "without_gold"]
+from elmo_tasks.data.memo import Memo
+
+__all__ = ["KnownLabelField", "KnownTagsField", "RepeatedTextField", "SpanTagsField", "without_gold"]
 
 
 class KnownLabelField(LabelField):
@@ -138,6 +141,74 @@ class SpanTagsField(SequenceLabelField):
                 "train with a vocabulary that has them; `allennlp predict` ignores tags"
             )
         super().index(vocab)
+
+
+_Source = tuple[list[Token], dict[str, TokenIndexer] | None]
+"""A text and its indexers."""
+
+
+class _Memo(Memo):
+    """What a text adds to the counts of a vocabulary, what its ids are those of, and from what both were computed."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, dict[str, int]] | None = None
+        self.counted: _Source | None = None
+        self.indexed: _Source | None = None
+        self.vocabulary: Vocabulary | None = None
+
+
+class RepeatedTextField(TextField):
+    """
+    A `TextField` that several instances have, as the questions on a paragraph have the paragraph. AllenNLP counts and
+    indexes it for each of them; this one is computed once.
+
+    # Parameters
+
+    tokens : `List[Token]`
+        The text.
+    """
+
+    __slots__ = ["_memo"]
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self._memo = _Memo()
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        memo = self._memo
+        if not self._is(memo.counted):
+            memo.counted, memo.counts = self._source(), None
+            # Not remembered yet: many a text turns out to be in one instance only.
+            super().count_vocab_items(counter)
+            return
+        if memo.counts is None:
+            memo.counts = defaultdict(lambda: defaultdict(int))
+            super().count_vocab_items(memo.counts)
+        for namespace, of_text in memo.counts.items():
+            counts = counter[namespace]
+            for item, n in of_text.items():
+                counts[item] += n
+
+    def index(self, vocab: Vocabulary) -> None:
+        memo = self._memo
+        if memo.vocabulary is not vocab or not self._is(memo.indexed):
+            super().index(vocab)
+            memo.vocabulary, memo.indexed = vocab, self._source()
+        # They take as much memory as the text, and are not needed when there is a vocabulary.
+        memo.counts = memo.counted = None
+
+    def _source(self) -> _Source:
+        return list(self.tokens), self._token_indexers
+
+    def _is(self, source: _Source | None) -> bool:
+        return source is not None and source[1] is self._token_indexers and source[0] == self.tokens
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TextField):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in TextField.__slots__)
+
+    __hash__ = None
 
 
 def without_gold(instance: Instance) -> Instance:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from allennlp.common import plugins, util
+from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import LabelField
 
 from elmo_tasks.compat.startup import import_quickly, pause_garbage_collection
 from tests.compat.packages import write_package
@@ -129,6 +132,48 @@ class TestImportSubmodulesQuickly:
         """Oracle: Python's."""
         with pytest.raises(ModuleNotFoundError, match="not_there_at_all"):
             util.import_module_and_submodules("not_there_at_all")
+
+
+class _Reader(DatasetReader):
+    """Three instances; it notes whether garbage is collected while it makes one."""
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self.collects: list[bool] = []
+
+    def _read(self, file_path):
+        for number in range(3):
+            self.collects.append(gc.isenabled())
+            yield Instance({"label": LabelField(number, skip_indexing=True)})
+
+    def apply_token_indexers(self, instance) -> None:
+        pass
+
+
+class TestLoadInstancesQuickly:
+    def test_no_garbage_is_collected_while_all_instances_are_loaded(self):
+        """Oracle: `gc.isenabled` in the reader and afterwards; each instance is read once, and comes in each epoch."""
+        reader = _Reader()
+        loader = MultiProcessDataLoader(reader, "", batch_size=2)
+        loader.index_with(Vocabulary())
+        assert [batch["label"].tolist() for _ in range(2) for batch in loader] == [[0, 1], [2]] * 2
+        assert reader.collects == [False] * 3
+        assert gc.isenabled()
+
+    def test_a_loader_that_drops_instances_collects(self):
+        """Oracle: `gc.isenabled` in the reader, which reads them again for each epoch."""
+        reader = _Reader()
+        loader = MultiProcessDataLoader(reader, "", batch_size=1, max_instances_in_memory=1)
+        loader.index_with(Vocabulary())
+        assert [batch["label"].tolist() for _ in range(2) for batch in loader] == [[0], [1], [2]] * 2
+        assert reader.collects == [True] * 6
+
+    def test_an_error_of_the_reader_restores_the_collector(self, monkeypatch):
+        """Oracle: the error, and `gc.isenabled`."""
+        monkeypatch.setattr(_Reader, "_read", lambda self, path: (1 / 0 for _ in range(1)))
+        with pytest.raises(ZeroDivisionError):
+            MultiProcessDataLoader(_Reader(), "", batch_size=1)
+        assert gc.isenabled()
 
 
 class TestPauseGarbageCollection:

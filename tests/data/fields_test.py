@@ -1,13 +1,15 @@
 import pickle
+from collections import defaultdict
+from copy import deepcopy
 
 import pytest
 import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import LabelField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from elmo_tasks.data import NerReader, PosReader, SnliReader, SrlReader, SstReader
-from elmo_tasks.data.fields import KnownLabelField, KnownTagsField, SpanTagsField, without_gold
+from elmo_tasks.data.fields import KnownLabelField, KnownTagsField, RepeatedTextField, SpanTagsField, without_gold
 
 
 class TestKnownLabelField:
@@ -98,6 +100,107 @@ class TestSpanTagsField:
         vocab = Vocabulary.from_instances([span_tags(["B-X", "O"])])
         with pytest.raises(ValueError, match=r"the kinds must be those of the training \(X\), .* 'w0 w1' has Y, Z: "):
             span_tags(["B-Z", "I-Y"]).index_fields(vocab)
+
+
+class CountingIndexer(SingleIdTokenIndexer):
+    """An indexer that counts how often it is asked."""
+
+    calls = 0
+
+    def tokens_to_indices(self, tokens, vocabulary):
+        self.calls += 1
+        return super().tokens_to_indices(tokens, vocabulary)
+
+
+def indexers_of(words: SingleIdTokenIndexer) -> dict:
+    return {"words": words, "characters": TokenCharactersIndexer(min_padding_length=1)}
+
+
+class TestRepeatedTextField:
+    def test_all_instances_are_counted_and_indexed_as_in_allennlp(self):
+        """Oracle: AllenNLP's `TextField`s: the same items in the same order, counts and tensors."""
+        texts, counters, tensors = (["b", "a", "b"], ["c", "b"]), [], []
+        for kind in (TextField, RepeatedTextField):
+            fields = [kind([Token(word) for word in words]) for words in texts]
+            for field in fields:
+                field.token_indexers = indexers_of(SingleIdTokenIndexer())
+            # The first text is counted four times, twice of them after the second.
+            instances = [Instance({"text": fields[number]}) for number in (0, 0, 1, 0, 0)]
+            counters.append(defaultdict(lambda: defaultdict(int)))
+            for instance in instances:
+                instance.count_vocab_items(counters[-1])
+            vocab = Vocabulary(counters[-1])
+            batch = Batch(instances)
+            batch.index_instances(vocab)
+            of_batch = batch.as_tensor_dict()["text"]
+            tensors.append([of_batch["words"]["tokens"], of_batch["characters"]["token_characters"]])
+        theirs, ours = ({name: list(counts.items()) for name, counts in of.items()} for of in counters)
+        assert theirs == ours
+        assert all(torch.equal(*pair) for pair in zip(*tensors, strict=True))
+
+    def test_it_is_indexed_once_for_a_vocabulary(self):
+        """Oracle: the calls of the indexer: a vocabulary, indexers or a text that are others count again."""
+        words, vocab, field = (
+            CountingIndexer(),
+            Vocabulary({"tokens": {"a": 1, "b": 1}}),
+            RepeatedTextField([Token("a")]),
+        )
+        field.token_indexers = {"words": words}
+        for _ in range(3):
+            Instance({"text": field}).index_fields(vocab)
+        assert words.calls == 1
+        field.index(Vocabulary({"tokens": {"b": 2, "a": 1}}))
+        assert words.calls == 2 and field._indexed_tokens == {"words": {"tokens": [3]}}
+        field.tokens[0] = Token("b")
+        field.index(vocab)
+        assert words.calls == 3 and field._indexed_tokens == {"words": {"tokens": [3]}}
+        field.token_indexers = {"other": words}
+        field.index(vocab)
+        assert words.calls == 4 and set(field._indexed_tokens) == {"other"}
+
+    def test_a_text_that_changes_is_counted_again(self):
+        """Oracle: counts by hand."""
+        field = RepeatedTextField([Token("a")])
+        field.token_indexers = {"words": SingleIdTokenIndexer()}
+        counter: dict = defaultdict(lambda: defaultdict(int))
+        for word, times in (("a", 3), ("b", 2)):
+            field.tokens[0] = Token(word)
+            for _ in range(times):
+                field.count_vocab_items(counter)
+        assert counter == {"tokens": {"a": 3, "b": 2}}
+
+    @pytest.mark.parametrize(
+        "copy", [deepcopy, RepeatedTextField.duplicate, lambda field: pickle.loads(pickle.dumps(field))]
+    )
+    def test_a_copy_is_equal_and_stands_alone(self, copy):
+        """Oracle: `==` on both sides, also with a `TextField`; its ids after the copy has been changed."""
+        field = RepeatedTextField([Token("a")])
+        field.token_indexers = {"words": SingleIdTokenIndexer()}
+        vocab = Vocabulary({"tokens": {"a": 1, "b": 1}})
+        field.index(vocab)
+        plain = TextField([Token("a")], field.token_indexers)
+        assert field != plain
+        plain.index(vocab)
+        copied = copy(field)
+        assert field == copied == plain == field
+        copied.tokens[0] = Token("b")
+        copied.index(vocab)
+        assert field._indexed_tokens != copied._indexed_tokens and field != copied
+
+    @pytest.mark.parametrize(
+        ("reader", "name", "content"),
+        [
+            (SnliReader, "premise", '{"sentence1": "a b", "sentence2": "c", "gold_label": "neutral"}\n' * 3),
+            (SrlReader, "tokens", "d 0 0 word - - - - - * * (V*) (V*) (V*) -\n"),
+        ],
+    )
+    def test_instances_of_one_text_share_it(self, reader, name, content, tmp_path):
+        """Oracle: identity in memory; three pairs of one premise, and three predicates of one sentence."""
+        path = tmp_path / "file_gold_conll"
+        path.write_text(content)
+        fields = [instance[name] for instance in reader().read(str(path))]
+        assert len(fields) == 3 and len({id(field) for field in fields}) == 1
+        assert isinstance(fields[0], RepeatedTextField)
 
 
 class TestWithoutGold:

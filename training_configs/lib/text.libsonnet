@@ -46,7 +46,7 @@ function(
   token_indexers: {
     tokens: { type: 'single_id', lowercase_tokens: lowercase },
     [if characters != null then 'token_characters']: {
-      type: 'characters',
+      type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
     [if with_elmo then 'elmo']: { type: 'elmo' },

@@ -1,7 +1,6 @@
 """Dataset reader of coreference, in the format of CoNLL-2012."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, Optional
 
 from allennlp.common.file_utils import cached_path
@@ -44,7 +43,7 @@ class CorefReader(DatasetReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for document in self.shard_iterable(read_documents(cached_path(file_path))):
-            yield self.text_to_instance(**asdict(document))
+            yield self.text_to_instance(**vars(document))
 
     def text_to_instance(
         self,

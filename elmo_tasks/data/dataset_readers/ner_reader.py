@@ -10,13 +10,12 @@ from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import SpanTagsField
+from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["NerReader"]
 
-# Only these separate columns: a word may have a no-break space in it.
-_SPACE = re.compile("[ \t]+")
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 # The end of a line of a table with commas.
 _TAG_AFTER_COMMA = re.compile(rf"[,;]\"?(?:{_TAG.pattern})$")
@@ -89,7 +88,7 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
     n_columns = 0
     sentence: list[list[str]] = []
     for number, line in numbered_lines(path):
-        columns = [column for column in _SPACE.split(line) if column]
+        columns = columns_of(line)
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
                 yield _words_and_tags(sentence, f"{path}, line {number - 1}")

@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.fields import KnownLabelField
+from elmo_tasks.data.fields import KnownLabelField, RepeatedTextField
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.text_lines import numbered_lines
@@ -58,8 +58,13 @@ class SnliReader(DatasetReader):
         self._labels = list(labels)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
+        text = premise = None
         for where, pair in self.shard_iterable(_agreed_pairs(cached_path(file_path))):
-            yield self.text_to_instance(pair[_PREMISE], pair[_HYPOTHESIS], pair.get(_LABEL), where=where)
+            # Most premises come three times in a row, and are tokenized and indexed once.
+            if premise is None or text != pair[_PREMISE]:
+                text = pair[_PREMISE]
+                premise = RepeatedTextField(self._tokens("premise", text, where))
+            yield self._instance(premise, pair[_HYPOTHESIS], pair.get(_LABEL), where)
 
     def text_to_instance(
         self, premise: str, hypothesis: str, label: str | None = None, where: str = "the input"
@@ -85,15 +90,18 @@ class SnliReader(DatasetReader):
             If a sentence has no words, or the label is no text. A label that is not one of the reader's is an error of
             a training.
         """
-        fields: dict[str, Field] = {}
-        metadata: dict[str, Any] = {}
-        for name, text in (("premise", premise), ("hypothesis", hypothesis)):
-            tokens: list[Token] = self._tokenizer.tokenize(text)
-            if not tokens:
-                raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: remove the pair")
-            fields[name] = TextField(tokens)
-            metadata[f"{name}_tokens"] = [token.text for token in tokens]
-        fields["metadata"] = MetadataField(metadata)
+        return self._instance(TextField(self._tokens("premise", premise, where)), hypothesis, label, where)
+
+    def _tokens(self, name: str, text: str, where: str) -> list[Token]:
+        tokens: list[Token] = self._tokenizer.tokenize(text)
+        if not tokens:
+            raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: remove the pair")
+        return tokens
+
+    def _instance(self, premise: TextField, hypothesis: str, label: str | None, where: str) -> Instance:
+        texts = {"premise": premise, "hypothesis": TextField(self._tokens("hypothesis", hypothesis, where))}
+        words = {f"{name}_tokens": [token.text for token in text.tokens] for name, text in texts.items()}
+        fields: dict[str, Field] = {**texts, "metadata": MetadataField(words)}
         if label is not None:
             if not isinstance(label, str):
                 raise ValueError(f"{where}: the label must be one of {', '.join(self._labels)}, but is {label!r}")

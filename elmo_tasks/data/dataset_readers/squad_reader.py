@@ -12,6 +12,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp.data.fields import Field, IndexField, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from elmo_tasks.data.fields import RepeatedTextField
 from elmo_tasks.data.formats.squad_json import Answer, Question, read_questions
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
@@ -21,13 +22,15 @@ logger = logging.getLogger(__name__)
 
 
 class _Passage(NamedTuple):
-    """A paragraph, tokenized once for all questions on it. They share its field, since indexed words take memory."""
+    """A paragraph, tokenized once for all questions on it. They share all of this, since words take memory."""
 
     text: str
-    field: TextField
+    field: RepeatedTextField
+    words: list[str]
     # The first character of each token, and the one after its last.
     starts: list[int]
     ends: list[int]
+    offsets: list[tuple[int, int]]
 
     def span(self, answer: Answer) -> tuple[int, int]:
         """The first and the last token that have a character of the answer."""
@@ -141,8 +144,10 @@ class SquadReader(DatasetReader):
                 f"the tokenizer must say where each token begins, but {type(self._tokenizer).__name__} does not: "
                 "use 'spacy_blank'"
             )
-        ends = [start + len(token.ensure_text()) for start, token in zip(starts, tokens, strict=True)]
-        return _Passage(text, TextField(tokens), starts, ends)
+        words = [token.ensure_text() for token in tokens]
+        ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
+        offsets = list(zip(starts, ends, strict=True))
+        return _Passage(text, RepeatedTextField(tokens), words, starts, ends, offsets)
 
     def _tokens(self, text: str, name: str) -> list[Token]:
         tokens = self._tokenizer.tokenize(text)
@@ -157,8 +162,8 @@ class SquadReader(DatasetReader):
             "id": question.id,
             "question_tokens": [token.text for token in tokens],
             "passage": passage.text,
-            "passage_tokens": [token.text for token in passage.field.tokens],
-            "offsets": list(zip(passage.starts, passage.ends, strict=True)),
+            "passage_tokens": passage.words,
+            "offsets": passage.offsets,
         }
         if question.answers:
             spans = Counter(map(passage.span, question.answers))

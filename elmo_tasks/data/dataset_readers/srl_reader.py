@@ -12,7 +12,8 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data.fields import SpanTagsField
+from elmo_tasks.data.fields import RepeatedTextField, SpanTagsField
+from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
@@ -23,7 +24,6 @@ _SUFFIX = "gold_conll"
 _WORD = 3
 # The predicates' columns are between that of the entities and the last, that of coreference.
 _FIRST_PREDICATE = 11
-_SPACE = re.compile("[ \t]+")
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _DOCUMENT = ("#begin document", "#end document")
 
@@ -35,7 +35,7 @@ class Proposition(NamedTuple):
     # Parameters
 
     words : `List[str]`
-        The sentence.
+        The sentence: one object for all of its predicates.
     tags : `List[str]`
         For each word its place in an argument or in the predicate, in the BIO scheme.
     """
@@ -71,8 +71,11 @@ class SrlReader(DatasetReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
     def _read(self, file_path: str) -> Iterator[Instance]:
+        words, text = None, None
         for proposition in self.shard_iterable(read_propositions(str(cached_path(file_path)))):
-            yield self.text_to_instance(proposition.words, proposition.verb_indicator, proposition.tags)
+            if text is None or words is not proposition.words:
+                words, text = proposition.words, RepeatedTextField([Token(word) for word in proposition.words])
+            yield self._instance(text, proposition.verb_indicator, proposition.tags)
 
     def text_to_instance(
         self, words: Sequence[str | Token], verb_indicator: Sequence[int], tags: Sequence[str] | None = None
@@ -98,19 +101,18 @@ class SrlReader(DatasetReader):
         `ValueError`
             If the indicator does not fit the sentence, or marks no word.
         """
-        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
-        if len(verb_indicator) != len(tokens) or not set(verb_indicator) <= {0, 1} or 1 not in verb_indicator:
+        text = TextField([word if isinstance(word, Token) else Token(word) for word in words])
+        return self._instance(text, verb_indicator, tags)
+
+    def _instance(self, text: TextField, verb_indicator: Sequence[int], tags: Sequence[str] | None) -> Instance:
+        words = [token.text for token in text.tokens]
+        if len(verb_indicator) != len(words) or not set(verb_indicator) <= {0, 1} or 1 not in verb_indicator:
             raise ValueError(
                 "verb_indicator must have a 0 or 1 for each word, and a 1 at the predicate, but is "
-                f"{list(verb_indicator)} for {[token.text for token in tokens]}"
+                f"{list(verb_indicator)} for {words}"
             )
-        text = TextField(tokens)
         index = list(verb_indicator).index(1)
-        metadata: dict[str, Any] = {
-            "words": [token.text for token in tokens],
-            "verb": tokens[index].text,
-            "verb_index": index,
-        }
+        metadata: dict[str, Any] = {"words": words, "verb": words[index], "verb_index": index}
         indicator = SequenceLabelField(list(verb_indicator), text)
         fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
         if tags is not None:
@@ -141,13 +143,14 @@ def read_propositions(path: str) -> Iterator[Proposition]:
     n_read = n_without_predicate = 0
     for file in files:
         for rows in _sentences(file):
+            words = [columns[_WORD] for _, columns in rows]
             for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
                 tags = _tags(file, rows, column)
                 if "B-V" not in tags:
                     n_without_predicate += 1
                     continue
                 n_read += 1
-                yield Proposition([columns[_WORD] for _, columns in rows], tags)
+                yield Proposition(words, tags)
     if not n_read:
         raise ValueError(f"{path} must hold at least one predicate with its arguments, but holds none")
     logger.info("%s: %d propositions", path, n_read)
@@ -163,7 +166,7 @@ def _sentences(file: str) -> Iterator[list[_Row]]:
     rows: list[_Row] = []
     is_empty = True
     for number, line in numbered_lines(file):
-        columns = [column for column in _SPACE.split(line) if column]
+        columns = columns_of(line)
         is_empty = is_empty and not columns
         if not columns or columns[0].startswith("#"):
             if rows and columns and not line.startswith(_DOCUMENT):
@@ -202,6 +205,10 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
     label, line_of_label, line_of_predicate = None, 0, None
     for line, columns in rows:
         cell = columns[column]
+        # Nearly all: it begins and ends nothing.
+        if cell == "*":
+            tags.append("O" if label is None else f"I-{label}")
+            continue
         where = f"{file}, line {line}, column {column + 1}"
         match = _CELL.fullmatch(cell)
         if match is None:

@@ -31,7 +31,8 @@ class _Phrase(NamedTuple):
     """A node of a tree."""
 
     label: str
-    words: list[str]
+    # Those of the sentence: the phrases of a tree have each word many times.
+    tokens: list[Token]
 
 
 @DatasetReader.register("elmo_sst")
@@ -70,7 +71,7 @@ class SstReader(DatasetReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for where, phrase in self.shard_iterable(self._phrases(cached_path(file_path))):
-            yield self.text_to_instance([_unescaped(word) for word in phrase.words], phrase.label, where=where)
+            yield self.text_to_instance(phrase.tokens, phrase.label, where=where)
 
     def _phrases(self, path: str) -> Iterator[tuple[str, _Phrase]]:
         n_sentences = n_phrases = 0
@@ -81,7 +82,7 @@ class SstReader(DatasetReader):
             n_sentences += 1
             sentence, *others = _tree(line, where)
             for phrase in [sentence] if self._min_phrase_length is None else [sentence, *others]:
-                if len(phrase.words) >= (self._min_phrase_length or 1):
+                if len(phrase.tokens) >= (self._min_phrase_length or 1):
                     n_phrases += 1
                     yield where, phrase
         if not n_phrases:
@@ -127,7 +128,7 @@ class SstReader(DatasetReader):
 
 def _tree(line: str, where: str) -> list[_Phrase]:
     """The phrases of a tree, in the order in which they begin: the first is the sentence."""
-    words: list[str] = []
+    words: list[Token] = []
     # For each node its label, its first word and the one after its last.
     nodes: list[tuple[str, int]] = []
     ends: dict[int, int] = {}
@@ -152,7 +153,7 @@ def _tree(line: str, where: str) -> list[_Phrase]:
                 raise _bad_node(line[start : token.end()], where)
             ends[node] = len(words)
         else:
-            words.append(token[0])
+            words.append(Token(_unescaped(token[0])))
     if opened:
         raise _not_a_tree(line, where, "closing brackets are missing at its end")
     return [_Phrase(label, words[start : ends[node]]) for node, (label, start) in enumerate(nodes)]

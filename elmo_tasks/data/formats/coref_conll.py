@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.data.formats.json_objects import check_unicode
 from elmo_tasks.text_lines import numbered_lines
 
@@ -12,8 +13,6 @@ __all__ = ["CorefDocument", "document_lines", "read_documents"]
 Mention = tuple[int, int]
 """First and last word (inclusive), counted from the beginning of the document."""
 
-# Only these separate columns: a word may have a no-break space in it.
-_SPACE = re.compile("[ \t]+")
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
 # ASCII's white space and control characters.
 _ENDS_COLUMN = re.compile("[\x00-\x20\x7f]")
@@ -68,7 +67,7 @@ def read_documents(path: str) -> Iterator[CorefDocument]:
             elif line.strip():
                 if builder is None:
                     raise ValueError(f"words must be in a document, after '#begin document (NAME); part 000': {line!r}")
-                builder.add([column for column in _SPACE.split(line) if column], number)
+                builder.add(columns_of(line), number)
             elif builder is not None:
                 builder.end_sentence()
         except ValueError as error:
