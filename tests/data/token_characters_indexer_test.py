@@ -62,7 +62,7 @@ class TestWordCharactersIndexer:
         assert first is second
 
     def test_another_vocabulary_has_its_own_ids(self):
-        """Oracle: AllenNLP's indexer; the second vocabulary is another one, the third the second with more characters."""
+        """Oracle: AllenNLP's indexer; the third vocabulary is the second with more characters."""
         ours, theirs, second = WordCharactersIndexer(1), TokenCharactersIndexer(min_padding_length=1), Vocabulary()
         counts = {"token_characters": {"b": 2, "a": 1}}
         for vocab in (Vocabulary(counts), second, second):
