@@ -176,13 +176,8 @@ class RepeatedTextField(TextField):
 
     def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
         memo = self._memo
-        if not self._is(memo.counted):
-            memo.counted, memo.counts = self._source(), None
-            # Not remembered yet: many a text turns out to be in one instance only.
-            super().count_vocab_items(counter)
-            return
-        if memo.counts is None:
-            memo.counts = defaultdict(lambda: defaultdict(int))
+        if memo.counts is None or not self._is(memo.counted):
+            memo.counted, memo.counts = self._source(), defaultdict(lambda: defaultdict(int))
             super().count_vocab_items(memo.counts)
         for namespace, of_text in memo.counts.items():
             counts = counter[namespace]
@@ -208,7 +203,7 @@ class RepeatedTextField(TextField):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in TextField.__slots__)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def without_gold(instance: Instance) -> Instance:

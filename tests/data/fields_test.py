@@ -124,7 +124,7 @@ class TestRepeatedTextField:
             fields = [kind([Token(word) for word in words]) for words in texts]
             for field in fields:
                 field.token_indexers = indexers_of(SingleIdTokenIndexer())
-            # The first text is counted four times, twice of them after the second.
+            # The first text is counted again after the second.
             instances = [Instance({"text": fields[number]}) for number in (0, 0, 1, 0, 0)]
             counters.append(defaultdict(lambda: defaultdict(int)))
             for instance in instances:
