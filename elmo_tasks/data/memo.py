@@ -1,4 +1,4 @@
-"""What an object remembers for speed only."""
+"""Values that an object remembers for speed only."""
 
 __all__ = ["Memo"]
 
