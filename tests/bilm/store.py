@@ -1,6 +1,7 @@
 """Helpers for the tests of the layer store: arrays that identify their keys, and processes to be killed."""
 
 import copy
+import functools
 import logging
 import os
 import random
@@ -20,9 +21,12 @@ def key(number: int) -> bytes:
     return random.Random(number).randbytes(32)
 
 
+@functools.lru_cache(700)
 def array(number: int, n_words: int = 20) -> np.ndarray:
-    """About 60 kB, different for each key."""
-    return np.random.default_rng(number).standard_normal((3, n_words, 256), dtype=np.float32)
+    """About 60 kB, different for each key; drawn once a process, as tests compare hundreds many times."""
+    drawn = np.random.default_rng(number).standard_normal((3, n_words, 256), dtype=np.float32)
+    drawn.setflags(write=False)
+    return drawn
 
 
 def write(store: LayerStore, *numbers: int) -> None:
@@ -31,7 +35,7 @@ def write(store: LayerStore, *numbers: int) -> None:
 
 def has(store: LayerStore, *numbers: int) -> list[bool]:
     """Which are found; their content must be as it was written."""
-    targets = [np.full_like(array(number), np.nan) for number in numbers]
+    targets = [np.full(array(number).shape, np.nan, np.float32) for number in numbers]
     found = store.read([(key(number), target) for number, target in zip(numbers, targets, strict=True)], FLOAT32)
     for number, target, is_found in zip(numbers, targets, found, strict=True):
         assert not is_found or np.array_equal(target, array(number))

@@ -12,10 +12,18 @@ import pytest
 
 RunPython = Callable[..., str]
 
-# What `allennlp` has done in a new interpreter before it parses its arguments.
+# What `allennlp` has done in a new interpreter before it parses its arguments, in a folder with files that would end the
+# process if they were imported in place of packages, where neither torchvision nor fairscale is installed; and then uses
+# of those two.
 START = """
 import gc, json, logging, socket, sys
+from pathlib import Path
 logging.basicConfig(level=logging.INFO)
+for name in ("conllu", "ftfy", "word2number", "more_itertools", "nltk"):
+    Path(f"{name}.py").write_text("raise SystemExit(7)")
+# The script `allennlp` has its own folder in this place.
+sys.path.remove("")
+sys.modules["torchvision"] = sys.modules["fairscale"] = None
 connections, collections = [], []
 def connect(self, address):
     connections.append(address)
@@ -29,12 +37,29 @@ import allennlp.commands
 from allennlp.common.plugins import import_plugins
 import_plugins()
 from allennlp.models import Model
-print(json.dumps({
+report = {
     "models": {name: Model.by_name(name).__module__ for name in Model.list_available()},
     "modules": sorted(sys.modules),
     "connections": [str(connection) for connection in connections],
     "full_collections": collections.count(2),
-}))
+    "errors": {},
+}
+from allennlp.data.image_loader import TorchImageLoader
+from allennlp.nn.checkpoint import FairScaleCheckpointWrapper
+from allennlp.nn.parallel import FairScaleFsdpAccelerator
+accelerator = FairScaleFsdpAccelerator(local_rank=0, world_size=1, cuda_device=-1)
+uses = {
+    "torchvision": lambda: TorchImageLoader(image_backend="accimage"),
+    "fairscale checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
+    "fairscale modules": lambda: accelerator.wrap_module(torch.nn.Linear(1, 1)),
+    "fairscale models": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
+}
+for name, use in uses.items():
+    try:
+        use()
+    except Exception as error:
+        report["errors"][name] = str(error)
+print(json.dumps(report))
 """
 
 
@@ -61,5 +86,8 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 
 @pytest.fixture(scope="session")
 def start(run_python: RunPython) -> dict[str, Any]:
-    """The models, modules, connections and collections after the imports of `allennlp` in a new interpreter."""
+    """
+    The models, modules, connections and collections after the imports of `allennlp` in a new interpreter, and the
+    errors of uses of what is not installed there.
+    """
     return json.loads(run_python(START).splitlines()[-1])

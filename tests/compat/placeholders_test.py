@@ -2,42 +2,11 @@
 
 import importlib.util
 import inspect
-import json
 import sys
 
 import pytest
 
 from elmo_tasks.compat import placeholders
-
-WITHOUT_BOTH = """
-import json, sys
-sys.modules["torchvision"] = sys.modules["fairscale"] = None
-import torch
-from allennlp.data.image_loader import TorchImageLoader
-from allennlp.nn.checkpoint import FairScaleCheckpointWrapper
-from allennlp.nn.parallel import FairScaleFsdpAccelerator
-
-accelerator = FairScaleFsdpAccelerator(local_rank=0, world_size=1, cuda_device=-1)
-uses = {
-    "torchvision": lambda: TorchImageLoader(image_backend="accimage"),
-    "fairscale checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
-    "fairscale modules": lambda: accelerator.wrap_module(torch.nn.Linear(1, 1)),
-    "fairscale models": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
-}
-errors = {}
-for name, use in uses.items():
-    try:
-        use()
-    except Exception as error:
-        errors[name] = str(error)
-print(json.dumps(errors))
-"""
-
-
-@pytest.fixture(scope="module")
-def without_both(run_python) -> dict[str, str]:
-    """The errors of AllenNLP's classes in an interpreter that has neither torchvision nor fairscale."""
-    return json.loads(run_python(WITHOUT_BOTH))
 
 
 @pytest.fixture
@@ -55,10 +24,10 @@ def broken_torchvision(tmp_path, monkeypatch):
 
 
 class TestTorchvision:
-    def test_allennlp_is_imported_without_it(self, without_both):
+    def test_allennlp_is_imported_without_it(self, start):
         """Oracle: an interpreter without torchvision; its use is an error with the remedy."""
         for words in ("needs the package 'torchvision'", "install the torchvision that belongs to your torch"):
-            assert words in without_both["torchvision"]
+            assert words in start["errors"]["torchvision"]
 
     def test_a_broken_one_is_replaced_and_its_error_kept(self, broken_torchvision):
         """Oracle: the words of its own error, and a remedy."""
@@ -98,8 +67,8 @@ class TestTorchvision:
 
 
 class TestFairscale:
-    def test_allennlp_is_imported_without_it(self, without_both):
+    def test_allennlp_is_imported_without_it(self, start):
         """Oracle: an interpreter without fairscale; each use of it is an error with the remedy."""
         for use in ("fairscale checkpoints", "fairscale modules", "fairscale models"):
             for words in ("needs the package 'fairscale'", "pip install fairscale"):
-                assert words in without_both[use]
+                assert words in start["errors"][use]

@@ -26,23 +26,12 @@ class TestAddOurPlugin:
         assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
 
     def test_our_plugin_is_imported_in_any_folder(self, start):
-        """Oracle: `sys.modules` of an interpreter in an empty folder."""
+        """Oracle: `sys.modules` of an interpreter in a folder that has nothing of ours."""
         assert "elmo_tasks.plugin" in start["modules"]
 
     def test_a_start_makes_no_connection(self, start):
         """Oracle: a socket that records connections."""
         assert start["connections"] == []
-
-    def test_a_spawned_process_knows_our_plugin(self, run_python):
-        """Oracle: `sys.modules` of a process that was spawned in an empty folder, as distributed workers are."""
-        printed = run_python(
-            "import multiprocessing, sys\n"
-            "from allennlp.common.plugins import import_plugins\n"
-            "with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
-            "    pool.apply(import_plugins)\n"
-            '    print(pool.apply(eval, (\'"elmo_tasks.plugin" in __import__("sys").modules\',)))\n'
-        )
-        assert printed.split() == ["True"]
 
     @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
     def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
@@ -69,20 +58,12 @@ class TestAddOurPlugin:
 
 
 class TestSearchCurrentFolderLast:
-    def test_files_of_the_folder_do_not_stand_in_for_packages(self, run_python):
-        """Oracle: files with the names of packages that AllenNLP imports, which would end the process."""
-        code = (
-            "from pathlib import Path\n"
-            "for name in ('conllu', 'ftfy', 'word2number', 'more_itertools', 'nltk'):\n"
-            "    Path(f'{name}.py').write_text('raise SystemExit(7)')\n"
-            "import sys\n"
-            "sys.path.remove('')\n"
-            "import torch\n"
-            "from allennlp.common.plugins import import_plugins\n"
-            "import_plugins()\n"
-            "print('started')\n"
-        )
-        assert run_python(code).split()[-1] == "started"
+    def test_files_of_the_folder_do_not_stand_in_for_packages(self, start):
+        """
+        Oracle: the end of an interpreter in a folder with files that have the names of packages that AllenNLP imports,
+        which would end it with an error; the packages that no import is deferred for were imported.
+        """
+        assert {"conllu", "ftfy", "word2number", "more_itertools"} <= set(start["modules"])
 
     def test_a_package_of_the_folder_is_found(self, tmp_path, monkeypatch):
         """Oracle: `--include-package` with a package of the current folder; the path afterwards."""

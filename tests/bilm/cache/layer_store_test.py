@@ -138,11 +138,10 @@ class TestProcesses:
             assert has(store, 0, 1) == [True, True]
         assert not warnings
 
-    @pytest.mark.parametrize("n_rounds", [10, pytest.param(40, marks=pytest.mark.slow)])
-    def test_killed_at_any_moment_it_is_whole(self, store, warnings, n_rounds):
+    def test_killed_at_any_moment_it_is_whole(self, store, warnings):
         """Oracle: `has` compares all that it finds; the last array that was written for certain must be there."""
         moments = random.Random(0)
-        for number in range(n_rounds):
+        for number in range(40):
             child = fork_writer(store)
             time.sleep(moments.uniform(0.0, 0.05))
             os.kill(child, signal.SIGKILL)
