@@ -1,48 +1,44 @@
-"""Tests of the training of a language model by `allennlp train`: interrupted, in two processes, on a broken text."""
+"""
+Tests of the training of a language model: interrupted, in two processes, on a broken text. The processes are forked
+where there is no GPU, as new interpreters would spend most of their time on imports; `cli_test.py` starts those.
+"""
 
+import functools
 import json
-import os
 import shutil
-import subprocess
+import signal
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.training import RandomStateCallback
-from tests.integration import kill_callback
+from tests.integration.kill_callback import START_METHOD, exit_code_of
 from tests.language_models import CONFIG, TINY, metrics_of, train_tiny
-from tests.paths import CHECKOUT
+from tests.paths import FIXTURES
 
 pytestmark = pytest.mark.slow
 
-ALLENNLP = Path(sys.executable).parent / "allennlp"
-
 
 @pytest.fixture(scope="module", autouse=True)
-def data() -> Iterator[None]:
-    """The small data that ships, and all names that the config uses."""
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The small texts that ship, of that for training a part; and all names that the config uses."""
     import elmo_tasks.plugin  # noqa: F401
 
+    folder = tmp_path_factory.mktemp("data") / "lm"
+    shutil.copytree(FIXTURES / "lm", folder)
+    with (FIXTURES / "lm" / "train.txt").open(encoding="utf-8") as lines:
+        (folder / "train.txt").write_text("".join(islice(lines, 120)), encoding="utf-8")
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("ELMO_TASKS_DATA", raising=False)
+        patch.setenv("ELMO_TASKS_DATA", str(folder.parent))
         yield
     torch.set_num_threads(n_threads)
-
-
-def run_train(folder: Path, overrides: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
-    """Runs `allennlp train` as a user does."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
-    command = [ALLENNLP, "train", CONFIG, "-s", folder, "-o", json.dumps({**TINY, **overrides}), *options]
-    return subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, cwd=folder.parent, env=environment, timeout=300
-    )
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -58,22 +54,25 @@ class TestRecovery:
         are others, so this is no comparison of constants.
         """
         killed, whole, without_state = (tmp_path / name for name in ("killed", "whole", "without_state"))
-        callback = {"type": "kill_once", "epoch": 1, "batch": 5, "marker": str(tmp_path / "marker")}
+        marker = tmp_path / "marker"
+        callback = {"type": "kill_once", "epoch": 1, "batch": 5, "marker": str(marker)}
         overrides = {
             "model.n_samples": 20,
             "model.dropout": 0.3,
+            "data_loader.max_tokens_per_batch": 252,
             "trainer.num_epochs": 2,
             "trainer.checkpointer.save_every_num_batches": 3,
             "trainer.learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 5},
             "trainer.callbacks": ["elmo_random_state", callback],
         }
-        process = run_train(killed, overrides, "--include-package", kill_callback.__name__)
-        assert process.returncode == -9, process.stderr
+        # While the marker is there, nothing disturbs a training.
+        marker.touch()
+        train_tiny(whole, overrides)
+        marker.unlink()
+        assert exit_code_of(train_tiny, killed, overrides) == -signal.SIGKILL
         assert (killed / "model_state_e1_b3.th").exists() and not (killed / "model_state_e1_b6.th").exists()
         shutil.copytree(killed, without_state)
         train_tiny(killed, overrides, recover=True)
-        # The marker is there now: nothing disturbs this one.
-        train_tiny(whole, overrides)
         torch.testing.assert_close(weights(killed), weights(whole), rtol=0, atol=0)
         for name, value in metrics_of(whole).items():
             if name.startswith("validation_"):
@@ -84,7 +83,7 @@ class TestRecovery:
 
 
 class TestTwoProcesses:
-    def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path):
+    def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path, monkeypatch):
         """
         Oracle: one process with the mean of two batches for each step, the share of two processes; weights,
         losses and perplexities of both kinds of text. Of an odd number of batches two processes leave the last out, so
@@ -93,7 +92,7 @@ class TestTwoProcesses:
         overrides = {
             "model.softmax": "full",
             "model.dropout": 0.0,
-            "data_loader.max_tokens_per_batch": 600,
+            "data_loader.max_tokens_per_batch": 252,
             "data_loader.batches_per_epoch": 8,
             "validation_data_loader.max_tokens_per_batch": 800,
             "trainer.num_epochs": 2,
@@ -107,9 +106,9 @@ class TestTwoProcesses:
             "data_loader.batches_per_epoch": 4,
             "distributed": {"cuda_devices": [-1, -1]},
         }
-        process = run_train(two, distributed)
-        assert process.returncode == 0, process.stderr
-        found = metrics_of(two)
+        start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
+        monkeypatch.setattr(torch.multiprocessing, "spawn", start)
+        found = train_tiny(two, distributed)
         names = [name for name in expected if "perplexity" in name or name.endswith(("loss", "unknown_share"))]
         assert {"training_loss", "training_perplexity", "validation_loss", "validation_perplexity"} <= set(names)
         for name in names:
@@ -118,13 +117,17 @@ class TestTwoProcesses:
 
 
 class TestText:
-    def test_a_broken_text_is_refused_with_its_line(self, tmp_path):
-        """Oracle: the last line that the user sees; the exit status."""
+    def test_a_broken_text_is_refused_with_its_line(self, tmp_path, command, monkeypatch, capsys):
+        """Oracle: the last line that the user sees, printed by what Python calls when an error ends a process."""
         (tmp_path / "train.txt").write_bytes(b"a b c\na \xff b\n")
-        process = run_train(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})
-        assert process.returncode == 1
+        overrides = json.dumps({**TINY, "train_data_path": str(tmp_path / "train.txt")})
+        monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+        with pytest.raises(ValueError, match="line 2") as caught:
+            command("train", CONFIG, "-s", tmp_path / "run", "-o", overrides)
+        capsys.readouterr()
+        sys.excepthook(caught.type, caught.value, caught.tb)
         message = "train.txt, line 2: the file must be UTF-8, but byte 3 of this line is 0xff"
-        assert message in process.stderr.strip().splitlines()[-1]
+        assert message in capsys.readouterr().err.strip().splitlines()[-1]
 
     def test_so_is_one_without_sentences(self, tmp_path):
         """Oracle: the message names the file and its content."""

@@ -2,6 +2,8 @@
 
 import json
 import os
+import runpy
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,7 +18,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 
-from tests.integration import kill_callback
+from tests.integration.kill_callback import exit_code_of
 from tests.paths import CHECKOUT, TINY_BILM
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]
@@ -93,14 +95,20 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("start", [(ALLENNLP,), (sys.executable, "-m", "allennlp")], ids=["allennlp", "-m"])
-    def test_it_prints_help_and_nothing_else(self, start, tmp_path):
-        """Oracle: argparse's first and last words, and an empty stderr."""
-        process = run_process(tmp_path, *start, "--help")
-        assert process.returncode == 0, process.stderr
-        assert process.stdout.startswith("usage: allennlp")
-        assert "Train a model." in process.stdout
-        assert process.stderr == ""
+    def test_it_prints_help_and_nothing_else(self, tmp_path, monkeypatch, capsys):
+        """
+        Oracle: argparse's first and last words, and an empty stderr; and those of `python -m allennlp`, which runs in
+        this process: `TestWorkers` starts a new one.
+        """
+        process = run_process(tmp_path, ALLENNLP, "--help")
+        monkeypatch.setattr(sys, "argv", ["__main__.py", "--help"])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module("allennlp", run_name="__main__", alter_sys=True)
+        assert (process.returncode, ended.value.code) == (0, 0), process.stderr
+        for out, err in ((process.stdout, process.stderr), capsys.readouterr()):
+            assert out.startswith("usage: allennlp")
+            assert "Train a model." in out
+            assert err == ""
 
 
 class TestTrain:
@@ -122,12 +130,7 @@ class TestTrain:
         callback = {"type": "kill_once", "epoch": 2, "marker": str(tmp_path / "marker")}
         # Without shuffling: AllenNLP does not keep the state of the generator of random numbers.
         overrides = {"trainer.callbacks": [callback], "trainer.num_epochs": 4, "data_loader.shuffle": False}
-        process = run_process(
-            *(tmp_path, ALLENNLP, "train", CONFIG, "-s", killed, "-o", json.dumps(overrides)),
-            *("--include-package", kill_callback.__name__),
-        )
-        assert process.returncode == -9, process.stderr
-        assert "Warning" not in process.stderr
+        assert exit_code_of(train, killed, overrides) == -signal.SIGKILL
         assert not (killed / "model.tar.gz").exists()
         train(killed, overrides, recover=True)
         assert metrics(killed)["epoch"] == 3
@@ -148,23 +151,22 @@ class TestTrain:
 
 class TestWorkers:
     # With max_instances_in_memory, workers make batches; without, they make instances.
-    @pytest.mark.parametrize("max_instances", [None, 4])
-    def test_forked_workers_read_what_the_process_itself_reads(self, max_instances, trained, tmp_path):
-        """Oracle: the training without workers, which sees as many tokens of every kind."""
-        loader = {"num_workers": 1, "start_method": "fork", "max_instances_in_memory": max_instances}
-        train(tmp_path / "run", {**within("data_loader", loader), "trainer.num_epochs": 1})
+    @pytest.mark.parametrize(("start_method", "max_instances"), [("fork", None), ("fork", 4), ("spawn", None)])
+    def test_workers_read_what_the_process_itself_reads(self, start_method, max_instances, trained, tmp_path, capfd):
+        """
+        Oracle: the training without workers, which sees as many tokens of every kind; no word about a lock or a missing
+        class, and an archive.
+        """
+        loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
+        overrides = {**within("data_loader", loader), "trainer.num_epochs": 1}
+        # A spawned worker costs the imports of a new interpreter: one is enough.
+        overrides |= {"validation_data_path": None, "trainer.learning_rate_scheduler": None}
+        train(tmp_path / "run", overrides)
+        assert "Traceback" not in capfd.readouterr().err
+        assert (tmp_path / "run" / "model.tar.gz").exists()
         for file in ("tokens.txt", "labels.txt"):
             vocabularies = [(folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)]
             assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
-
-    def test_spawned_workers_read_too(self, tmp_path):
-        """Oracle: the exit status; an archive; no word about a lock or a missing class."""
-        overrides = within("data_loader", {"num_workers": 1, "start_method": "spawn"})
-        overrides |= {"trainer.num_epochs": 1, "validation_data_path": None, "trainer.learning_rate_scheduler": None}
-        process = run_process(tmp_path, ALLENNLP, "train", CONFIG, "-s", tmp_path / "run", "-o", json.dumps(overrides))
-        assert process.returncode == 0, process.stderr
-        assert "Traceback" not in process.stderr
-        assert (tmp_path / "run" / "model.tar.gz").exists()
 
     def test_two_processes_train_together(self, tmp_path):
         """Oracle: both logs; an archive; the exit status, which is that of the worst worker."""

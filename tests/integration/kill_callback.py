@@ -1,11 +1,31 @@
-"""A callback that ends a training as a power failure would: at once, and once."""
+"""A callback that ends a training as a power failure would: at once, and once; and a process to be killed."""
 
+import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
 
+import torch
+from allennlp.common.plugins import import_plugins
 from allennlp.training.callbacks import TrainerCallback
+
+# A process that uses a GPU cannot be forked. A spawned one spends most of a small training on imports.
+START_METHOD = "spawn" if torch.cuda.is_available() else "fork"
+
+
+def exit_code_of(train: Callable[..., object], *arguments: Any) -> int | None:
+    """The exit code of a process of its own that trains; negative if a signal ended it."""
+    process = multiprocessing.get_context(START_METHOD).Process(target=_train, args=(train, arguments))
+    process.start()
+    process.join(300)
+    return process.exitcode
+
+
+def _train(train: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    import_plugins()
+    train(*arguments)
 
 
 @TrainerCallback.register("kill_once")

@@ -83,13 +83,12 @@ class TestEveryReader:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_a_data_loader_with_workers_gives_every_sentence_once(environment, tmp_path: Path, start_method: str):
-    """Oracle: the sentences of the file."""
+def test_a_data_loader_with_workers_gives_every_sentence_once(environment, tmp_path: Path):
+    """Oracle: the sentences of the file. For spawned workers, which get a copy of the reader, see `cli_test.py`."""
     path = tmp_path / "file.txt"
     path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
     loader = MultiProcessDataLoader(
-        NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method=start_method
+        NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method="fork"
     )
     loader.index_with(Vocabulary.from_instances(NerReader().read(str(path))))
     words = [sentence["words"][0] for batch in loader for sentence in batch["metadata"]]
