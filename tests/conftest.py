@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.docs.home import first_paragraphs
 from tests.paths import FIXTURES, SHARED, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 if TYPE_CHECKING:
@@ -113,6 +114,17 @@ def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> 
     for file in (fixtures_root / "ner").iterdir():
         sentences = file.read_text(encoding="utf-8").split("\n\n")
         (root / "ner" / file.name).write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="session")
+def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
+    """A root of data with the first paragraphs of each SQuAD file and the same word vectors."""
+    root = tmp_path_factory.mktemp("data")
+    (root / "glove").symlink_to(fixtures_root / "glove")
+    (root / "squad").mkdir()
+    for file in (fixtures_root / "squad").iterdir():
+        (root / "squad" / file.name).write_text(first_paragraphs(file, 3), encoding="utf-8")
     return root
 
 

@@ -330,11 +330,11 @@ class TestCheckData:
         assert caplog.text == ""
 
     @pytest.mark.slow
-    def test_allennlp_trains_without_a_test_file(self, nothing_set, command, tmp_path, fixtures_root, training_configs):
+    def test_allennlp_trains_without_a_test_file(self, nothing_set, command, tmp_path, small_ner, training_configs):
         """Oracle: the archive of AllenNLP's command, on data of one's own without `test.txt`."""
         (tmp_path / "ner").mkdir()
         for part in ("ner/train.txt", "ner/dev.txt", "glove"):
-            (tmp_path / part).symlink_to(fixtures_root / part)
+            (tmp_path / part).symlink_to(small_ner / part)
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
         command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run", "-o", '{"trainer.num_epochs": 1}')
         assert (tmp_path / "run" / "model.tar.gz").is_file()

@@ -1,6 +1,7 @@
 """The folders that the pages of the docs speak of, with the small data in them."""
 
 import gzip
+import json
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,8 @@ def make_home(home: Path) -> Path:
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
         for file in (path for path in (FIXTURES / folder).rglob("*") if path.is_file()):
             _write(data / file.relative_to(FIXTURES), _first(file, folder))
-    shutil.copytree(FIXTURES / "squad", data / "squad")
+    for file in (FIXTURES / "squad").iterdir():
+        _write(data / "squad" / file.name, first_paragraphs(file, 2))
     shutil.copytree(FIXTURES / "wsd", data / "wsd")
     shutil.copytree(FIXTURES / "wsd" / "wordnet", home / "WordNet-3.0")
     (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
@@ -37,6 +39,16 @@ def make_home(home: Path) -> Path:
     (work / "fixtures").symlink_to(FIXTURES)
     (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")
     return work
+
+
+def first_paragraphs(file: Path, count: int) -> str:
+    """A file of SQuAD with its first so many paragraphs, and their questions."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    articles = []
+    for article in content["data"]:
+        paragraphs = article["paragraphs"][: count - sum(len(other["paragraphs"]) for other in articles)]
+        articles += [{**article, "paragraphs": paragraphs}] if paragraphs else []
+    return json.dumps({**content, "data": articles})
 
 
 def _first(file: Path, kind: str) -> str:

@@ -13,11 +13,11 @@ class TestTraining(ModelTestCase):
     @pytest.mark.parametrize(
         ("task", "place"), [(task, place) for task, row in TASKS.items() for place in row.trained_places]
     )
-    def test_it_can_train_save_and_load(self, environment, small_ner, write_variant, task, place):
+    def test_it_can_train_save_and_load(self, environment, small_ner, small_squad, write_variant, task, place):
         """Oracle: see the class; frozen parameters and the allowed transitions of BIOUL have no gradients."""
         row = TASKS[task]
-        if task == "ner":
-            environment.setenv("ELMO_TASKS_DATA", str(small_ner))
+        if task in (small := {"ner": small_ner, "squad": small_squad}):
+            environment.setenv("ELMO_TASKS_DATA", str(small[task]))
         # Without buckets: they are shuffled, and the instances of the two models could not be compared.
         loader = f"{{ data_loader: {{ batch_size: {row.batch_size} }}, trainer+: {{ num_epochs: 1 }} }}"
         path: Path = write_variant(task, PLACES[place], f"{loader} + {row.trained_overrides}")

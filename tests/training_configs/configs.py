@@ -19,11 +19,16 @@ PLACES = [["input"], ["output"], ["input", "output"]]
 LAYERS = ["pos_layer"]
 
 
-def data_of(task: str, folder: Path, fixtures: Path) -> Path:
-    """A root of data with that of one task and the word vectors."""
-    folder.mkdir()
-    for part in (task, "glove"):
-        (folder / part).symlink_to(fixtures / part)
+def data_of(task: str, folder: Path, fixtures: Path, n_train_lines: int | None = None) -> Path:
+    """A root of data with that of one task, of which the training file may be cut, and the word vectors."""
+    (folder / task).mkdir(parents=True)
+    (folder / "glove").symlink_to(fixtures / "glove")
+    for file in (fixtures / task).iterdir():
+        (folder / task / file.name).symlink_to(file)
+        if n_train_lines is not None and file.stem == "train":
+            (folder / task / file.name).unlink()
+            lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+            (folder / task / file.name).write_text("".join(lines[:n_train_lines]), encoding="utf-8")
     return folder
 
 

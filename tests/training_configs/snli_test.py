@@ -15,7 +15,7 @@ class TestTraining:
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data, word
         vectors and biLM are deleted; a table and the JSON lines of the same pairs have the same predictions.
         """
-        data = data_of("snli", tmp_path / "fixtures", fixtures_root)
+        data = data_of("snli", tmp_path / "fixtures", fixtures_root, n_train_lines=24)
         trained = train_and_clear(command, environment, tmp_path, data, name)
         assert 0.0 <= trained.metrics()["validation_accuracy"] <= 1.0
         source = trained.data / "dev.jsonl"

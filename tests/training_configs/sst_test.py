@@ -17,7 +17,7 @@ class TestTraining:
         vectors and biLM are deleted; the trees, read as whole sentences, and their words in JSON lines have the same
         predictions.
         """
-        data = data_of("sst", tmp_path / "fixtures", fixtures_root)
+        data = data_of("sst", tmp_path / "fixtures", fixtures_root, n_train_lines=12)
         trained = train_and_clear(command, environment, tmp_path, data, name)
         assert 0.0 <= trained.metrics()["validation_accuracy"] <= 1.0
         trees = trained.data / "test.txt"
