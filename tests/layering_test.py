@@ -46,15 +46,14 @@ class TestImportCost:
         # `multiprocessing` gives `__main__` a second name.
         assert loaded - {"__mp_main__"} <= sys.stdlib_module_names
 
-    def test_vectors_load_no_library_that_is_optional(self):
-        """Oracle: `sys.modules` of a new interpreter that has imported every module for vectors and the embed job."""
-        loaded = loaded_by("import " + ", ".join(modules_of("vectors", "embed_job", "bilm")))
-        assert "torch" in loaded and not loaded & OPTIONAL
-
-    def test_embedding_a_text_loads_no_library_that_is_optional(self, tmp_path):
-        """Oracle: `sys.modules` of a new interpreter that has written vectors, with the bare name of the small biLM."""
+    def test_vectors_and_the_embed_job_load_no_library_that_is_optional(self, tmp_path):
+        """
+        Oracle: `sys.modules` of a new interpreter that has imported every module for vectors and the embed job, and has
+        written vectors, with the bare name of the small biLM.
+        """
         (tmp_path / "text.txt").write_text("a b\n")
         arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
-        loaded = loaded_by(f"from elmo_tasks.__main__ import main\nassert main({arguments}) == 0")
+        modules = ", ".join(modules_of("vectors", "embed_job", "bilm"))
+        loaded = loaded_by(f"import {modules}\nfrom elmo_tasks.__main__ import main\nassert main({arguments}) == 0")
         assert "torch" in loaded and (tmp_path / "out.h5").exists()
         assert not loaded & OPTIONAL

@@ -12,9 +12,9 @@ import pytest
 
 RunPython = Callable[..., str]
 
-# What `allennlp` has done in a new interpreter before it parses its arguments, in a folder with files that would end the
-# process if they were imported in place of packages, where neither torchvision nor fairscale is installed; and then uses
-# of those two.
+# What `allennlp` has done in a new interpreter before it parses its arguments, in a folder with files that would end
+# the process if they were imported in place of packages, where neither torchvision nor fairscale is installed; and then
+# uses of those two.
 START = """
 import gc, json, logging, socket, sys
 from pathlib import Path

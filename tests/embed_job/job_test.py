@@ -221,7 +221,7 @@ class TestAnInterruptedJob:
     @pytest.mark.slow
     def test_a_process_is_killed(self, embed, text, tmp_path, tiny_bilm):
         """Oracle: an undisturbed job; `kill -9` as soon as the second part is there."""
-        text.write_text("".join(f"{number} {line}\n" for number in range(60) for line in LINES))
+        text.write_text("".join(f"{number} {line}\n" for number in range(30) for line in LINES))
         embed("whole.h5")
         arguments = [text, tmp_path / "out.h5", "--bilm", tiny_bilm, "--part-lines", "3"]
         process = subprocess.Popen([sys.executable, "-m", "elmo_tasks", "embed", *map(str, arguments)])
@@ -236,7 +236,7 @@ class TestAnInterruptedJob:
             process.kill()
         assert process.wait() == -signal.SIGKILL
         report = embed("out.h5", resume=True)
-        assert 0 < report.n_tokens < sum(len(line.split()) + 1 for line in LINES) * 60
+        assert 0 < report.n_tokens < sum(len(line.split()) + 1 for line in LINES) * 30
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")
 
     @pytest.mark.parametrize("name", ["out.h5", "out.npz", "out.parquet"])
