@@ -30,8 +30,8 @@ class TestEmbedInProcesses:
 
     def test_a_process_that_is_killed_is_an_error_and_its_parts_are_done_later(self, embed, text, tmp_path):
         """Oracle: the message; a job that was not disturbed."""
-        text.write_text("a b c\n" * 1000)
-        embed("whole.h5", {"part_lines": 10})
+        text.write_text("a b c\n" * 200)
+        embed("whole.h5", {"part_lines": 2})
 
         def kill_one() -> None:
             while not list(tmp_path.glob("out.h5.parts/part-*")):
@@ -41,7 +41,7 @@ class TestEmbedInProcesses:
         thread = threading.Thread(target=kill_one, daemon=True)
         thread.start()
         with pytest.raises(RuntimeError, match=r"a process of the job was killed.*What is done is kept.*--resume"):
-            embed("out.h5", {"part_lines": 10}, workers=1)
+            embed("out.h5", {"part_lines": 2}, workers=1)
         thread.join()
-        assert 0 < embed("out.h5", {"part_lines": 10}, resume=True).n_tokens < 3000
+        assert 0 < embed("out.h5", {"part_lines": 2}, resume=True).n_tokens < 600
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")
