@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from bilm import FIXTURES
 
 from elmo_tasks.analysis import build_index
-from elmo_tasks.checksums import sha256_of
 from elmo_tasks.data import LmText
+from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
 

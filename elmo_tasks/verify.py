@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from elmo_tasks.checksums import check_file, checksum_path
+from elmo_tasks.files.checksums import check_file, checksum_path
+from elmo_tasks.files.sealed_json import check_listed_file, is_sealed, listed_files, read_json, read_sealed
 from elmo_tasks.printable import printable
-from elmo_tasks.sealed_json import check_listed_file, is_sealed, listed_files, read_json, read_sealed
 
 __all__ = ["DESCRIPTION", "Finding", "add_arguments", "run", "verify"]
 

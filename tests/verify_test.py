@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.checksums import write_checksum
+from elmo_tasks.files.checksums import write_checksum
 from elmo_tasks.verify import add_arguments, run, verify
 
 

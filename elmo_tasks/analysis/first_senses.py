@@ -4,7 +4,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.data import WsdInstance
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["FirstSenses", "wordnet_index"]
 

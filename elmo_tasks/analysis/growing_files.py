@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
-from elmo_tasks.atomic_files import TEMPORARY, naming_errors
-from elmo_tasks.sealed_json import read_sealed, write_sealed
+from elmo_tasks.files.atomic_files import TEMPORARY, naming_errors
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 
 __all__ = ["LOCK", "RECORD", "GrowingFiles"]
 

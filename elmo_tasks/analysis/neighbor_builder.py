@@ -13,10 +13,10 @@ from filelock import FileLock, Timeout
 
 from elmo_tasks.analysis.growing_files import LOCK, RECORD, GrowingFiles
 from elmo_tasks.analysis.neighbor_index import ABOUT, DTYPES, LINES, SENTENCES, STARTS, VECTORS, NeighborIndex
-from elmo_tasks.atomic_files import atomic_file, sync
-from elmo_tasks.checksums import sha256_of
+from elmo_tasks.files.atomic_files import atomic_file, sync
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.sealed_json import write_sealed
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["build_index"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from elmo_tasks.sealed_json import check_listed_file, listed_files, read_sealed
+from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
 
 __all__ = ["ABOUT", "DTYPES", "LINES", "SENTENCES", "STARTS", "VECTORS", "Neighbor", "NeighborIndex"]
 

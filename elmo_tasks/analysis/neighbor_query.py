@@ -9,9 +9,9 @@ from typing import Any, Literal
 from elmo_tasks.analysis.neighbor_builder import build_index
 from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.static_vectors import StaticVectors
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.checksums import sha256_of
 from elmo_tasks.data import LmText
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.sealed_json import read_json
+from elmo_tasks.files.sealed_json import read_json
 
 __all__ = ["run_scores"]
 

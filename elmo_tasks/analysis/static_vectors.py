@@ -4,7 +4,7 @@ from os import PathLike
 
 import numpy as np
 
-from elmo_tasks.text_lines import byte_lines
+from elmo_tasks.files.text_lines import byte_lines
 
 __all__ = ["StaticVectors"]
 

@@ -19,8 +19,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.hdf5_disk import new_hdf5
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.hdf5_disk import new_hdf5
 
 __all__ = ["StoredArrays", "open_weights", "write_arrays"]
 

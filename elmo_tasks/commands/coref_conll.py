@@ -10,8 +10,8 @@ from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data.formats.coref_conll import document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
+from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
-from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["CorefConll"]
 

@@ -7,8 +7,8 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
 
-from elmo_tasks.atomic_files import atomic_folder
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.printable import printable
 

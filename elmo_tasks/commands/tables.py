@@ -13,6 +13,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import small_data_notice
+from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.replication import (
@@ -31,7 +32,6 @@ from elmo_tasks.replication import (
     word_senses,
     word_senses_table,
 )
-from elmo_tasks.sealed_json import read_sealed
 
 __all__ = ["Tables"]
 

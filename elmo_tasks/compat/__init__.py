@@ -6,9 +6,9 @@ torch before anything that needs a fix; so `allennlp`, `python -m allennlp`, spa
 workers are all covered, and users need not import this package.
 
 `install` runs for everyone who imports torch in this environment, most of whom do not use AllenNLP. So it imports the
-standard library only (as `elmo_tasks.atomic_files` does), replaces nothing before a module of AllenNLP is imported,
-and never raises: an error becomes one warning, and then an `ImportError` of AllenNLP, if AllenNLP is imported. The
-fixes are listed in `elmo_tasks.compat.fixes`.
+standard library only (as `elmo_tasks.files` does), replaces nothing before a module of AllenNLP is imported, and never
+raises: an error becomes one warning, and then an `ImportError` of AllenNLP, if AllenNLP is imported. The fixes are
+listed in `elmo_tasks.compat.fixes`.
 """
 
 import sys

@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 from elmo_tasks.compat import (
     archives,
-    endings,
+    commands,
     overrides,
     placeholders,
-    prediction,
     processes,
     spacy_models,
     startup,
@@ -28,8 +27,8 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
-    "allennlp.commands.predict": (prediction.predict_line_by_line,),
-    "allennlp.commands": (endings.end_in_one_line,),
+    "allennlp.commands.predict": (commands.predict_line_by_line,),
+    "allennlp.commands": (commands.end_in_one_line,),
     "allennlp.commands.train": (
         processes.end_distributed_workers_cleanly,
         processes.refuse_evaluation_after_distributed_training,

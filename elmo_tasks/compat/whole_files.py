@@ -6,10 +6,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.checksums import check_file, checksum_path, file_with_checksum
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_files import load_without_code
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 
 __all__ = ["write_archives_whole", "write_best_weights_whole", "write_configs_whole"]
 

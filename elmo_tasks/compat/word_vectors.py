@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from elmo_tasks.compat.import_hooks import Module
-from elmo_tasks.text_lines import MAX_LINE_BYTES
+from elmo_tasks.files.text_lines import MAX_LINE_BYTES
 
 __all__ = ["limit_lines_of_word_vectors"]
 

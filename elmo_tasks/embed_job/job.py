@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.checksums import checksum_path
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import format_of
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
@@ -23,6 +21,8 @@ from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, parts_of, summarize
 from elmo_tasks.embed_job.this_process import embed_in_this_process
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.checksums import checksum_path
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.ray_session import require_ray
 

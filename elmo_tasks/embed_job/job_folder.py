@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, sync
-from elmo_tasks.checksums import check_file, checksum_path, write_checksum
 from elmo_tasks.embed_job.formats.output_format import Format
 from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts
 from elmo_tasks.embed_job.options import differences
+from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, sync
+from elmo_tasks.files.checksums import check_file, checksum_path, write_checksum
 
 __all__ = ["JobFolder"]
 
@@ -216,7 +216,7 @@ class JobFolder:
         self.close()
 
     def write_checksum(self) -> None:
-        """Writes the checksum of the output next to it, for the case that somebody resumes or verifies it."""
+        """Writes the checksum of the output next to it, which `--resume` and `verify` compare."""
         write_checksum(self.output)
 
     def _remove_replaced(self) -> None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.printable import one_line
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 

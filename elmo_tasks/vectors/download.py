@@ -11,8 +11,8 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from elmo_tasks.atomic_files import atomic_file, remove_leftovers
-from elmo_tasks.checksums import sha256_of
+from elmo_tasks.files.atomic_files import atomic_file, remove_leftovers
+from elmo_tasks.files.checksums import sha256_of
 
 __all__ = ["download"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from elmo_tasks import shipped
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_weights
-from elmo_tasks.checksums import check_file, checksum_path, sha256_of, write_checksum
-from elmo_tasks.ownership import check_ownership
+from elmo_tasks.files.checksums import check_file, checksum_path, sha256_of, write_checksum
+from elmo_tasks.files.ownership import check_ownership
 from elmo_tasks.vectors.download import download
 
 __all__ = ["NAMED_BILMS", "NamedBilm", "cache_home", "pretrained_files", "weight_file_in"]

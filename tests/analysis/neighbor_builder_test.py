@@ -8,7 +8,7 @@ import pytest
 
 from elmo_tasks import atomic_files
 from elmo_tasks.analysis import build_index, growing_files, neighbor_builder
-from elmo_tasks.sealed_json import read_sealed
+from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.vectors.elmo import Elmo
 from tests.analysis.neighbor_index_test import SENTENCES
 from tests.paths import TINY_BILM

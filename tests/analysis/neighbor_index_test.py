@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index, neighbor_index
-from elmo_tasks.checksums import sha256_of
-from elmo_tasks.sealed_json import read_sealed, write_sealed
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.verify import verify
 from tests.paths import TINY_BILM
@@ -151,7 +151,7 @@ class TestNeighborIndex:
 
     @pytest.mark.parametrize("entry", range(8))
     def test_an_entry_with_a_right_checksum_may_still_be_wrong(self, copied, entry):
-        """Oracle: the messages, for what somebody has written who knows the format."""
+        """Oracle: the messages, for what a stranger has written who knows the format."""
         key, value, message = [
             ("dtype", "int16", "must have the dtype float16 or float32, but has 'int16'"),
             ("dtype", ">f2", "must have the dtype float16 or float32"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis import neighbor_query
-from elmo_tasks.checksums import sha256_of
-from elmo_tasks.sealed_json import read_sealed, write_sealed
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from tests.paths import TINY_BILM
 
 TEXT = "They play on Saturdays .\nThe play opens at the theatre .\nShe played the piano .\nYes .\n"

@@ -9,8 +9,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archive_model, load_archive
 from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
 
-from elmo_tasks.checksums import check_file, write_checksum
 from elmo_tasks.compat.archives import read_archive
+from elmo_tasks.files.checksums import check_file, write_checksum
 from tests.compat.archives_test import CONFIG
 
 

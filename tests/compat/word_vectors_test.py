@@ -5,7 +5,7 @@ import gzip
 import pytest
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
-from elmo_tasks.text_lines import MAX_LINE_BYTES
+from elmo_tasks.files.text_lines import MAX_LINE_BYTES
 
 
 class TestLimitLinesOfWordVectors:

@@ -10,9 +10,9 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_tasks.checksums import checksum_path
 from elmo_tasks.embed_job import job
 from elmo_tasks.embed_job.formats.output_format import FORMATS
+from elmo_tasks.files.checksums import checksum_path
 from elmo_tasks.verify import verify
 from tests.embed_job.conftest import LINES
 

@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from elmo_tasks.checksums import checksum_path, write_checksum
 from elmo_tasks.embed_job.formats.output_format import FORMATS
 from elmo_tasks.embed_job.job_folder import JobFolder
+from elmo_tasks.files.checksums import checksum_path, write_checksum
 
 JOB = {"layers": "mix", "text": "0123", "weights": [1.0]}
 OTHER = {"layers": "top", "text": "0123", "weights": [1.0]}

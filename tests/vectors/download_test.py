@@ -14,7 +14,7 @@ from urllib.request import Request
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY
+from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.vectors import download as module
 from elmo_tasks.vectors.download import download
 

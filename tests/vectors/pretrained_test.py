@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks import ownership
 from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.files import ownership
 from elmo_tasks.vectors import download
 from elmo_tasks.vectors import pretrained as module
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, NamedBilm, cache_home, pretrained_files

@@ -14,7 +14,7 @@ import lmdb
 import numpy as np
 from filelock import FileLock, Timeout
 
-from elmo_tasks.ownership import check_ownership
+from elmo_tasks.files.ownership import check_ownership
 
 __all__ = ["MIN_BYTES", "LmdbFile"]
 

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.text_lines import byte_lines, decoded
+from elmo_tasks.files.text_lines import byte_lines, decoded
 
 __all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList"]
 

@@ -11,8 +11,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import SpanTagsField
 from elmo_tasks.data.formats.columns import columns_of
+from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
-from elmo_tasks.text_lines import numbered_lines
 
 __all__ = ["NerReader"]
 

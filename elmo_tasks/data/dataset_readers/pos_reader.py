@@ -12,7 +12,7 @@ from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import KnownTagsField
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["PosReader"]
 

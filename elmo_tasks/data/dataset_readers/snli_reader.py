@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.data.fields import KnownLabelField, RepeatedTextField
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["SnliReader"]
 

@@ -14,7 +14,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import RepeatedTextField, SpanTagsField
 from elmo_tasks.data.formats.columns import columns_of
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
 

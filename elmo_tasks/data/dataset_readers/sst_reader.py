@@ -13,7 +13,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import KnownLabelField
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["SstReader"]
 

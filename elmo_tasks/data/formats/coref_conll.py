@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.data.formats.json_objects import check_unicode
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["CorefDocument", "document_lines", "read_documents"]
 

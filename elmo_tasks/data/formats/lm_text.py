@@ -10,7 +10,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.text_lines import byte_lines, checked_text
+from elmo_tasks.files.text_lines import byte_lines, checked_text
 
 __all__ = ["LmText"]
 

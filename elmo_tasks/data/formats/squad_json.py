@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
-from elmo_tasks.text_lines import whole_text
+from elmo_tasks.files.text_lines import whole_text
 
 __all__ = ["Answer", "Question", "read_questions"]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
-from elmo_tasks.text_lines import MAX_LINE_BYTES, numbered_lines, opened
+from elmo_tasks.files.text_lines import MAX_LINE_BYTES, numbered_lines, opened
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 

@@ -9,10 +9,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from elmo_tasks.atomic_files import atomic_file
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.parquet import checked_rows, metadata_of_parquet, parquet_writer
 from elmo_tasks.embed_job.text_parts import PartSummary
+from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["PartKind", "PartOrigin", "is_part", "numbers_of_parts", "part_path", "read_part", "write_part"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.checksums import sha256_of
 from elmo_tasks.environment import glove_remedy
-from elmo_tasks.sealed_json import json_sha256, read_sealed, write_sealed
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 
 __all__ = ["RECORD", "digest", "inputs_of", "with_roots_named"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.sealed_json import json_sha256
+from elmo_tasks.files.sealed_json import json_sha256
 
 __all__ = ["Run"]
 

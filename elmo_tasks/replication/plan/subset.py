@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.text_lines import numbered_lines
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["SUBSET_TASKS", "size_of", "total_of", "write_subset"]
 

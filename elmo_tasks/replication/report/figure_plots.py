@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.figure_values import Row
 

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.layer_weights import layer_weights
 from elmo_tasks.replication.report.results import run_score
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.train.record import check_scores
-from elmo_tasks.sealed_json import read_json
 
 __all__ = ["Row", "by_epochs", "by_sizes", "mixes"]
 

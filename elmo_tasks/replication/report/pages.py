@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.layout import increases, layout
@@ -10,7 +11,6 @@ from elmo_tasks.replication.report.render import grid, listed
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
-from elmo_tasks.sealed_json import read_json
 
 __all__ = ["BEGIN", "END", "readme_table", "runs_page", "tables_page", "with_section"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_tasks.analysis import run_scores
+from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.train.record import check_scores, read_record
-from elmo_tasks.sealed_json import read_json
 
 __all__ = ["Results", "Split", "run_score"]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.analysis import WORD_SENSES
+from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.task import LAYER_NAMES
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.sealed_json import read_json
 
 __all__ = ["word_senses_table"]
 

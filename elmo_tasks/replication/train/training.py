@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import is_locked, mark_finished, state_of, write_record

@@ -8,11 +8,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from elmo_tasks.analysis import wordnet_index
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.sealed_json import read_json, read_sealed, sealed_text
 from elmo_tasks.replication.plan.data_digests import RECORD, digest
 from elmo_tasks.replication.train.record import differences
 from elmo_tasks.replication.train.training import ALLENNLP
-from elmo_tasks.sealed_json import read_json, read_sealed, sealed_text
 from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["WordSenseRun"]

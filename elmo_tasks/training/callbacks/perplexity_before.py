@@ -10,7 +10,7 @@ from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.gradient_descent_trainer import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["PerplexityBeforeCallback"]
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication.train.record import (
     check_scores,
     differences,
@@ -16,7 +17,6 @@ from elmo_tasks.replication.train.record import (
     status,
     write_record,
 )
-from elmo_tasks.sealed_json import read_sealed, write_sealed
 from elmo_tasks.verify import verify
 
 

@@ -1,16 +1,20 @@
-"""Ends of AllenNLP's commands: what is wrong with the input is one line."""
+"""Commands of AllenNLP 2.10.1: `allennlp predict` line by line, and errors that are one line."""
 
+import argparse
 import functools
+import importlib
 import json
 import os
 import sys
 from types import TracebackType
+from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.printable import one_line
 
-__all__ = ["end_in_one_line"]
+__all__ = ["end_in_one_line", "predict_line_by_line"]
 
+_OUR_COMMAND = "elmo_tasks.commands.predict"
 # Packages whose own errors are sentences for the user.
 _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 
@@ -57,3 +61,33 @@ def _is_for_the_user(error: BaseException, traceback: TracebackType | None) -> b
         traceback = traceback.tb_next
     raised_in = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
     return isinstance(error, OSError) or raised_in.partition(".")[0] in _PACKAGES
+
+
+def predict_line_by_line(predict: Module) -> None:
+    """
+    Symptom: one bad line ends `allennlp predict` with a traceback that does not name it, and the good lines of its
+    batch are lost.
+
+    Cause: `_PredictManager` counts no lines and catches no error. The command now runs `elmo_tasks.commands.predict`,
+    and has the option `--keep-going`. The option cannot come with the plugin: AllenNLP parses the arguments of its own
+    commands before it imports any.
+    """
+    original = predict.Predict.add_subparser
+
+    @functools.wraps(original)
+    def add_subparser(self: Any, parser: Any) -> argparse.ArgumentParser:
+        subparser: argparse.ArgumentParser = original(self, parser)
+        subparser.add_argument(
+            "--keep-going",
+            action="store_true",
+            help='write {"error": ..., "line": n} in place of the prediction of a bad line, and predict the others; '
+            "without it the first bad line ends the command",
+        )
+        subparser.set_defaults(func=_predict)
+        return subparser
+
+    predict.Predict.add_subparser = add_subparser
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    importlib.import_module(_OUR_COMMAND).predict(arguments)

@@ -11,8 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks import text_lines
-from elmo_tasks.text_lines import MAX_LINE_BYTES, byte_lines, checked_text, decoded, numbered_lines, opened, whole_text
+from elmo_tasks.files import text_lines
+from elmo_tasks.files.text_lines import (
+    MAX_LINE_BYTES,
+    byte_lines,
+    checked_text,
+    decoded,
+    numbered_lines,
+    opened,
+    whole_text,
+)
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 

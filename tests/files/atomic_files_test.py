@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from elmo_tasks.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_errors, remove_leftovers
+from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_errors, remove_leftovers
 
 
 class TestAtomicFile:

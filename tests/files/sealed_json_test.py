@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.checksums import sha256_of
-from elmo_tasks.sealed_json import (
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import (
     check_listed_file,
     is_sealed,
     json_sha256,

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.checksums."""
+"""Tests of elmo_tasks.files.checksums."""
 
 import hashlib
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks import checksums
-from elmo_tasks.checksums import check_file, checksum_path, sha256_of, write_checksum
+from elmo_tasks.files import checksums
+from elmo_tasks.files.checksums import check_file, checksum_path, sha256_of, write_checksum
 
 
 @pytest.fixture

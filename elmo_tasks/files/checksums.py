@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from elmo_tasks.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["check_file", "checksum_path", "file_with_checksum", "sha256_of", "write_checksum"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from elmo_tasks.atomic_files import atomic_file
-from elmo_tasks.checksums import sha256_of
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.checksums import sha256_of
 
 __all__ = [
     "check_listed_file",

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from elmo_tasks import ownership
-from elmo_tasks.ownership import check_ownership
+from elmo_tasks.files import ownership
+from elmo_tasks.files.ownership import check_ownership
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Files: written whole, with checksums, and read with errors that name them."""
