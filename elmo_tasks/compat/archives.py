@@ -38,7 +38,7 @@ _INCLUDED_PACKAGES: set[str] = set()
 # What AllenNLP and torch raise for damaged files in an archive.
 _DAMAGED = (
     *(pickle.UnpicklingError, json.JSONDecodeError, UnicodeError, ArithmeticError, LookupError),
-    *(EOFError, OSError, RuntimeError),
+    *(AttributeError, EOFError, OSError, RuntimeError, TypeError),
 )
 
 

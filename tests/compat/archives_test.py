@@ -180,8 +180,9 @@ class TestExtractSafely:
             load_archive(archive(CONFIG, sparse))
 
     def test_damaged_files_in_it_are_named_with_it(self, archive):
-        """Oracle: the message: a vocabulary that is not UTF-8, a name that is too long, a broken meta.json."""
-        for name, content in (("vocabulary/labels.txt", b"\xff\xfe"), ("x" * 300, b""), ("meta.json", b"{")):
+        """Oracle: the message: a vocabulary that is not UTF-8, a name that is too long, broken meta.json files."""
+        metas = [("meta.json", content) for content in (b"{", b"[]", b"[" * 100_000)]
+        for name, content in (("vocabulary/labels.txt", b"\xff\xfe"), ("x" * 300, b""), *metas):
             path = archive(CONFIG, lambda tar, name=name, content=content: add(tar, name, content))
             with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be (a|the) whole archive"):
                 load_archive(path)

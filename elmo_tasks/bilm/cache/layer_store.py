@@ -22,7 +22,7 @@ class LayerStore:
     ones.
 
     A damaged array counts as missing, and so does one that is not finite. Where the disk fails (full, not writable, a
-    file of another kind), another process keeps the write lock for a minute, or other users could have written to the
+    file of another kind), another process keeps the write lock for 20 seconds, or other users could have written to the
     folder (see `check_ownership`), the store turns itself off for this process, with one warning. A file that another
     program cuts off while it is open ends the process, since it is mapped into memory.
 

@@ -31,7 +31,7 @@ _STAMP = struct.Struct(">Q")
 _DATA, _LOCK = "data.mdb", "write.lock"
 _FILES = (_DATA, "lock.mdb", _LOCK)
 # A transaction takes seconds on a slow disk. Whoever holds the lock longer was suspended, by Ctrl-Z for example.
-_MAX_SECONDS_OF_WAITING = 60.0
+_MAX_SECONDS_OF_WAITING = 20.0
 _SECONDS_BETWEEN_TRIES = 0.005
 
 
@@ -58,7 +58,7 @@ class LmdbFile:
     `PermissionError`
         If others could have written it: see `check_ownership`.
     `TimeoutError`
-        If another process keeps the lock for a minute; from reading and writing too.
+        If another process keeps the lock for 20 seconds; from reading and writing too.
     `lmdb.Error` or `OSError`
         If it cannot be opened or is of another kind; and whenever reading or writing fails.
     """
