@@ -4,6 +4,7 @@ import json
 import math
 import re
 
+import h5py
 import pytest
 
 from elmo_tasks.data import LmText
@@ -74,11 +75,21 @@ class TestPerplexityOfText:
         )
 
     def test_a_vocabulary_of_another_length_is_refused(self, exported, error_of, fixtures_root):
-        """Oracle: the message names both files and both numbers."""
+        """Oracle: the message names both files and both numbers, where the weights do not say which words are theirs."""
+        with h5py.File(exported / "weights.hdf5", "r+") as file:
+            del file.attrs["vocab_sha256"]
         words = (exported / "vocab.txt").read_text().splitlines()
         (exported / "vocab.txt").write_text("".join(f"{word}\n" for word in [*words, "another"]))
         message = rf"vocab\.txt must have as many words as .*weights\.hdf5, {len(words)}, but has {len(words) + 1}"
         assert re.search(message, error_of("elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt"))
+
+    def test_a_vocabulary_of_other_words_is_refused(self, exported, error_of, fixtures_root):
+        """Oracle: the message; with as many words in another order, the perplexity would mean nothing."""
+        words = (exported / "vocab.txt").read_text().splitlines()
+        words[-2:] = reversed(words[-2:])
+        (exported / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+        error = error_of("elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt")
+        assert re.search(r"weights\.hdf5 must predict the words of its own vocab\.txt", error)
 
     def test_an_output_that_cannot_be_written_is_an_error(self, exported, error_of, fixtures_root, tmp_path):
         """Oracle: the message names it."""

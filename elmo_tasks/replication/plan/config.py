@@ -52,8 +52,8 @@ def evaluated_config(
         file.flush()
         try:
             evaluated = environment.evaluate_file(file.name, dict(variables))
-        except RuntimeError as error:
-            reason = str(error).removeprefix("RUNTIME ERROR: ").splitlines()[0]
+        except ConfigurationError as error:
+            reason = str(error).rpartition("RUNTIME ERROR: ")[2].splitlines()[0]
             raise ValueError(f"{template.name} cannot be called with {dict(arguments)}: {reason}") from None
     try:
         config: dict[str, Any] = with_overrides(json.loads(evaluated), dict(overrides))
