@@ -75,7 +75,7 @@ class TestPerplexityOfText:
         )
 
     def test_a_vocabulary_of_another_length_is_refused(self, exported, error_of, fixtures_root):
-        """Oracle: the message names both files and both numbers, where the weights do not say which words are theirs."""
+        """Oracle: the message, with both files and numbers, where the weights do not say which words are theirs."""
         with h5py.File(exported / "weights.hdf5", "r+") as file:
             del file.attrs["vocab_sha256"]
         words = (exported / "vocab.txt").read_text().splitlines()
