@@ -66,7 +66,7 @@ class TestMain:
     @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one process", "two workers"])
     def test_after_an_interrupt_it_says_how_to_resume(self, tmp_path, workers):
         """Oracle: by hand: Ctrl-C in a terminal, SIGINT to all its processes; the file of an undisturbed job."""
-        (tmp_path / "text.txt").write_text("".join(f"{number} a b c\n" for number in range(3000)))
+        (tmp_path / "text.txt").write_text("".join(f"{number} a b c\n" for number in range(600)))
         arguments = ["--bilm", str(TINY_BILM), "--part-lines", "3"]
         command = [sys.executable, "-m", "elmo_tasks", "embed", "text.txt", "out.h5", *arguments, *workers]
         process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks import atomic_files
 from elmo_tasks.analysis import build_index, growing_files, neighbor_builder
+from elmo_tasks.files import atomic_files
 from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.vectors.elmo import Elmo
 from tests.analysis.neighbor_index_test import SENTENCES

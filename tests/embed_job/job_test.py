@@ -14,10 +14,11 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_tasks import Elmo, atomic_files
+from elmo_tasks import Elmo
 from elmo_tasks.embed_job import job_folder
 from elmo_tasks.embed_job.job import embed_file
 from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.files import atomic_files
 from tests.embed_job.conftest import LINES, content_of_hdf5
 
 

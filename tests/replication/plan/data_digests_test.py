@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks import checksums
+from elmo_tasks.files import checksums
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication.plan import data_digests
 from elmo_tasks.replication.plan.data_digests import digest, inputs_of, with_roots_named
