@@ -20,9 +20,6 @@ __all__ = ["DESCRIPTION", "Finding", "add_arguments", "run", "verify"]
 DESCRIPTION = "Check archives, checkpoints, weights, embeddings and indexes for damage."
 
 _BYTES_AT_ONCE = 2**20
-# gzip makes zeros a thousandth of their size; an array that claims more was not written by us.
-_MAX_RATIO = 2000
-_FREE_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -142,17 +139,16 @@ def _read_zip(path: Path) -> str | None:
 def _read_hdf5(path: Path) -> str | None:
     import h5py
 
+    from elmo_tasks.files.hdf5_files import storage_problem
+
     with_checksum = True
     with h5py.File(path) as file:
         names: list[str] = []
         file.visititems(lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None)
         for name in names:
             data = file[name]
-            if data.external or data.is_virtual:
-                raise ValueError(f"'{name}' lies in another file")
-            stored = data.id.get_storage_size()
-            if data.nbytes > _FREE_BYTES + _MAX_RATIO * stored:
-                raise ValueError(f"'{name}' claims {data.nbytes:,} bytes, of which {stored:,} are stored")
+            if (problem := storage_problem(data)) is not None:
+                raise ValueError(f"'{name}' must not be read: {problem}")
             for place in data.iter_chunks() if data.chunks else [()]:
                 data[place]
             # An empty array has nothing to check.

@@ -1,7 +1,7 @@
 """The bidirectional language model: from sentences to the layers of all their words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from typing import Literal
 
@@ -193,7 +193,7 @@ class Bilm(nn.Module):
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         weight = self.character_encoder.projection.weight
         layers = [weight.new_zeros(*is_word.shape, self.get_output_dim()) for _ in range(self.num_layers)]
-        with threads_for(self._n_multiply_adds(len(character_ids))):
+        with self._threads(len(character_ids)):
             for sentences, vectors in self._parts(character_ids, lengths):
                 for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
                     sentences.fill_in(layer, packed)
@@ -217,7 +217,7 @@ class Bilm(nn.Module):
         """
         character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
         hidden, targets, rows = [], [], []
-        with threads_for(self._n_multiply_adds(len(character_ids))):
+        with self._threads(len(character_ids)):
             for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids)):
                 *_, highest = self._packed_layers(sentences, vectors, dropout)
                 hidden.append(torch.nn.functional.dropout(highest[:, sentences.before], dropout))
@@ -250,9 +250,12 @@ class Bilm(nn.Module):
         *_, highest = self._packed_layers(pack_windows(batch_size, timesteps).to(vectors.device), vectors, dropout)
         return torch.nn.functional.dropout(highest.view(2, timesteps, batch_size, -1).transpose(1, 2), dropout)
 
-    def _n_multiply_adds(self, n_sentences: int) -> int:
-        """Of the product of the gates in one step of one direction."""
-        return n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
+    def _threads(self, n_sentences: int) -> AbstractContextManager[None]:
+        """The threads of the CPU for a batch of so many sentences."""
+        if self._begin_ids.device.type != "cpu":
+            return nullcontext()
+        # Of the gates in one step of one direction.
+        return threads_for(n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim)
 
     def _parts(
         self, character_ids: torch.Tensor, lengths: np.ndarray

@@ -20,14 +20,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.hdf5_disk import new_hdf5
+from elmo_tasks.files.hdf5_files import new_hdf5, storage_problem
 
 __all__ = ["StoredArrays", "open_weights", "write_arrays"]
 
 _SAFETENSORS = ".safetensors"
-# gzip makes zeros a thousandth of their size; what is larger is no array of weights.
-_MAX_RATIO = 2000
-_FREE_BYTES = 2**20
 _MAX_HEADER_BYTES = 2**24
 
 
@@ -151,18 +148,15 @@ class _Hdf5:
 
 def _unreadable(dataset: h5py.Dataset) -> str | None:
     """Why an array is not read: HDF5 can keep it in other files, leave it unwritten, or declare any size."""
-    if dataset.external:
-        return f"its numbers lie in another file ({dataset.external[0][0]})"
-    if dataset.is_virtual:
-        return "it is a view of other files"
+    if (problem := storage_problem(dataset)) is not None:
+        return problem
     if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (2, 4):
         return f"holds {dataset.dtype}"
-    stored = dataset.id.get_storage_size()
-    is_written = stored > 0 and (dataset.chunks is None or dataset.id.get_num_chunks() == _n_chunks(dataset))
+    is_written = dataset.id.get_storage_size() > 0 and (
+        dataset.chunks is None or dataset.id.get_num_chunks() == _n_chunks(dataset)
+    )
     if dataset.size and not is_written:
         return "was never written, or only in part"
-    if dataset.nbytes > _FREE_BYTES + _MAX_RATIO * stored:
-        return f"claims {dataset.nbytes:,} bytes of which {stored:,} are stored"
     return None
 
 

@@ -3,9 +3,9 @@
 import argparse
 import functools
 import importlib
-import json
 import os
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -32,15 +32,22 @@ def end_in_one_line(commands: Module) -> None:
     @functools.wraps(original)
     def main(prog: str | None = None) -> None:
         before = sys.excepthook
-        # Called at the very end of a process that is over, so that callers of `main` still see the error itself.
-        sys.excepthook = functools.partial(_end, before)
+        # Called at the very end of a process that is over, so that callers of `main` still see the error itself. It
+        # stays after an error, which has not come to that end yet.
+        if not isinstance(before, functools.partial):
+            sys.excepthook = functools.partial(_end, before)
         original(prog)
         sys.excepthook = before
 
     commands.main = main
 
 
-def _end(before: object, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def _end(
+    before: Callable[[type[BaseException], BaseException, TracebackType | None], object],
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType | None,
+) -> None:
     command = " ".join(["allennlp", *sys.argv[1:2]])
     if issubclass(kind, KeyboardInterrupt) and not os.environ.get("ALLENNLP_DEBUG"):
         resume = ": the same command with --recover resumes" if sys.argv[1:2] == ["train"] else ""
@@ -48,14 +55,14 @@ def _end(before: object, kind: type[BaseException], error: BaseException, traceb
     elif _is_for_the_user(error, traceback) and not os.environ.get("ALLENNLP_DEBUG"):
         print(f"{command}: error: {one_line(error)} (ALLENNLP_DEBUG=1 shows where)", file=sys.stderr)
     else:
-        before(kind, error, traceback)  # type: ignore[operator]
+        before(kind, error, traceback)
 
 
 def _is_for_the_user(error: BaseException, traceback: TracebackType | None) -> bool:
     checks = sys.modules.get("allennlp.common.checks")
     if checks is not None and isinstance(error, checks.ConfigurationError):
         return True
-    if isinstance(error, json.JSONDecodeError) or not isinstance(error, ValueError | OSError | ImportError):
+    if not isinstance(error, ValueError | OSError | ImportError):
         return False
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

@@ -6,6 +6,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.compat.archives import read_archive
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_files import load_without_code
 from elmo_tasks.files.atomic_files import atomic_file
@@ -73,8 +74,6 @@ def write_archives_whole(archival: Module) -> None:
         serialization_dir: Any, weights: str = "best.th", archive_path: Any = None, include_in_archive: Any = None
     ) -> str:
         from allennlp.common.checks import ConfigurationError
-
-        from elmo_tasks.compat.archives import read_archive
 
         path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path

@@ -175,7 +175,10 @@ def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> 
         # The decompressors find the end of each line in Python; the buffer does it in C.
         with io.BufferedReader(decompressor(fspath(path))) if decompressor else open(path, "rb") as file:
             yield file
-    except _DAMAGED as error:
+    except (*_DAMAGED, OSError) as error:
+        # bz2 has no error of its own; one of the system has a number.
+        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile) and error.errno is not None:
+            raise
         raise ValueError(
             f"{fspath(path)}{where()}: a file whose name ends with {suffix} must be one that can be decompressed, but "
             f"this one cannot ({error}): fetch or compress it again"

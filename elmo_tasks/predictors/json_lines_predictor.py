@@ -10,6 +10,7 @@ from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data.fields import without_gold
+from elmo_tasks.data.formats.json_objects import json_object
 
 __all__ = ["JsonLinesPredictor", "are_words", "readable_errors"]
 
@@ -59,16 +60,11 @@ class JsonLinesPredictor(Predictor):
             If the line is not a JSON object, or has a key twice.
         """
         try:
-            inputs = json.loads(line, object_pairs_hook=_object)
-            if not isinstance(inputs, dict):
-                raise ValueError("not an object")
-        except (ValueError, RecursionError) as error:
-            problem = "nested too deeply" if isinstance(error, RecursionError) else error
+            return json_object(line)
+        except ValueError as error:
             raise ValueError(
-                f"a line must be a JSON object like {json.dumps(self.example)}, but is {line.strip()!r:.100} "
-                f"({problem})"
+                f"a line must be a JSON object like {json.dumps(self.example)}, but is {line.strip()!r:.100} ({error})"
             ) from None
-        return inputs
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         """As `predict_batch_json`, for one line."""
@@ -155,16 +151,6 @@ def readable_errors() -> Iterator[None]:
         ) from None
     except RecursionError:
         raise ValueError("a line must hold texts, lists and numbers only, but is nested too deeply") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> JsonDict:
-    """A JSON object; `json` would ignore all but the last of equal keys."""
-    found: JsonDict = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {json.dumps(key)} is there twice")
-        found[key] = value
-    return found
 
 
 def are_words(value: Any) -> bool:

@@ -56,27 +56,21 @@ def download(
     """
     file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     remove_leftovers(file)
-    try:
-        with atomic_file(file) as temporary:
-            # Not writable for the group, whatever the user's mask: see `check_ownership`.
-            with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o644)) as opened:
-                _copy(url, opened, max_bytes)
-            if sha256 is not None and (digest := sha256_of(temporary)) != sha256:
-                raise ValueError(
-                    f"the SHA-256 of {url} must be {sha256}, but is {digest}: it was damaged on the way, or is another "
-                    "file. Remedy: try again; if that does not help, download it elsewhere and give the folder"
-                )
-            try:
-                check(temporary)
-            except ValueError as error:
-                raise ValueError(
-                    f"{url} was not downloaded whole, or is another file: {str(error).replace(str(temporary), url)}"
-                ) from error
-    except OSError as error:
-        if error.errno is not None and error.filename is None:
-            # The error of a full disk does not have the name of the file.
-            raise OSError(error.errno, error.strerror, str(file)) from error
-        raise
+    with atomic_file(file) as temporary:
+        # Not writable for the group, whatever the user's mask: see `check_ownership`.
+        with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o644)) as opened:
+            _copy(url, opened, max_bytes)
+        if sha256 is not None and (digest := sha256_of(temporary)) != sha256:
+            raise ValueError(
+                f"the SHA-256 of {url} must be {sha256}, but is {digest}: it was damaged on the way, or is another "
+                "file. Remedy: try again; if that does not help, download it elsewhere and give the folder"
+            )
+        try:
+            check(temporary)
+        except ValueError as error:
+            raise ValueError(
+                f"{url} was not downloaded whole, or is another file: {str(error).replace(str(temporary), url)}"
+            ) from error
 
 
 class _CheckedRedirects(HTTPRedirectHandler):

@@ -59,7 +59,7 @@ class TestJsonLinesPredictor:
 
     def test_a_key_that_is_there_twice_is_an_error(self, predictor):
         """Oracle: the message; JSON's rule of the last one would ignore a text."""
-        with pytest.raises(ValueError, match=r'the key "sentence" is there twice'):
+        with pytest.raises(ValueError, match="has the key 'sentence' twice"):
             predictor.load_line('{"sentence": "a", "sentence": "b"}')
 
     def test_deep_nesting_is_an_error_in_a_sentence(self, predictor):

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
-from elmo_tasks.files.hdf5_disk import new_hdf5
+from elmo_tasks.files.hdf5_files import new_hdf5
 
 __all__ = ["job_of_hdf5", "write_hdf5"]
 

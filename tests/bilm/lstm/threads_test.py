@@ -57,7 +57,8 @@ class TestThreadsFor:
         bilm.character_encoder.register_forward_pre_hook(lambda *_: found.append(torch.get_num_threads()))
         with torch.no_grad():
             bilm([["a"]])
-            monkeypatch.setattr(threads, "_ENOUGH_FOR_TWO", bilm._n_multiply_adds(2))
+            options = bilm.options
+            monkeypatch.setattr(threads, "_ENOUGH_FOR_TWO", 2 * 2 * options.projection_dim * 4 * options.cell_dim)
             bilm([["a"]] * 3)
             bilm.contexts([["a"]] * 3)
         assert found == [1, 2, 2] and torch.get_num_threads() == 2

@@ -1,4 +1,7 @@
-"""HDF5 files on a disk that may be full, where HDF5 itself ends the process with a segmentation fault."""
+"""
+HDF5 files: written to a disk that may be full, where HDF5 itself ends the process with a segmentation fault; and read
+from strangers, for whom HDF5 opens other files and allocates any size.
+"""
 
 import io
 import os
@@ -9,7 +12,23 @@ from typing import Any
 
 import h5py
 
-__all__ = ["new_hdf5"]
+__all__ = ["new_hdf5", "storage_problem"]
+
+# gzip makes zeros a thousandth of their size; what is larger is no array that was ever computed.
+_MAX_RATIO = 2000
+_FREE_BYTES = 2**20
+
+
+def storage_problem(dataset: h5py.Dataset) -> str | None:
+    """Why an array must not be read, as the end of a sentence; `None` if all of it is stored in its own file."""
+    if dataset.external:
+        return f"its numbers lie in another file ({dataset.external[0][0]})"
+    if dataset.is_virtual:
+        return "it is a view of other files"
+    stored = dataset.id.get_storage_size()
+    if dataset.nbytes > _FREE_BYTES + _MAX_RATIO * stored:
+        return f"claims {dataset.nbytes:,} bytes of which {stored:,} are stored"
+    return None
 
 
 @contextmanager

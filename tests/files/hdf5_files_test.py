@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.files.hdf5_disk."""
+"""Tests of elmo_tasks.files.hdf5_files."""
 
 import errno
 import resource
@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from elmo_tasks.files.hdf5_disk import new_hdf5
+from elmo_tasks.files.hdf5_files import new_hdf5
 
 
 class TestNewHdf5:
