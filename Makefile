@@ -5,7 +5,9 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
-# Python compiles the modules that it imports; compiling all others too would take a third of the time.
+# Python compiles the modules that it imports, once: otherwise every process of the tests compiles them again. Compiling
+# all others too would take a third of the time.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
 INSTALLED := $(VENV)/.installed
 

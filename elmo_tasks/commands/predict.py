@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.compat.torch_fixes import flushed_subnormals
 from elmo_tasks.files.text_lines import byte_lines, decoded
 
 __all__ = ["LineByLine", "predict"]
@@ -50,7 +51,8 @@ def predict(arguments: argparse.Namespace) -> None:
             arguments.multitask_head,
             keep_going=arguments.keep_going,
         )
-        predictions.run()
+        with flushed_subnormals():
+            predictions.run()
 
 
 class _Item(NamedTuple):

@@ -27,9 +27,11 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
+    "allennlp.commands.evaluate": (torch_fixes.flush_subnormals_in_evaluation,),
     "allennlp.commands.predict": (commands.predict_line_by_line,),
     "allennlp.commands": (commands.end_in_one_line,),
     "allennlp.commands.train": (
+        torch_fixes.flush_subnormals_in_training,
         processes.end_distributed_workers_cleanly,
         processes.refuse_evaluation_after_distributed_training,
     ),
