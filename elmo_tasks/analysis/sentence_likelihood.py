@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import torch
 
@@ -13,7 +12,7 @@ from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
-from elmo_tasks.vectors.pretrained import weight_file_in
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
 
@@ -46,8 +45,8 @@ class LanguageModel:
 
     # Parameters
 
-    folder
-        With `options.json`, `weights.hdf5` (or `weights.safetensors`), in which is the softmax too, and `vocab.txt`, as
+    bilm
+        A name or a folder, as for `pretrained_files`: with the softmax among its weights, and with `vocab.txt`, as
         `allennlp elmo-export` writes them.
 
     # Raises
@@ -56,9 +55,14 @@ class LanguageModel:
         If there is no softmax, or the files do not fit each other. `OSError` if one is not there.
     """
 
-    def __init__(self, folder: str | PathLike[str]) -> None:
-        options_file, word_file = Path(folder, "options.json"), Path(folder, "vocab.txt")
-        weight_file = weight_file_in(Path(folder))
+    def __init__(self, bilm: str | PathLike[str]) -> None:
+        options_file, weight_file = pretrained_files(bilm)
+        word_file = options_file.parent / "vocab.txt"
+        if not word_file.is_file():
+            raise FileNotFoundError(
+                f"a biLM must have {word_file.name}, the words of its softmax, next to {weight_file} to predict words, but "
+                "has none: export it with its softmax, or learn one with training_configs/bilm_softmax.jsonnet"
+            )
         self._words = WordList.from_file(word_file)
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
         softmax = read_softmax(weight_file, self._bilm.options, self._words.words)

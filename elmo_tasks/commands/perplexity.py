@@ -30,7 +30,7 @@ class PerplexityOfText(Subcommand):
         description = "Print the perplexity of a text, and write the log-likelihood of its sentences."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         subparser.add_argument(
-            "bilm", type=Path, help="folder with options.json, weights.hdf5 (with a softmax) and vocab.txt"
+            "bilm", help="its name, or a folder with options.json, weights.hdf5 (with a softmax) and vocab.txt"
         )
         subparser.add_argument("text", help="tokenised text, a sentence a line: a file, a folder or a pattern")
         subparser.add_argument(

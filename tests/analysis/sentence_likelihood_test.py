@@ -95,7 +95,9 @@ class TestLanguageModel:
         with pytest.raises(ValueError, match=r"weights\.hdf5 must hold a softmax"):
             LanguageModel(folder)
         (folder / "vocab.txt").unlink()
-        with pytest.raises(FileNotFoundError, match=r"vocab\.txt"):
+        with pytest.raises(
+            FileNotFoundError, match=r"must have vocab\.txt, the words of its softmax, next to .*: export it"
+        ):
             LanguageModel(folder)
 
 

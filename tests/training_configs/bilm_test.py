@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_tasks.bilm import Bilm
 from elmo_tasks.models import BilmLanguageModel
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
 from tests.training_configs.configs import differences, evaluated
 
 # "bilm_original" is too large for a test.
-TRAINED_BILMS = ["bilm", "bilm_finetune"]
+TRAINED_BILMS = ["bilm", "bilm_finetune", "bilm_softmax"]
 
 
 class TestBilmConfigs:
@@ -71,6 +72,16 @@ class TestBilmConfigs:
         assert "elmo_perplexity_before" in config["trainer"]["callbacks"]
         assert "learning_rate_scheduler" not in config["trainer"]
 
+    def test_a_softmax_alone_is_trained_once_over_the_text(self, environment):
+        """Oracle: by hand; the biLM is that of the environment."""
+        config = evaluated(TRAINING_CONFIGS / "bilm_softmax.jsonnet")
+        assert Path(config["model"]["pretrained_file"]) == TINY_BILM / "weights.hdf5"
+        assert config["vocabulary"]["max_words"] == 30000
+        assert config["model"]["dropout"] == 0
+        assert config["trainer"]["num_epochs"] == 1
+        assert config["trainer"]["no_grad"] == [r"^bilm\."]
+        assert "elmo_perplexity_before" not in config["trainer"]["callbacks"]
+
     def test_a_word_list_and_another_softmax_are_arguments(self, environment, tmp_path):
         """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
@@ -91,7 +102,8 @@ class TestTraining:
     ):
         """
         Oracle: AllenNLP's commands, on the config but for a smaller biLM and one epoch: the archive has the perplexity
-        of the run though text and biLM are deleted; fine-tuning says what was before.
+        of the run though text and biLM are deleted; fine-tuning says what was before; a softmax alone leaves the
+        weights of the biLM as they were.
         """
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)
@@ -99,7 +111,7 @@ class TestTraining:
         environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
         environment.setenv("ELMO_TASKS_BILM", str(bilm))
         small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
-        overrides = {"trainer.num_epochs": 1, **({} if name == "bilm_finetune" else small)}
+        overrides = {"trainer.num_epochs": 1, **(small if name == "bilm" else {})}
         config = TRAINING_CONFIGS / f"{name}.jsonnet"
         command("train", config, "-s", run, "-o", json.dumps(overrides))
         metrics = json.loads((run / "metrics.json").read_text())
@@ -108,6 +120,14 @@ class TestTraining:
         if name == "bilm_finetune":
             before = json.loads((run / "metrics_before.json").read_text())["perplexity"]
             assert f"{before:.2f} before, {metrics['best_validation_perplexity']:.2f} after" in capsys.readouterr().out
+        if name == "bilm_softmax":
+            command("elmo-export", run / "model.tar.gz", tmp_path / "exported")
+            start, exported = (
+                Bilm.from_files(folder / "options.json", folder / "weights.hdf5")
+                for folder in (bilm, tmp_path / "exported")
+            )
+            for key, weight in start.state_dict().items():
+                assert torch.equal(exported.state_dict()[key], weight), key
         dev = shutil.copy(text / "dev.txt", tmp_path / "dev.txt")
         for folder in (text, bilm):
             shutil.rmtree(folder)

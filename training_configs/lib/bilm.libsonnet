@@ -45,21 +45,26 @@ local finetuning = {
   scheduler: null,
 };
 
+// A softmax for a biLM that has none and stays as it is.
+local softmax_alone = sizes.small { epochs: 1 };
+
 function(
   // 'small' or 'original'.
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
+  // Whether the biLM keeps its weights, and the softmax alone is trained.
+  frozen=false,
   // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text.
   word_list=null,
-  max_words=800000,
+  max_words=if frozen then 30000 else 800000,
   min_count=3,
   // Text: a file, a folder or a pattern.
   text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
-  dropout=0.1,
-  training=if start != null then finetuning else sizes[size],
+  dropout=if frozen then 0 else 0.1,
+  training=if frozen then softmax_alone else if start != null then finetuning else sizes[size],
   epochs=training.epochs,
   tokens_per_batch=training.tokens,
   optimizer=training.optimizer,
@@ -109,7 +114,8 @@ function(
       grad_norm: training.grad_norm,
       validation_metric: '-perplexity',
       checkpointer: { type: 'elmo_frozen_once', save_every_num_batches: 2000, keep_most_recent_by_count: 2 },
-      callbacks: ['elmo_random_state'] + (if start != null then ['elmo_perplexity_before'] else []),
+      callbacks: ['elmo_random_state'] + (if start != null && !frozen then ['elmo_perplexity_before'] else []),
+      [if frozen then 'no_grad']: ['^bilm\\.'],
     },
   }
 )
