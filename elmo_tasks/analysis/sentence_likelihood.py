@@ -60,8 +60,8 @@ class LanguageModel:
         word_file = options_file.parent / "vocab.txt"
         if not word_file.is_file():
             raise FileNotFoundError(
-                f"a biLM must have {word_file.name}, the words of its softmax, next to {weight_file} to predict words, but "
-                "has none: export it with its softmax, or learn one with training_configs/bilm_softmax.jsonnet"
+                f"a biLM must have {word_file.name}, the words of its softmax, next to {weight_file} to predict words, "
+                "but has none: export it with its softmax, or learn one with training_configs/bilm_softmax.jsonnet"
             )
         self._words = WordList.from_file(word_file)
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
