@@ -17,10 +17,10 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test fuzz check format docs wheel bench results fixtures clean
+.PHONY: help install demo test fuzz check format docs wheel bench results replicate computation fixtures clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## make a virtual environment with everything in it
 
@@ -79,6 +79,12 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 
 results: install  ## write README.md's table and docs/replication from the files in results/
 	$(BIN)/python -m elmo_tasks.replication README.md results/*.json
+
+replicate: install  ## train what the plan of the open replication still needs, and print its tables; ELMO_TASKS_DATA=FOLDER
+	$(BIN)/allennlp elmo-tables --plan open
+
+computation: install  ## write what the first training steps of each task compute, after a change that is meant to change it
+	$(BIN)/python -m elmo_tasks.replication.train.three_steps
 
 fixtures: install  ## make the data in fixtures/ from its sources; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py

@@ -12,6 +12,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.tables_of_plan import make_plan
 from elmo_tasks.environment import small_data_notice
 from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.printable import one_line, printable_lines
@@ -22,6 +23,7 @@ from elmo_tasks.replication import (
     TASKS_OF,
     Exhibit,
     Experiment,
+    FinishedRun,
     Run,
     draw,
     experiment_of,
@@ -52,9 +54,10 @@ class Tables(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Train the runs of a table or a figure of the paper, and print it with the paper's numbers."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        what = sub.add_mutually_exclusive_group(required=True)
+        what = sub.add_mutually_exclusive_group()
         what.add_argument("--table", choices=["1", "2", "3", "5", "6"])
         what.add_argument("--figure", choices=["1", "2"], help="written to RESULTS/figures as PNG, SVG and CSV")
+        sub.add_argument("--plan", metavar="PLAN", help="a plan that ships, as 'open', or a file; alone, all of it")
         sub.add_argument("--tasks", nargs="+", metavar="TASK", choices=list(TASKS), help=f"some of {', '.join(TASKS)}")
         sub.add_argument("--seeds", type=int, metavar="N", help=f"seeds 1 to N (default: {_SEEDS})")
         sub.add_argument("--sizes", nargs="+", default=[], help="figure 1: parts of the training set, as 1000 or 10%%")
@@ -64,7 +67,11 @@ class Tables(Subcommand):
             metavar="BILM",
             help="name, folder or (not for table 5) URL of the biLM (default: $ELMO_TASKS_BILM)",
         )
-        sub.add_argument("--results", type=Path, default=Path("output/tables"), help="folder of all runs")
+        sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
+        sub.add_argument(
+            "--runs", type=Path, default=Path("results/runs"), metavar="FOLDER", help="files of a plan's finished runs"
+        )
+        sub.add_argument("--retry-failed", action="store_true", help="train the runs of a plan that have failed again")
         by_task: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
         sub.add_argument("--overrides", **by_task, help="override the configs; names with dots")
         sub.add_argument("--arguments", **by_task, help="further arguments of the templates")
@@ -81,11 +88,13 @@ class Tables(Subcommand):
         sub.add_argument("--dry-run", action="store_true", help="show the runs and how far they are, and train nothing")
         sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: 1; on Ray what it has room for)")
         sub.add_argument("--ray", metavar="ADDRESS", help="train on the Ray cluster there; 'local' makes one here")
-        sub.set_defaults(func=_tables)
+        sub.set_defaults(func=_tables, parser=sub)
         return sub
 
 
 def _tables(arguments: argparse.Namespace) -> None:
+    if not (arguments.plan or arguments.table or arguments.figure):
+        arguments.parser.error("one of --plan, --table and --figure is needed")
     resume = "the same command resumes each training from its last checkpoint"
     with endings_in_one_line("elmo-tables", resume=resume):
         failed = _make(arguments)
@@ -96,14 +105,17 @@ def _tables(arguments: argparse.Namespace) -> None:
 
 def _make(arguments: argparse.Namespace) -> list[str]:
     """Makes and prints the table or figure; returns the names of the runs that are missing in it."""
-    exhibit = Exhibit(f"table {arguments.table}" if arguments.table else f"figure {arguments.figure}")
+    exhibit = _exhibit(arguments)
+    if arguments.plan:
+        return make_plan(arguments, exhibit)
+    assert exhibit is not None
     _check(exhibit, arguments)
     if arguments.data is None and (notice := small_data_notice()):
         logger.warning(notice)
     experiment = experiment_of(
         data=arguments.data,
         bilm=arguments.bilm,
-        results=arguments.results,
+        results=arguments.results or Path("output/tables"),
         overrides=_merged(arguments.overrides),
         arguments=_merged(arguments.arguments),
         names=dict(arguments.name),
@@ -117,15 +129,22 @@ def _make(arguments: argparse.Namespace) -> list[str]:
         _print_plan(runs, experiment)
         return []
     failed = _train(experiment, runs, arguments)
-    finished = [run for run in runs if run.name not in failed]
+    with_layers = exhibit is Exhibit.FIGURE_2
+    finished = [FinishedRun.of(run, with_layers=with_layers) for run in runs if run.name not in failed]
     if not finished:
         raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
     if arguments.table:
         table, result_file = table_of(exhibit, finished)
         print(printable_lines(result_file if arguments.format == "json" else RENDERERS[arguments.format](table)))
     else:
-        print(printable_lines("\n".join(map(str, draw(exhibit, finished, experiment)))))
+        print(printable_lines("\n".join(map(str, draw(exhibit, finished, experiment.total, experiment.results)))))
     return failed
+
+
+def _exhibit(arguments: argparse.Namespace) -> Exhibit | None:
+    if arguments.table:
+        return Exhibit(f"table {arguments.table}")
+    return Exhibit(f"figure {arguments.figure}") if arguments.figure else None
 
 
 def _check(exhibit: Exhibit, arguments: argparse.Namespace) -> None:

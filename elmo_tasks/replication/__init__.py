@@ -1,14 +1,17 @@
 """The paper's tables and figures: the plan of their runs, the training of these, and the report."""
 
+from elmo_tasks.replication.evidence.evidence import Evidence
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs, word_senses
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan import plan
+from elmo_tasks.replication.plan.plan_file import PlanFile
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import SIX_TASKS, TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
 from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
 from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layer_weights import LayerWeight, layer_weights
 from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page
@@ -18,6 +21,7 @@ from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
+from elmo_tasks.replication.replicate import Replication, replication_of
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import status
 from elmo_tasks.replication.train.runner import run_here, run_on_ray
@@ -34,10 +38,14 @@ __all__ = [
     "TABLE_6",
     "TASKS",
     "TASKS_OF",
+    "Evidence",
     "Exhibit",
     "Experiment",
+    "FinishedRun",
     "LayerWeight",
     "Outcome",
+    "PlanFile",
+    "Replication",
     "Results",
     "Run",
     "Summary",
@@ -58,6 +66,7 @@ __all__ = [
     "plan",
     "readme_table",
     "run_here",
+    "replication_of",
     "run_on_ray",
     "runs_page",
     "status",

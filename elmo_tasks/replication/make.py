@@ -1,7 +1,7 @@
 """From a request to a table or figure: the experiment, the runs that are missing, and what is made of them."""
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
 from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
 from elmo_tasks.replication.report.layout import layout
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.train.outcome import Outcome
@@ -22,7 +23,7 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["draw", "experiment_of", "table_of", "train_runs", "word_senses"]
 
-_DATA, _BILM = "ELMO_TASKS_DATA", "ELMO_TASKS_BILM"
+_DATA, _BILM, _GLOVE = "ELMO_TASKS_DATA", "ELMO_TASKS_BILM", "ELMO_TASKS_GLOVE"
 
 
 def experiment_of(
@@ -33,21 +34,25 @@ def experiment_of(
     overrides: Mapping[str, Mapping[str, Any]],
     arguments: Mapping[str, Mapping[str, Any]],
     names: Mapping[str, str],
+    glove: str | None = None,
+    without_data: Collection[str] = (),
 ) -> Experiment:
     """
     # Parameters
 
     data, bilm
         The folder of the data; the name of a biLM, its folder, or the URL of that. `None`: as the environment says.
-    results, overrides, arguments, names
+    results, overrides, arguments, names, without_data
         See `Experiment`.
+    glove
+        The file of word vectors; `None`: as the environment says.
 
     # Raises
 
     `FileNotFoundError`, `ValueError`, `ConnectionError`
         If data or biLM is not there, and see `Experiment`.
     """
-    given = {_DATA: data, _BILM: bilm}
+    given = {_DATA: data, _BILM: bilm, _GLOVE: glove}
     variables = config_variables({**os.environ, **{name: value for name, value in given.items() if value}})
     # Evaluated configs name their files, and are read in other processes: nothing may depend on the folder we are in.
     folder, bilm = os.path.abspath(variables[_DATA]), variables[_BILM]
@@ -61,6 +66,7 @@ def experiment_of(
         overrides=overrides,
         arguments=arguments,
         names=names,
+        without_data=frozenset(without_data),
     )
 
 
@@ -91,7 +97,7 @@ def train_runs(
         yield from run_here(runs, jobs=1 if jobs is None else jobs)
 
 
-def table_of(exhibit: Exhibit, runs: Sequence[Run]) -> tuple[Table, str]:
+def table_of(exhibit: Exhibit, runs: Sequence[FinishedRun]) -> tuple[Table, str]:
     """
     # Parameters
 
@@ -110,7 +116,7 @@ def table_of(exhibit: Exhibit, runs: Sequence[Run]) -> tuple[Table, str]:
     return table, results.to_json(asdict(table))
 
 
-def draw(exhibit: Exhibit, runs: Sequence[Run], experiment: Experiment) -> list[Path]:
+def draw(exhibit: Exhibit, runs: Sequence[FinishedRun], total: Callable[[str], int], results: Path) -> list[Path]:
     """
     # Parameters
 
@@ -118,16 +124,20 @@ def draw(exhibit: Exhibit, runs: Sequence[Run], experiment: Experiment) -> list[
         Figure 1 or 2.
     runs
         Finished runs.
+    total
+        For Figure 1, the size of the whole training set of a task.
+    results
+        The folder of all runs.
 
     # Returns
 
     `List[Path]`
         Pictures and values, in the folder `figures` of the results.
     """
-    folder = experiment.results / "figures"
+    folder = results / "figures"
     if exhibit is Exhibit.FIGURE_2:
         return draw_mixes(mixes(runs), folder / "figure2")
-    files = draw_curves(by_sizes(runs, experiment.total), "size", folder / "figure1_sizes")
+    files = draw_curves(by_sizes(runs, total), "size", folder / "figure1_sizes")
     # Where only runs on parts of the training set are finished, there is nothing to draw by epochs.
     if epochs := by_epochs(runs):
         files += draw_curves(epochs, "epoch", folder / "figure1_epochs")

@@ -5,7 +5,7 @@ from enum import StrEnum
 from elmo_tasks.analysis import WORD_SENSES
 from elmo_tasks.replication.plan.task import POS, SIX_TASKS
 
-__all__ = ["TASKS_OF", "Exhibit"]
+__all__ = ["MORE_TASKS_OF", "TASKS_OF", "Exhibit", "tasks_of"]
 
 
 class Exhibit(StrEnum):
@@ -30,3 +30,11 @@ TASKS_OF = {
     Exhibit.FIGURE_2: tuple(SIX_TASKS),
 }
 """The tasks of each; Table 5 needs no training."""
+
+MORE_TASKS_OF = {Exhibit.TABLE_2: ("sst",), Exhibit.TABLE_3: ("sst",)}
+"""Tasks that the paper's table is not about, and ours may be, if they are asked for."""
+
+
+def tasks_of(exhibit: Exhibit) -> tuple[str, ...]:
+    """All tasks that a table or figure may have."""
+    return (*TASKS_OF.get(exhibit, ()), *MORE_TASKS_OF.get(exhibit, ()))

@@ -17,6 +17,7 @@ __all__ = ["Experiment"]
 
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 _OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer"}
+_BILM = "biLM"
 _OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 
 
@@ -36,6 +37,8 @@ class Experiment:
         addition to the places of ELMo. A key `""` is for all tasks; a task's own entries take precedence.
     names
         By task: what a caption calls its data.
+    without_data
+        Tasks whose data is not there. Their runs are known, but without digests of the data, and cannot be trained.
 
     # Raises
 
@@ -48,6 +51,7 @@ class Experiment:
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    without_data: frozenset[str] = frozenset()
     _configs: dict[tuple[str, Variant], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +91,8 @@ class Experiment:
         config, named, inputs = self._config(task, variant)
         config |= dict.fromkeys(_SEEDS, seed)
         if size is not None:
-            config["train_data_path"] = str(self.subset_path(task, size))
+            if task not in self.without_data:
+                config["train_data_path"] = str(self.subset_path(task, size))
             named["train_data_path"] = f"{size} of {named['train_data_path']}"
         identity = {"task": task, "variant": variant.name, "seed": seed, "config": named, "inputs": inputs}
         return Run(task, variant.name, seed, size, self.results, config, identity, self._about(task, config))
@@ -114,7 +119,7 @@ class Experiment:
 
     @property
     def _roots(self) -> dict[str, str]:
-        names = {"ELMO_TASKS_DATA": "data", "ELMO_TASKS_BILM": "biLM"}
+        names = {"ELMO_TASKS_DATA": "data", "ELMO_TASKS_BILM": _BILM}
         return {self.variables[variable].rstrip("/"): name for variable, name in names.items()}
 
     def _training_set(self, task: str) -> Path:
@@ -137,7 +142,9 @@ class Experiment:
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
             roots = self._roots
-            inputs = inputs_of(config, roots, self.results / RECORD)
+            bilm = {folder: name for folder, name in roots.items() if name == _BILM}
+            known = bilm if task in self.without_data else roots
+            inputs = inputs_of(config, known, self.results / RECORD)
             self._configs[key] = json.dumps([config, with_roots_named(config, roots), inputs])
         config, named, inputs = json.loads(self._configs[key])
         return config, named, inputs

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
+from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS, Task
@@ -64,9 +64,9 @@ def plan(
         If data or biLM is not there.
     """
     tasks = list(tasks)
-    unknown = [task for task in tasks if task not in TASKS_OF[exhibit]]
+    unknown = [task for task in tasks if task not in tasks_of(exhibit)]
     if unknown:
-        raise ValueError(f"{exhibit} is about {', '.join(TASKS_OF[exhibit])}, but not about {unknown[0]!r}")
+        raise ValueError(f"{exhibit} is about {', '.join(tasks_of(exhibit))}, but not about {unknown[0]!r}")
     if n_seeds < 1:
         raise ValueError(f"there must be at least one seed, but --seeds is {n_seeds}")
     if sizes and exhibit is not Exhibit.FIGURE_1:

@@ -1,17 +1,11 @@
 """The values of Figures 1 and 2."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from elmo_tasks.files.sealed_json import read_json
-from elmo_tasks.replication.plan.run import Run
-from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.report.layer_weights import layer_weights
-from elmo_tasks.replication.report.results import run_score
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.summary import Summary
-from elmo_tasks.replication.train.record import check_scores
 
 __all__ = ["Row", "by_epochs", "by_sizes", "mixes"]
 
@@ -19,14 +13,14 @@ Row = dict[str, Any]
 """A line of a CSV file, by the names of its columns."""
 
 
-def by_sizes(runs: Iterable[Run], total: Callable[[str], int]) -> list[Row]:
+def by_sizes(runs: Iterable[FinishedRun], total: Callable[[str], int]) -> list[Row]:
     """
     Figure 1, the score by the size of the training set.
 
     # Parameters
 
     runs
-        Finished runs.
+        All that are in the figure.
     total
         The size of the whole training set of a task.
 
@@ -38,15 +32,14 @@ def by_sizes(runs: Iterable[Run], total: Callable[[str], int]) -> list[Row]:
     """
     scores = defaultdict(list)
     for run in runs:
-        dev, _ = run_score(run)
-        scores[run.task, run.variant, run.size or total(run.task)].append(dev)
+        scores[run.task, run.variant, run.size or total(run.task)].append(run.dev)
     return [
         {"task": task, "variant": variant, "size": size, **_summary(values)}
         for (task, variant, size), values in sorted(scores.items())
     ]
 
 
-def by_epochs(runs: Iterable[Run]) -> list[Row]:
+def by_epochs(runs: Iterable[FinishedRun]) -> list[Row]:
     """
     Figure 1, the score after each epoch on the whole training set.
 
@@ -59,28 +52,22 @@ def by_epochs(runs: Iterable[Run]) -> list[Row]:
     scores = defaultdict(list)
     for run in runs:
         if run.size is None:
-            check_scores(run.folder)
-            for file in run.serialization_dir.glob("metrics_epoch_*.json"):
-                epoch = int(re.findall(r"\d+", file.name)[0])
-                name, metrics = f"validation_{TASKS[run.task].metric}", read_json(file)
-                value = metrics.get(name) if isinstance(metrics, dict) else None
-                if not isinstance(value, int | float) or isinstance(value, bool):
-                    raise ValueError(f"{file} must have a number as '{name}', but has {value!r:.100}")
-                scores[run.task, run.variant, epoch + 1].append(100 * value)
+            for epoch, score in enumerate(run.epochs, start=1):
+                scores[run.task, run.variant, epoch].append(score)
     return [
         {"task": task, "variant": variant, "epoch": epoch, **_summary(values)}
         for (task, variant, epoch), values in sorted(scores.items())
     ]
 
 
-def mixes(runs: Iterable[Run]) -> list[Row]:
+def mixes(runs: Iterable[FinishedRun]) -> list[Row]:
     """
     Figure 2.
 
     # Parameters
 
     runs
-        Finished runs.
+        Finished runs, with the weights of their layers.
 
     # Returns
 
@@ -90,7 +77,7 @@ def mixes(runs: Iterable[Run]) -> list[Row]:
     return [
         {"task": run.task, "place": place, "seed": run.seed, "layer": layer, "weight": weight, "gamma": gamma}
         for run in runs
-        for place, layer, weight, gamma in layer_weights(run.serialization_dir / "model.tar.gz")
+        for place, layer, weight, gamma in run.layer_weights
     ]
 
 

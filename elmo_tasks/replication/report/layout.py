@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
+from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
 from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS
 from elmo_tasks.replication.report import paper
@@ -37,10 +37,10 @@ def layout(results: Results) -> Table:
     }
     if results.table not in layouts:
         raise ValueError(f"results must be those of {', '.join(layouts)}, but are those of {results.table}")
-    others = [task for task in results.tasks() if task not in TASKS_OF[results.table]]
+    others = [task for task in results.tasks() if task not in tasks_of(results.table)]
     if others:
         raise ValueError(
-            f"{results.table} is about {', '.join(TASKS_OF[results.table])}, but has scores of {others[0]}"
+            f"{results.table} is about {', '.join(tasks_of(results.table))}, but has scores of {others[0]}"
         )
     return layouts[results.table](results)
 
@@ -128,9 +128,10 @@ def _ablation(
         rows.append(
             [task.title, task.score, *map(_cell, ours), _increase(first, second), _p(first, second)],
         )
-        rows.append([f"{task.title}, paper", task.score, *map(str, quoted[task.name][0]), "", ""])
+        if task.name in quoted:
+            rows.append([f"{task.title}, paper", task.score, *map(str, quoted[task.name][0]), "", ""])
     first_name, second_name = (names[index] for index in compared)
-    sources = paper.sources_of("".join(quoted[name][1] for name in results.tasks()))
+    sources = paper.sources_of("".join(quoted[name][1] for name in results.tasks() if name in quoted))
     test = f"increase and p (Welch's t-test, two-sided): from “{first_name}” to “{second_name}”"
     return Table(
         title,

@@ -6,15 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_tasks.analysis import run_scores
 from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
-from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.summary import Summary
-from elmo_tasks.replication.train.record import check_scores, read_record
 
-__all__ = ["Results", "Split", "run_score"]
+__all__ = ["Results", "Split"]
 
 Split = Literal["dev", "test"]
 
@@ -22,13 +20,6 @@ _FORMAT = 1
 # The keys of each score in a file; `dev` and `test` are in percent, `test` may be null.
 _KEYS_OF_RUN = {"task", "variant", "seed", "metric", "dev", "test"}
 _KEYS_OF_SUMMARY = {"task", "variant", "metric", "split", "mean", "sd", "n"}
-
-
-def run_score(run: Run) -> tuple[float, float | None]:
-    """Of a finished run, the best score on the dev set and that on the test set, if there is one, in percent."""
-    check_scores(run.folder)
-    dev, test = run_scores(run.serialization_dir, TASKS[run.task].metric)
-    return 100 * dev, None if test is None else 100 * test
 
 
 @dataclass
@@ -96,15 +87,13 @@ class Results:
             raise ValueError(f"scores must be there once, but twice there is {twice[0]}")
 
     @classmethod
-    def of_runs(cls, table: Exhibit, runs: Iterable[Run]) -> "Results":
+    def of_runs(cls, table: Exhibit, runs: Iterable[FinishedRun]) -> "Results":
         """Of finished runs."""
         scores: list[dict[str, Any]] = []
         about: dict[str, dict[str, Any]] = {}
         versions: set[str] = set()
         for run in runs:
-            dev, test = run_score(run)
-            record = read_record(run.folder) or {"versions": {}}
-            versions.add(", ".join(f"{name} {version}" for name, version in record["versions"].items()))
+            versions.add(", ".join(f"{name} {version}" for name, version in run.versions.items()))
             # The biLM of the runs that have one.
             about[run.task] = {**about.get(run.task, {}), **{k: v for k, v in run.about.items() if v is not None}}
             scores.append(
@@ -113,8 +102,8 @@ class Results:
                     "variant": run.variant,
                     "seed": run.seed,
                     "metric": TASKS[run.task].metric,
-                    "dev": dev,
-                    "test": test,
+                    "dev": run.dev,
+                    "test": run.test,
                 }
             )
         return cls(table, scores, about=about, versions=sorted(versions))

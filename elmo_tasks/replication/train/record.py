@@ -3,7 +3,6 @@
 import fcntl
 import json
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from elmo_tasks.compat.archives import read_archive
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed, write_sealed
 from elmo_tasks.replication.plan.run import Run
-from elmo_tasks.version import __version__
+from elmo_tasks.replication.train.surroundings import commit, machine, versions
 
 __all__ = [
     "RunStatus",
@@ -25,6 +24,7 @@ __all__ = [
     "read_record",
     "state_of",
     "status",
+    "training_seconds",
     "write_record",
 ]
 
@@ -139,10 +139,41 @@ def check_scores(folder: Path) -> None:
         check_listed_file(path, digest, file)
 
 
-def write_record(run: Run) -> None:
-    """Before the training, so that nothing in the folder is ever without its record."""
-    about = {"identity": run.identity, "digest": run.digest, "about": run.about, "versions": _versions()}
-    write_sealed(run.folder / _FILE, {**about, "finished": None})
+def write_record(run: Run, *, resumes: bool = False) -> None:
+    """
+    Before the training, so that nothing in the folder is ever without its record.
+
+    # Parameters
+
+    run
+        The run.
+    resumes
+        Whether the training resumes from a checkpoint: it then has all commits and machines, and the time of all parts.
+    """
+    before = (read_record(run.folder) or {}) if resumes else {}
+    earlier = before.get("training", {})
+    training = {
+        "started": time.time(),
+        "seconds": training_seconds(run.folder, before),
+        "commits": _with(earlier.get("commits", []), commit()),
+        "machines": _with(earlier.get("machines", []), machine()),
+    }
+    about = {"identity": run.identity, "digest": run.digest, "about": run.about, "versions": versions()}
+    write_sealed(run.folder / _FILE, {**about, "training": training, "finished": None})
+
+
+def training_seconds(folder: Path, record: dict[str, Any]) -> float:
+    """The time that a run has taken so far, over all its parts, until its log was last written to."""
+    training = record.get("training")
+    if training is None:
+        return 0.0
+    log = folder / "log.txt"
+    last = max(0.0, log.stat().st_mtime - training["started"]) if log.exists() else 0.0
+    return float(training["seconds"]) + last
+
+
+def _with(values: list[str], value: str | None) -> list[str]:
+    return values if value is None or value in values else [*values, value]
 
 
 def mark_finished(folder: Path) -> None:
@@ -179,8 +210,3 @@ def is_locked(path: Path) -> bool:
         except BlockingIOError:
             return True
     return False
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: metadata.version(name) for name in ("allennlp", "torch")}
-    return {"elmo_tasks": __version__, **packages}

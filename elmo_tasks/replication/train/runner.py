@@ -1,6 +1,5 @@
 """Several trainings, on this machine or on a cluster."""
 
-import os
 import signal
 import time
 from collections import deque
@@ -11,6 +10,7 @@ from typing import Any
 from elmo_tasks.ray_session import ray_session
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
+from elmo_tasks.replication.train.surroundings import n_cores
 from elmo_tasks.replication.train.training import ALLENNLP, Training, begin, train
 
 __all__ = ["run_here", "run_on_ray"]
@@ -49,7 +49,7 @@ def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALL
 
 def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterator[Outcome]:
     active: list[Training] = []
-    n_threads = None if jobs == 1 else max(1, _n_cores() // jobs)
+    n_threads = None if jobs == 1 else max(1, n_cores() // jobs)
     try:
         while waiting or active:
             while waiting and len(active) < jobs:
@@ -79,11 +79,6 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _n_cores() -> int:
-    """The cores that this process may use; all of the machine where the system does not say which, as on macOS."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_on_ray(

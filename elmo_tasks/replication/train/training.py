@@ -21,6 +21,9 @@ __all__ = ["ALLENNLP", "Training", "begin", "train"]
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
 
+# Signals with which a user or a machine that is shut down ends a process.
+_ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 # How long a process may take to end after a signal.
 _SECONDS_TO_END = 30.0
 _SECONDS_BETWEEN_LOOKS = 0.01
@@ -70,7 +73,7 @@ class Training:
             state = state_of(run)
             if state == "finished":
                 raise FileExistsError(f"{run.folder} is finished: run the command again to see its scores")
-            write_record(run)
+            write_record(run, resumes=state == "interrupted")
             config = run.folder / "config.json"
             with atomic_file(config) as temporary:
                 temporary.write_text(json.dumps(run.config, indent=1), encoding="utf-8")
@@ -101,11 +104,11 @@ class Training:
     def outcome(self) -> Outcome:
         """Waits for the end, and notes it in the record."""
         code = self._process.wait()
-        if code != 0:
-            ended = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-            return Outcome(self.run, f"{ended}: {_last_line(self._log)} (all of it is in {self._log})")
-        if not (self.run.serialization_dir / "metrics.json").is_file():
-            return Outcome(self.run, f"ended without metrics.json: {_last_line(self._log)} (see {self._log})")
+        if code != 0 or not (self.run.serialization_dir / "metrics.json").is_file():
+            failure = f"{_ended(code)}: {_last_line(self._log)}"
+            error = f"{failure} (all of it is in {self._log})"
+            # What is ended from outside can be resumed.
+            return Outcome(self.run, error, None if -code in _ENDINGS else failure)
         mark_finished(self.run.folder)
         return Outcome(self.run)
 
@@ -148,6 +151,14 @@ def train(run: Run, command: Sequence[str] = ALLENNLP) -> Outcome:
     except BaseException:
         training.stop()
         raise
+
+
+def _ended(code: int) -> str:
+    if code == -signal.SIGKILL:
+        return "was killed by signal 9, as when the memory of the machine is exhausted"
+    if code < 0:
+        return f"was killed by signal {-code}"
+    return f"ended with status {code}" if code else "ended without metrics.json"
 
 
 def _last_line(log: Path) -> str:

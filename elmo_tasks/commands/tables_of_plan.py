@@ -1,0 +1,120 @@
+"""`allennlp elmo-tables --plan`: all tables and figures of a plan."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+
+from elmo_tasks.printable import one_line, printable_lines
+from elmo_tasks.progress import progress_bar
+from elmo_tasks.replication import RENDERERS, Exhibit, Replication, Run, replication_of
+
+__all__ = ["make_plan"]
+
+# Options that the plan takes the place of.
+_OF_PLAN = ("sizes", "overrides", "arguments", "name", "bilm", "seeds", "wordnet")
+
+
+def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[str]:
+    """
+    Trains what a plan, or one table or figure of it, still needs, and prints what is made of the finished runs.
+
+    # Parameters
+
+    arguments
+        Those of the command.
+    exhibit
+        The one that is asked for; `None` makes all of the plan.
+
+    # Returns
+
+    `List[str]`
+        The names of the runs, and of files, that are missing in it.
+
+    # Raises
+
+    `ValueError`
+        If an option is given that the plan takes the place of, or an exhibit or task is not in the plan.
+    """
+    if given := [name for name in _OF_PLAN if getattr(arguments, name) not in (None, [])]:
+        raise ValueError(f"the plan says what --{given[0]} would: omit it, or change a copy of the plan")
+    replication = replication_of(
+        arguments.plan, data=arguments.data, results=arguments.results, runs=arguments.runs.absolute()
+    )
+    exhibits = _exhibits(replication, exhibit)
+    runs = replication.runs_of(exhibits, _tasks(replication, arguments.tasks))
+    _warn(replication)
+    if arguments.dry_run:
+        _print_states(replication, runs)
+        return []
+    _train(replication, runs, arguments)
+    # A failed or refused run of earlier calls is as missing as one of this call.
+    missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
+    for shown in exhibits:
+        _print(replication, shown, arguments.format)
+    return [*missing, *(name for name in replication.evidence.refused if name not in missing)]
+
+
+def _exhibits(replication: Replication, exhibit: Exhibit | None) -> list[Exhibit]:
+    known = replication.plan.exhibits
+    if exhibit is None:
+        return known
+    if exhibit not in known:
+        raise ValueError(f"{replication.plan.path} is for {', '.join(known)}, but not for {exhibit}")
+    return [exhibit]
+
+
+def _tasks(replication: Replication, tasks: Sequence[str] | None) -> Sequence[str] | None:
+    known = [task.task for task in replication.plan.tasks]
+    if unknown := [task for task in tasks or () if task not in known]:
+        raise ValueError(f"{replication.plan.path} is about {', '.join(known)}, but not about {unknown[0]!r}")
+    return tasks
+
+
+def _warn(replication: Replication) -> None:
+    """Says once what was not compared, and which files are refused."""
+    problems = {problem: None for problem in replication.missing_data.values()}
+    for problem in problems:
+        tasks = [task for task, found in replication.missing_data.items() if found == problem]
+        print(one_line(f"digests of the data are not compared for {', '.join(tasks)}: {problem}"), file=sys.stderr)
+    for name, problem in replication.evidence.refused.items():
+        print(one_line(f"{name}: {problem}"), file=sys.stderr)
+
+
+def _print_states(replication: Replication, runs: Sequence[Run]) -> None:
+    states = [replication.evidence.state(run) for run in runs]
+    for run, state in zip(runs, states, strict=True):
+        reason = replication.evidence.reason(run) if state == "failed" else None
+        print(one_line(f"{state:12} {run.name}" + ("" if reason is None else f": {reason}")))
+    counts = {state: states.count(state) for state in dict.fromkeys(states)}
+    print(f"{len(runs)} runs: {', '.join(f'{n} {state}' for state, n in counts.items())}")
+
+
+def _train(replication: Replication, runs: Sequence[Run], arguments: argparse.Namespace) -> None:
+    missing = replication.to_train(runs, retry_failed=arguments.retry_failed)
+    for run in () if arguments.retry_failed else runs:
+        if replication.evidence.state(run) == "failed":
+            reason = f"has failed, and is trained again with --retry-failed: {replication.evidence.reason(run)}"
+            print(one_line(f"{run.name}: {reason}"), file=sys.stderr)
+    if not missing:
+        return
+    outcomes = replication.train(missing, jobs=arguments.jobs, ray=arguments.ray)
+    with progress_bar(len(runs), True, "runs", done=len(runs) - len(missing)) as advance, closing(outcomes):
+        for outcome in outcomes:
+            advance(1)
+            if outcome.error is not None:
+                print(one_line(f"{outcome.run.name}: {outcome.error}"), file=sys.stderr)
+
+
+def _print(replication: Replication, exhibit: Exhibit, form: str) -> None:
+    if exhibit in (Exhibit.FIGURE_1, Exhibit.FIGURE_2):
+        files = replication.draw(exhibit)
+        print(printable_lines("\n".join(map(str, files)) or f"{exhibit}: no run is finished yet"))
+        return
+    made = replication.table(exhibit)
+    if made is None:
+        print(f"{exhibit}: no run is finished yet")
+        return
+    table, result_file = made
+    print(printable_lines(result_file if form == "json" else RENDERERS[form](table)))
+    print()

@@ -1,0 +1,144 @@
+"""All tables and figures of a plan: what is finished, what is trained, and what is made of it."""
+
+import os
+from collections.abc import Collection, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_tasks.environment import glove_remedy
+from elmo_tasks.replication.evidence.evidence import Evidence
+from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs
+from elmo_tasks.replication.plan.computation import computation_digest
+from elmo_tasks.replication.plan.exhibit import Exhibit
+from elmo_tasks.replication.plan.experiment import Experiment
+from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
+from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.report.table import Table
+from elmo_tasks.replication.train.outcome import Outcome
+from elmo_tasks.replication.train.record import state_of
+from elmo_tasks.shipped import FIXTURES
+
+__all__ = ["Replication", "replication_of"]
+
+
+@dataclass
+class Replication:
+    """
+    A plan with its data, and how far it is.
+
+    # Parameters
+
+    plan
+        The plan.
+    experiment
+        What its runs share.
+    runs
+        All of them.
+    evidence
+        Their files.
+    missing_data
+        By task, why its data cannot be compared, nor trained on.
+    """
+
+    plan: PlanFile
+    experiment: Experiment
+    runs: dict[PlannedRun, Run]
+    evidence: Evidence
+    missing_data: dict[str, str]
+
+    def runs_of(self, exhibits: Collection[Exhibit], tasks: Collection[str] | None = None) -> list[Run]:
+        """Those of some tables and figures, in the order in which they are trained."""
+        names = [task.task for task in self.plan.tasks] if tasks is None else tasks
+        return [self.runs[planned] for planned in self.plan.runs(exhibits, names)]
+
+    def to_train(self, runs: Sequence[Run], *, retry_failed: bool) -> list[Run]:
+        """Those that have data and no file, or that of earlier code; and if asked for, those that have failed."""
+        done = {"finished", "refused", *(() if retry_failed else ("failed",))}
+        return [run for run in runs if run.task not in self.missing_data and self.evidence.state(run) not in done]
+
+    def train(self, runs: Sequence[Run], *, jobs: int | None, ray: str | None) -> Generator[Outcome, None, None]:
+        """
+        Trains runs, and writes the file of each as soon as it has ended.
+
+        # Returns
+
+        `Generator[Outcome]`
+            See `train_runs`.
+        """
+        waiting = []
+        for run in runs:
+            try:
+                self.evidence.prepare(run)
+                # The command that began it was ended before the training was.
+                if state_of(run) == "finished":
+                    yield self.evidence.note(Outcome(run), self.experiment)
+                    continue
+            except (ValueError, OSError) as error:
+                yield Outcome(run, str(error))
+                continue
+            waiting.append(run)
+        with closing(train_runs(self.experiment, waiting, jobs=jobs, ray=ray)) as outcomes:
+            for outcome in outcomes:
+                yield self.evidence.note(outcome, self.experiment)
+
+    def table(self, exhibit: Exhibit) -> tuple[Table, str] | None:
+        """Of the runs that are finished, see `table_of`; `None` if there are none."""
+        finished = self.evidence.finished(self.runs_of([exhibit]))
+        return table_of(exhibit, finished) if finished else None
+
+    def draw(self, exhibit: Exhibit) -> list[Path]:
+        """Of the runs that are finished, see `draw`; nothing if there are none."""
+        finished = self.evidence.finished(self.runs_of([exhibit]))
+        return draw(exhibit, finished, self.evidence.total, self.experiment.results) if finished else []
+
+
+def replication_of(plan: str, *, data: str | None, results: Path | None, runs: Path) -> Replication:
+    """
+    # Parameters
+
+    plan
+        The name of a plan, or its file.
+    data
+        The folder of the data; `None`: as the environment says. Unlike elsewhere, there is no default: a plan says what
+        its data is, and runs on other data are other runs.
+    results
+        The folder in which runs are trained; `None`: one for the plan, below `output`.
+    runs
+        The folder of the files of finished runs.
+
+    # Raises
+
+    `FileNotFoundError`, `ValueError`, `ConfigurationError`
+        If there is no such plan, data or biLM; and see `PlanFile`, `Experiment`.
+    """
+    file = PlanFile.from_file(plan)
+    root = data or os.environ.get("ELMO_TASKS_DATA")
+    missing = {task.task: problem for task in file.tasks if (problem := _missing(root, task.task, file.glove))}
+    experiment = experiment_of(
+        data=root or str(FIXTURES),
+        bilm=file.bilm,
+        results=results or Path("output", file.name),
+        glove=file.glove,
+        without_data=missing,
+        **file.settings(),
+    )
+    planned = file.runs(file.exhibits, [task.task for task in file.tasks])
+    all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
+    return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values())), missing)
+
+
+def _with_computation(run: Run, planned: PlannedRun) -> Run:
+    run.identity["computation"] = computation_digest(run.task, planned.variant)
+    return run
+
+
+def _missing(root: str | None, task: str, glove: str) -> str | None:
+    if root is None:
+        return "the data of the plan must be there, but ELMO_TASKS_DATA is not set: name its folder"
+    if not Path(root, task).is_dir():
+        return f"{root} (ELMO_TASKS_DATA) must have the folder '{task}', but does not"
+    folder = Path(root, "glove")
+    if not (folder / glove).is_file():
+        return f"{folder} must have the word vectors {glove} of the plan, but does not: {glove_remedy(folder)}"
+    return None

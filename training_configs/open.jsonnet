@@ -1,0 +1,69 @@
+// The plan of the replication on open data, for two CPU cores: `make replicate`, `allennlp elmo-tables --plan open`.
+//
+// The tasks are in the order in which they are trained: quick ones first. What is changed here makes other runs: those
+// that are finished are then refused as runs of another plan.
+
+// Figure 2 is made of the runs of Table 1.
+local table_1(seeds) = { 'table 1': seeds, 'figure 2': seeds };
+local ablated(seeds) = { 'table 2': seeds, 'table 3': seeds };
+local curves(seeds) = { 'figure 1': seeds };
+
+// A fixed number of epochs, which a pilot run chose by its dev set; the best of them is tested.
+local epochs(number) = { 'trainer.num_epochs': number, 'trainer.patience': null };
+local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
+
+{
+  format: 1,
+  bilm: 'small-open',
+  glove: 'glove.open.100d.txt.gz',
+  tasks: [
+    {
+      task: 'ner',
+      data: 'WNUT-17',
+      overrides: epochs(14) + batches_of(32),
+      seeds: table_1(5),
+    },
+    {
+      task: 'sst',
+      data: 'SST-5',
+      arguments: { hidden: 150 },
+      overrides: epochs(6) + batches_of(50) + { 'trainer.optimizer.lr': 0.001, 'model.embedding_dropout': 0.2 },
+      seeds: table_1(5) + ablated(3),
+    },
+    {
+      task: 'snli',
+      data: 'SNLI, 18,000 pairs of its training set',
+      arguments: { hidden: 150 },
+      overrides: epochs(8),
+      seeds: table_1(5) + ablated(3) + curves(1),
+      // 1% and 10%.
+      sizes: [180, 1800],
+    },
+    {
+      task: 'squad',
+      data: "SQuAD 1.1's dev set, split by article into 9,231 questions to train on and 1,339 to score",
+      overrides: epochs(6) + batches_of(20),
+      seeds: table_1(3) + ablated(1),
+    },
+    {
+      task: 'srl',
+      data: 'PropBank of the English Web Treebank (40,391 propositions)',
+      arguments: { hidden: 150 },
+      overrides: epochs(4) + batches_of(40),
+      seeds: table_1(3) + ablated(1) + curves(1),
+      // 1% and 10% of its sentences.
+      sizes: [125, 1250],
+    },
+    {
+      task: 'coref',
+      data: 'LitBank, evaluated without clusters of one mention (80 documents)',
+      overrides: epochs(8),
+      seeds: table_1(3),
+    },
+    {
+      task: 'pos',
+      data: 'UD English EWT, XPOS',
+      seeds: { 'table 6': 3 },
+    },
+  ],
+}
