@@ -85,7 +85,7 @@ def _print_states(replication: Replication, runs: Sequence[Run]) -> None:
     states = [replication.evidence.state(run) for run in runs]
     for run, state in zip(runs, states, strict=True):
         reason = replication.evidence.reason(run) if state == "failed" else None
-        print(one_line(f"{state:12} {run.name}" + ("" if reason is None else f": {reason}")))
+        print(f"{state:12} {run.name}" + ("" if reason is None else f": {one_line(reason)}"))
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     print(f"{len(runs)} runs: {', '.join(f'{n} {state}' for state, n in counts.items())}")
 

@@ -124,6 +124,7 @@ def replication_of(plan: str, *, data: str | None, results: Path | None, runs: P
         **file.settings(),
     )
     planned = file.runs(file.exhibits, [task.task for task in file.tasks])
+    experiment.evaluate((run.task, run.variant) for run in planned)
     all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
     return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values())), missing)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elmo_tasks.replication import Results, Summary
+from elmo_tasks.replication import FinishedRun, Results, Summary
 
 RUN = {"task": "snli", "variant": "both", "seed": 1, "metric": "accuracy", "dev": 70.0, "test": 69.0}
 SUMMARY = {"task": "sst", "variant": "both", "metric": "accuracy", "split": "test", "mean": 42.0, "sd": 1.0, "n": 2}
@@ -18,7 +18,7 @@ class TestResults:
             finish(make_run(seed=2), 0.75, 0.5),
             finish(make_run("squad"), 0.625, None),
         ]
-        results = Results.of_runs("table 1", runs)
+        results = Results.of_runs("table 1", map(FinishedRun.of, runs))
         assert results.summary("snli", "both", "test") == Summary.of([25.0, 50.0])
         assert results.summary("snli", "both", "dev") == Summary.of([50.0, 75.0])
         assert results.summary("squad", "both", "test") is None

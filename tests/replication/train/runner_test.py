@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from elmo_tasks.replication import Outcome, run_here, run_on_ray, status
-from elmo_tasks.replication.train.runner import _n_cores, _run_on_ray
+from elmo_tasks.replication.train.runner import _run_on_ray
+from elmo_tasks.replication.train.surroundings import n_cores
 
 
 class RayWithoutProcesses:
@@ -87,7 +88,7 @@ class TestRunHere:
         """Oracle: the number that Python gives for the machine, as on macOS."""
         monkeypatch.delattr("os.sched_getaffinity", raising=False)
         monkeypatch.setattr("os.cpu_count", lambda: 6)
-        assert _n_cores() == 6
+        assert n_cores() == 6
 
     def test_several_at_once(self, make_run, allennlp, tmp_path):
         """Oracle: each of two waits until the other has begun, so that one alone would never end."""
