@@ -73,7 +73,7 @@ def _tasks(replication: Replication, tasks: Sequence[str] | None) -> Sequence[st
 
 def _warn(replication: Replication) -> None:
     """Says once what was not compared, and which files are refused."""
-    problems = {problem: None for problem in replication.missing_data.values()}
+    problems = dict.fromkeys(replication.missing_data.values())
     for problem in problems:
         tasks = [task for task, found in replication.missing_data.items() if found == problem]
         print(one_line(f"digests of the data are not compared for {', '.join(tasks)}: {problem}"), file=sys.stderr)

@@ -9,6 +9,7 @@ from elmo_tasks.replication.plan.plan_file import PlanFile
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import SIX_TASKS, TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.replication.replicate import Replication, replication_of
 from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
 from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
 from elmo_tasks.replication.report.finished_run import FinishedRun
@@ -21,7 +22,6 @@ from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
-from elmo_tasks.replication.replicate import Replication, replication_of
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import status
 from elmo_tasks.replication.train.runner import run_here, run_on_ray
@@ -65,8 +65,8 @@ __all__ = [
     "mixes",
     "plan",
     "readme_table",
-    "run_here",
     "replication_of",
+    "run_here",
     "run_on_ray",
     "runs_page",
     "status",

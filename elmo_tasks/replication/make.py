@@ -12,8 +12,8 @@ from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.report.figure_plots import draw_curves, draw_mixes
 from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
-from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.finished_run import FinishedRun
+from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.train.outcome import Outcome

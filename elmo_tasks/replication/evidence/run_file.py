@@ -92,7 +92,9 @@ class RunFile:
         try:
             return cls._from_json(path, content)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{path} must be a run, as `allennlp elmo-tables --plan` writes it, but: {error}") from None
+            raise ValueError(
+                f"{path} must be a run, as `allennlp elmo-tables --plan` writes it, but: {error}"
+            ) from None
 
     @classmethod
     def _from_json(cls, path: Path, content: dict[str, Any]) -> "RunFile":
@@ -162,7 +164,7 @@ def finished_file(run: Run, path: Path, training_size: Callable[[], int] | None)
     `ValueError`, `ConfigurationError`, `OSError`
         If the folder is damaged, a score is no number, or the file cannot be written.
     """
-    finished = FinishedRun.of(run, with_layers=True)
+    finished = FinishedRun.of(run, with_layers=run.about["bilm"] is not None)
     scores = {
         "metric": TASKS[run.task].metric,
         "dev": finished.dev,

@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
     template: Path
     arguments: Mapping[str, Any]
-    overrides: Mapping[str, Any] = {}  # noqa: RUF012
+    overrides: Mapping[str, Any] = {}
 
 
 def evaluated_config(
@@ -93,7 +93,9 @@ def _evaluated(calls: Sequence[Call], variables: Mapping[str, str]) -> list[dict
                 # One of them is wrong, and is to be named.
                 return [config for call in calls for config in _evaluated([call], variables)]
             reason = str(error).rpartition("RUNTIME ERROR: ")[2].splitlines()[0]
-            raise ValueError(f"{calls[0].template.name} cannot be called with {dict(calls[0].arguments)}: {reason}") from None
+            raise ValueError(
+                f"{calls[0].template.name} cannot be called with {dict(calls[0].arguments)}: {reason}"
+            ) from None
     return evaluated
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
 from elmo_tasks import environment
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import variants_of

@@ -13,6 +13,7 @@ import numpy
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
+from allennlp.common.plugins import import_plugins
 from allennlp.common.util import prepare_environment
 
 from elmo_tasks.files.sealed_json import write_sealed
@@ -88,9 +89,7 @@ def _dropout_of_numpy() -> Iterator[None]:
     """Dropout with the random numbers of NumPy: those of torch are other ones on another kind of processor."""
     generator = numpy.random.default_rng(_SEED)
 
-    def dropout(
-        input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-    ) -> torch.Tensor:
+    def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
         if not training or p == 0:
             return input
         kept = torch.from_numpy(generator.random(tuple(input.shape)) >= p).to(input)
@@ -132,7 +131,7 @@ def main(arguments: list[str] | None = None) -> str | None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a task computes something else")
     given = parser.parse_args(arguments)
     # Registers the classes of the configs.
-    import elmo_tasks.plugin  # noqa: F401
+    import_plugins()
 
     try:
         known = known_losses() if COMPUTATION.exists() else {}
