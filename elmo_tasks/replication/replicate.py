@@ -9,7 +9,7 @@ from pathlib import Path
 from elmo_tasks.environment import glove_remedy
 from elmo_tasks.replication.evidence.evidence import Evidence
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs
-from elmo_tasks.replication.plan.computation import computation_digest
+from elmo_tasks.replication.plan.computation import COMPUTATION, computation_digest
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
@@ -65,6 +65,11 @@ class Replication:
 
         `Generator[Outcome]`
             See `train_runs`.
+
+        # Raises
+
+        `ValueError`
+            If the code has been changed meanwhile so that it computes something else.
         """
         waiting = []
         for run in runs:
@@ -80,7 +85,15 @@ class Replication:
             waiting.append(run)
         with closing(train_runs(self.experiment, waiting, jobs=jobs, ray=ray)) as outcomes:
             for outcome in outcomes:
+                self._check_computation(outcome.run)
                 yield self.evidence.note(outcome, self.experiment)
+
+    def _check_computation(self, run: Run) -> None:
+        (planned,) = (planned for planned, other in self.runs.items() if other.name == run.name)
+        if computation_digest(run.task, planned.variant) != run.identity["computation"]:
+            raise ValueError(
+                f"{run.name} was trained while {COMPUTATION} was changed, and does not count: run the command again"
+            )
 
     def table(self, exhibit: Exhibit) -> tuple[Table, str] | None:
         """Of the runs that are finished, see `table_of`; `None` if there are none."""

@@ -108,7 +108,10 @@ class RunFile:
             _check(content, _KEYS_OF_FINISHED)
             _check_scores(content)
             run = FinishedRun(
-                *(content[key] for key in ("task", "variant", "seed", "size")),
+                task=content["task"],
+                variant=content["variant"],
+                seed=content["seed"],
+                size=content["size"],
                 dev=content["dev"],
                 test=content["test"],
                 epochs=tuple(content["epochs"]),
@@ -121,7 +124,8 @@ class RunFile:
     @property
     def key(self) -> tuple[str, str, int, int | None]:
         """Task, variant, seed and size: the runs of a plan differ in one of them."""
-        return tuple(self.content[key] for key in ("task", "variant", "seed", "size"))  # type: ignore[return-value]
+        task, variant, seed, size = (self.content[key] for key in ("task", "variant", "seed", "size"))
+        return task, variant, seed, size
 
 
 def place_of(folder: Path, task: str, variant: str, seed: int, size: int | None) -> Path:

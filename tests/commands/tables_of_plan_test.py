@@ -1,0 +1,136 @@
+"""Tests of `allennlp elmo-tables --plan`."""
+
+import argparse
+import functools
+import io
+import json
+import re
+import shutil
+import tarfile
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from elmo_tasks.commands import Tables
+from elmo_tasks.replication import make, run_here
+
+# As `allennlp train CONFIG -s FOLDER` does; what a test lets fail ends with an error.
+FAKE = """
+mkdir -p "$4"
+case "$2" in {fails}) echo nan loss; exit 1;; esac
+cp "{archive}" "$4/model.tar.gz"
+cd "$4"
+echo '{{"best_epoch": 0, "best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}}' > metrics.json
+echo '{{"validation_f1-measure-overall": 0.5}}' > metrics_epoch_0.json
+"""
+TASK = {"task": "ner", "data": "names", "seeds": {"table 1": 2, "figure 2": 2}}
+
+
+@pytest.fixture
+def plan(environment: pytest.MonkeyPatch, tmp_path, fixtures_root) -> Callable[..., None]:
+    """Runs the command with `allennlp train` replaced: `plan(*arguments, fails="nothing", data=True)`."""
+    content = {"format": 1, "bilm": "small-open", "glove": "glove.open.100d.txt.gz", "tasks": [TASK]}
+    (tmp_path / "small.jsonnet").write_text(json.dumps(content))
+    weights = io.BytesIO()
+    torch.save({"elmo.mix.layer_weights": torch.zeros(3), "elmo.mix.gamma": torch.ones(())}, weights)
+    with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as archive:
+        info = tarfile.TarInfo("weights.th")
+        info.size = len(weights.getvalue())
+        archive.addfile(info, io.BytesIO(weights.getvalue()))
+    parser = argparse.ArgumentParser()
+    Tables().add_subparser(parser.add_subparsers())
+    environment.chdir(tmp_path)
+
+    def run(*arguments: str, fails: str = "nothing", data: bool = True) -> None:
+        (tmp_path / "fake").write_text(FAKE.format(fails=fails, archive=tmp_path / "model.tar.gz"))
+        command = ("/bin/sh", str(tmp_path / "fake"))
+        environment.setattr(make, "run_here", functools.partial(run_here, command=command))
+        root = ("--data", str(fixtures_root)) if data else ()
+        given = parser.parse_args(["elmo-tables", "--plan", "small.jsonnet", *root, *arguments])
+        given.func(given)
+
+    return run
+
+
+def states(capsys: pytest.CaptureFixture) -> dict[str, str]:
+    """The runs of a dry run and their states."""
+    lines = capsys.readouterr().out.splitlines()
+    return {line.split(":")[0].split()[-1]: line[:12].strip() for line in lines[:-1]}
+
+
+class TestMakePlan:
+    def test_another_machine_takes_the_files_of_runs_and_trains_nothing(self, plan, tmp_path, capsys):
+        """Oracle: what is printed is the same without the folders of the runs, without data, and with no training."""
+        plan()
+        first = capsys.readouterr().out
+        assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in " ".join(first.split())
+        figures = [tmp_path / "output" / "small" / "figures" / f"figure2.{kind}" for kind in ("png", "svg", "csv")]
+        assert all(str(figure) in first and figure.is_file() for figure in figures)
+        shutil.rmtree(tmp_path / "output")
+        plan("--dry-run")
+        runs = [f"ner/{variant}/{seed}" for variant in ("baseline", "input") for seed in (1, 2)]
+        assert states(capsys) == dict.fromkeys(runs, "finished")
+        plan(fails="*", data=False)
+        captured = capsys.readouterr()
+        assert captured.out == first
+        assert "digests of the data are not compared for ner" in captured.err
+
+    def test_a_failed_run_is_trained_again_only_if_that_is_asked_for(self, plan, tmp_path, capsys):
+        """Oracle: the messages and the states; the others are finished."""
+        with pytest.raises(SystemExit, match=r"1 runs are not finished.*: ner/baseline/1"):
+            plan(fails="*baseline/1/*")
+        captured = capsys.readouterr()
+        assert "| 25.00 (1) | 25.00 ± 0.00 (2) |" in " ".join(captured.out.split())
+        assert "ner/baseline/1: ended with status 1: nan loss" in captured.err
+        with pytest.raises(SystemExit, match=r"1 runs are not finished"):
+            plan()
+        assert "has failed, and is trained again with --retry-failed: ended with status 1: nan loss" in (
+            capsys.readouterr().err
+        )
+        plan("--dry-run")
+        assert states(capsys)["ner/baseline/1"] == "failed"
+        plan("--retry-failed")
+        assert "25.00 ± 0.00 (2) | 25.00 ± 0.00 (2)" in " ".join(capsys.readouterr().out.split())
+
+    def test_one_table_and_some_tasks_may_be_asked_for(self, plan, capsys):
+        """Oracle: the runs by hand."""
+        plan("--table", "1", "--tasks", "ner", "--dry-run")
+        assert len(states(capsys)) == 4
+
+    def test_a_refused_file_is_named_and_the_table_is_made_without_it(self, plan, tmp_path, capsys):
+        """Oracle: the messages and the number of seeds."""
+        plan()
+        file = tmp_path / "results" / "runs" / "ner" / "input" / "2.json"
+        file.write_text(file.read_text().replace("50.0", "55.0"))
+        capsys.readouterr()
+        with pytest.raises(SystemExit, match=r"1 runs are not finished, .*: ner/input/2"):
+            plan()
+        captured = capsys.readouterr()
+        assert re.search(r"ner/input/2: .*2\.json is damaged or was changed", captured.err)
+        assert "| 25.00 ± 0.00 (2) | 25.00 (1) |" in " ".join(captured.out.split())
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--seeds", "3"), "the plan says what --seeds would"),
+            (("--overrides", "{}"), "the plan says what --overrides would"),
+            (("--bilm", "small-open"), "the plan says what --bilm would"),
+            (("--table", "2"), "is for table 1, figure 2, but not for table 2"),
+            (("--tasks", "sst"), "is about ner, but not about 'sst'"),
+            (("--plan", "nowhere"), "a plan must be `open`"),
+        ],
+    )
+    def test_an_error_is_one_line(self, plan, arguments, message):
+        """Oracle: the message with which the command ends."""
+        with pytest.raises(SystemExit, match=message) as ended:
+            plan(*arguments)
+        assert "\n" not in ended.value.code
+
+    def test_without_data_nothing_is_trained(self, plan, capsys):
+        """Oracle: the messages."""
+        with pytest.raises(SystemExit, match="4 runs are not finished"):
+            plan(data=False)
+        captured = capsys.readouterr()
+        assert "ELMO_TASKS_DATA is not set" in captured.err
+        assert "table 1: no run is finished yet" in captured.out
