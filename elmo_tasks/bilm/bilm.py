@@ -10,16 +10,18 @@ import torch
 from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
-from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_character_ids
+from elmo_tasks.bilm.dictionary_encoder import DictionaryEncoder
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.precision import PRECISIONS, computing_dtype, tf32_set_to
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.stateful import CarriedStates
 from elmo_tasks.bilm.lstm.threads import threads_for
+from elmo_tasks.bilm.model_files import read_any_options, read_any_weights
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, pack_windows, sentence_lengths
-from elmo_tasks.bilm.weights import read_weights, write_weights
+from elmo_tasks.bilm.weights import write_weights
+from elmo_tasks.bilm.word_rows import WordRows
 
 __all__ = ["Bilm"]
 
@@ -71,11 +73,12 @@ class Bilm(nn.Module):
         self.stateful = stateful
         self.precision = precision
         self.max_tokens_per_batch = max_tokens_per_batch
-        self.character_encoder = CharacterEncoder(options)
+        self.word_rows = WordRows.of(options)
+        self.character_encoder = (CharacterEncoder if options.dictionaries is None else DictionaryEncoder)(options)
         self.forward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
         self.backward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
         self._layers = [BidirectionalLayer(pair) for pair in self._pairs()]
-        begin, end = sentence_boundary_ids()
+        begin, end = self.word_rows.boundary_rows()
         self.register_buffer("_begin_ids", begin, persistent=False)
         self.register_buffer("_end_ids", end, persistent=False)
         self._begin_ids: torch.Tensor
@@ -97,12 +100,13 @@ class Bilm(nn.Module):
         max_tokens_per_batch: int | None = 32768,
     ) -> "Bilm":
         """
-        Reads a biLM in the public format.
+        Reads a biLM in the public format, or one of ELMoForManyLangs.
 
         # Parameters
 
         options_file, weight_file
-            Local paths of the `options.json` and of the HDF5 file; resolve a URL with `cached_path` first.
+            Local paths of the `options.json` and of the HDF5 file; resolve a URL with `cached_path` first. For
+            ELMoForManyLangs, those of the `config.json` and of the `encoder.pkl` in the folder of a model.
         stateful, precision, max_tokens_per_batch
             See the class.
 
@@ -111,23 +115,24 @@ class Bilm(nn.Module):
         `ValueError`
             If a file has another format, or the two do not match; the message names file, key, expected and found.
         """
-        options = BilmOptions.from_file(options_file)
+        options = read_any_options(options_file)
         # First the weights: options from a stranger may describe a biLM that no memory holds.
-        state = read_weights(weight_file, options)
+        state = read_any_weights(weight_file, options)
         bilm = cls(options, stateful=stateful, precision=precision, max_tokens_per_batch=max_tokens_per_batch)
         bilm.load_state_dict(state)
         return bilm
 
     def load_weights(self, weight_file: str | PathLike[str]) -> None:
         """
-        Replaces the weights by those of a file in the public format (float16 or float32, compressed or not).
+        Replaces the weights by those of a file in the public format (float16 or float32, compressed or not), or by
+        those of a model of ELMoForManyLangs, whose `encoder.pkl` it is.
 
         # Raises
 
         `ValueError`
             If the file does not hold the weights of a biLM with these options.
         """
-        self.load_state_dict(read_weights(weight_file, self.options))
+        self.load_state_dict(read_any_weights(weight_file, self.options))
 
     def save(
         self,
@@ -139,7 +144,8 @@ class Bilm(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
-        Writes options and weights in the public format, which bilm-tf and AllenNLP can read.
+        Writes options and weights in the public format, which bilm-tf and AllenNLP can read. With dictionaries, which
+        are written with the weights, only this package can.
 
         # Parameters
 
@@ -173,8 +179,8 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            Sentences as lists of words; or their character ids, of shape `(batch_size, timesteps, 50)`, zero where
-            there is no word. Neither has sentence boundaries: they are added here.
+            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)` (see `WordRows`), zero
+            where there is no word. Neither has sentence boundaries: they are added here.
 
         # Returns
 
@@ -187,8 +193,8 @@ class Bilm(nn.Module):
             If the ids have another shape or are outside of the public scheme, or a sentence has words after its
             padding; or if the device has no instructions for the precision.
         """
-        character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
-        lengths = sentence_lengths(character_ids)
+        character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
+        lengths = sentence_lengths(character_ids, self.word_rows)
         # Shape: (batch_size, timesteps)
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         weight = self.character_encoder.projection.weight
@@ -215,10 +221,10 @@ class Bilm(nn.Module):
         `BilmContexts`
             The contexts and their words, not in the order of the batch.
         """
-        character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
+        character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
         hidden, targets, rows = [], [], []
         with self._threads(len(character_ids)):
-            for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids)):
+            for sentences, vectors in self._parts(character_ids, sentence_lengths(character_ids, self.word_rows)):
                 *_, highest = self._packed_layers(sentences, vectors, dropout)
                 hidden.append(torch.nn.functional.dropout(highest[:, sentences.before], dropout))
                 # All but the first word of each sentence, which has no word before it.
@@ -265,7 +271,7 @@ class Bilm(nn.Module):
             return
         device = self._begin_ids.device
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
-        # Shape: (n_words, 50)
+        # Shape: (n_words, width)
         words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
         words = torch.cat([words.to(device), torch.stack([self._begin_ids, self._end_ids])])
         dtype = computing_dtype(self.precision, self.character_encoder.projection.weight)

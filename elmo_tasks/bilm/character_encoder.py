@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS, word_to_character_ids
+from elmo_tasks.bilm.characters import N_CHARACTER_IDS, word_to_character_ids
 from elmo_tasks.bilm.distinct_rows import distinct_rows
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
 from elmo_tasks.bilm.lstm.weight_cache import WeightCache
@@ -21,6 +21,9 @@ __all__ = ["CharacterEncoder"]
 _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 # How many words are encoded at once: enough to be fast, few enough for small intermediate results.
 _WORDS_AT_ONCE = {"cpu": 256}
+
+# The id that pads a word in the public scheme: the last one of the empty word.
+_PADDING_ID = int(word_to_character_ids("")[-1])
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
 
@@ -72,24 +75,31 @@ class CharacterEncoder(nn.Module):
 
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
+        of_own = options.dictionaries
         self._activation = _ACTIVATIONS[options.activation]
-        self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
+        self._width = options.max_characters
+        self.embedding: nn.Embedding | None = None
+        if of_own is None:
+            # The id 0 is that of no word.
+            self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
+        elif options.has_characters:
+            self.embedding = nn.Embedding(of_own.n_characters, options.character_dim)
         self._widths = [width for width, _ in options.filters]
         self.convolutions = nn.ModuleList(
             nn.Conv1d(options.character_dim, number, width) for width, number in options.filters
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
-        self.projection = nn.Linear(options.n_filters, options.projection_dim)
-        # The id that pads a word: the last one of the empty word.
-        self._padding_id = int(word_to_character_ids("")[-1])
+        self.projection = nn.Linear(options.n_filters + (of_own.word_dim if of_own else 0), options.projection_dim)
         self._packed: WeightCache[_LinearLayers] = WeightCache()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws new weights with bilm-tf's scales."""
-        nn.init.uniform_(self.embedding.weight, -1.0, 1.0)
-        with torch.no_grad():
-            self.embedding.weight[0].zero_()
+        if self.embedding is not None:
+            nn.init.uniform_(self.embedding.weight, -1.0, 1.0)
+            if self.embedding.padding_idx is not None:
+                with torch.no_grad():
+                    self.embedding.weight[self.embedding.padding_idx].zero_()
         for convolution in self.convolutions:
             assert isinstance(convolution, nn.Conv1d)
             if self._activation is torch.relu:
@@ -109,7 +119,7 @@ class CharacterEncoder(nn.Module):
         # Parameters
 
         character_ids
-            Shape `(..., 50)`, int64.
+            Shape `(..., width)`, int64, as `WordRows` makes them.
         dtype
             The type of the products and of the vectors. `None`: that of the parameters.
 
@@ -121,49 +131,67 @@ class CharacterEncoder(nn.Module):
         # Raises
 
         `ValueError`
-            If the last dimension is not 50.
+            If the last dimension has another size, or the ids are of another kind.
         """
-        if character_ids.size(-1) != MAX_CHARACTERS_PER_TOKEN:
+        if character_ids.size(-1) != self._width:
             raise ValueError(
-                f"character ids must have {MAX_CHARACTERS_PER_TOKEN} ids a word in their last dimension, "
+                f"character ids must have {self._width} ids a word in their last dimension, "
                 f"but have the shape {tuple(character_ids.shape)}"
             )
-        # Shape: (n_words, 50)
-        words = character_ids.reshape(-1, MAX_CHARACTERS_PER_TOKEN)
-        # Shape: (n_distinct, 50) and (n_words,)
+        # Shape: (n_words, width)
+        words = character_ids.reshape(-1, self._width)
+        # Shape: (n_distinct, width) and (n_words,)
         distinct, positions = distinct_rows(words)
         dtype = dtype or self.projection.weight.dtype
         if not len(distinct):
             vectors = self.projection.weight.new_zeros(0, self.projection.out_features, dtype=dtype)
         else:
-            vectors = self._encode_by_length(distinct, dtype)
+            vectors = self._encode_distinct(distinct, dtype)
         # Shape: (..., projection_dim)
         return vectors[positions].reshape(*character_ids.shape[:-1], vectors.size(-1))
 
-    def _encode_by_length(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Shape `(n_words, 50)` to `(n_words, projection_dim)`, without the columns in which all words have padding."""
+    def _encode_distinct(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Shape `(n_words, width)` to `(n_words, projection_dim)`."""
+        # Shape: (n_words, 50)
+        is_used = (words != _PADDING_ID) & (words != 0)
+        return self._encode_by_length(words, is_used, dtype)
+
+    def _encode_by_length(
+        self, words: torch.Tensor, is_used: torch.Tensor, dtype: torch.dtype, others: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """
+        Ids of shape `(n_words, width)`, of which `is_used` are no padding, to `(n_words, projection_dim)`, without the
+        columns in which all words have padding. The projection reads `others`, of shape `(n_words, n_others)`, before
+        the filters.
+        """
         linear_layers = self._linear_layers(dtype)
         n_at_once = _WORDS_AT_ONCE.get(words.device.type, 4096)
-        # Shape: (n_words, 50)
-        is_used = (words != self._padding_id) & (words != 0)
         # Shape: (n_words,)
-        lengths = (is_used * torch.arange(1, MAX_CHARACTERS_PER_TOKEN + 1, device=words.device)).amax(-1)
+        lengths = (is_used * torch.arange(1, words.size(1) + 1, device=words.device)).amax(-1)
         lengths, order = lengths.sort()
         in_order = lengths.tolist()
+        ids = torch.split(words[order], n_at_once)
+        before = [None] * len(ids) if others is None else torch.split(others[order], n_at_once)
         vectors = [
-            self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], linear_layers, dtype)
-            for index, part in enumerate(torch.split(words[order], n_at_once))
+            self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], linear_layers, dtype, other)
+            for index, (part, other) in enumerate(zip(ids, before, strict=True))
         ]
         return torch.cat(vectors)[order.argsort()]
 
     def _encode(
-        self, words: torch.Tensor, longest: int, linear_layers: _LinearLayers, dtype: torch.dtype
+        self,
+        words: torch.Tensor,
+        longest: int,
+        linear_layers: _LinearLayers,
+        dtype: torch.dtype,
+        others: torch.Tensor | None,
     ) -> torch.Tensor:
-        """Shape `(n_words, 50)`, of which `longest` are not padding, to `(n_words, projection_dim)`."""
+        """Shape `(n_words, width)`, of which `longest` are not padding, to `(n_words, projection_dim)`."""
+        assert self.embedding is not None
         pooled = []
         for width, filters in zip(self._widths, linear_layers.filters, strict=True):
             # One window of nothing but padding counts in the maximum; further ones would repeat its value.
-            n_columns = min(longest + width, MAX_CHARACTERS_PER_TOKEN)
+            n_columns = min(longest + width, words.size(1))
             # Shape: (n_words, n_windows, character_dim, width)
             windows = self.embedding(words[:, :n_columns]).to(dtype).unfold(1, width, 1)
             # As a matrix product this is several times as fast as a convolution.
@@ -176,7 +204,7 @@ class CharacterEncoder(nn.Module):
         for transform, carry in linear_layers.highways:
             hidden = torch.lerp(hidden, torch.relu(transform(hidden)), torch.sigmoid(carry(hidden)))
         # Shape: (n_words, projection_dim)
-        return linear_layers.projection(hidden)
+        return linear_layers.projection(hidden if others is None else torch.cat([others, hidden], -1))
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())

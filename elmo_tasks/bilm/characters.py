@@ -5,7 +5,7 @@ A word is its UTF-8 bytes between a begin and an end marker, padded to 50 ids. I
 0 to 255, 257 to 261 the markers below, and 0 is left for positions where there is no word at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +16,7 @@ __all__ = [
     "END_OF_SENTENCE",
     "MAX_CHARACTERS_PER_TOKEN",
     "N_CHARACTER_IDS",
-    "sentence_boundary_ids",
+    "padded_rows",
     "sentences_to_character_ids",
     "word_to_character_ids",
     "words_to_character_ids",
@@ -111,12 +111,6 @@ def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
     return rows
 
 
-def sentence_boundary_ids() -> tuple[torch.Tensor, torch.Tensor]:
-    """The ids of the begin and of the end of a sentence, each of shape `(50,)`."""
-    begin, end = (torch.tensor(_BOUNDARY_ROWS[word]) for word in (BEGIN_OF_SENTENCE, END_OF_SENTENCE))
-    return begin, end
-
-
 def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tensor:
     """
     A batch of character ids, right-padded with zeros.
@@ -136,6 +130,32 @@ def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tens
     `ValueError`
         If a sentence is a string, which would be split into letters.
     """
+    return padded_rows(sentences, word_to_character_ids, MAX_CHARACTERS_PER_TOKEN)
+
+
+def padded_rows(sentences: Sequence[Sequence[str]], row_of: Callable[[str], np.ndarray], width: int) -> torch.Tensor:
+    """
+    As `sentences_to_character_ids`, with other ids.
+
+    # Parameters
+
+    sentences
+        Lists of words.
+    row_of
+        The ids of a word, of shape `(width,)`, int64.
+    width
+        Ids of a word.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(batch_size, timesteps, width)`, int64, on the CPU.
+
+    # Raises
+
+    `ValueError`
+        If a sentence is a string.
+    """
     for index, sentence in enumerate(sentences):
         if isinstance(sentence, str):
             raise ValueError(
@@ -143,9 +163,9 @@ def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tens
                 "split it into words first"
             )
     timesteps = max(map(len, sentences), default=0)
-    # Shape: (batch_size, timesteps, 50)
-    batch = np.zeros((len(sentences), timesteps, MAX_CHARACTERS_PER_TOKEN), dtype=np.int64)
+    # Shape: (batch_size, timesteps, width)
+    batch = np.zeros((len(sentences), timesteps, width), dtype=np.int64)
     for row, sentence in zip(batch, sentences, strict=True):
         if sentence:
-            row[: len(sentence)] = [word_to_character_ids(word) for word in sentence]
+            row[: len(sentence)] = [row_of(word) for word in sentence]
     return torch.from_numpy(batch)

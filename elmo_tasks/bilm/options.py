@@ -9,7 +9,7 @@ from typing import Any
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
 
-__all__ = ["BilmOptions"]
+__all__ = ["BilmOptions", "DictionaryOptions"]
 
 _ACTIVATIONS = ("relu", "tanh")
 # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files of
@@ -19,6 +19,54 @@ _N_CHARACTERS = (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)
 _MAX_PARAMETERS = 2**32
 _MAX_LAYERS = 100
 _MAX_FILTER_WIDTHS = 1000
+# Two markers around `<bos>`, which models with dictionaries spell; and far above the 50 of every published one.
+_MIN_CHARACTERS, _MAX_CHARACTERS = 7, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class DictionaryOptions:
+    """
+    The input of a biLM that has dictionaries of Unicode characters, of words, or of both, as those of
+    ELMoForManyLangs, in place of the bytes of the public scheme.
+
+    # Parameters
+
+    n_characters
+        Entries of the dictionary of characters; 0 if there is none.
+    n_words
+        Entries of the dictionary of words; 0 if there is none.
+    word_dim
+        Units of a word's embedding, which the projection reads before those of the character CNN; 0 if there is none.
+    max_characters
+        Characters of a word with its two markers; the others are cut.
+
+    # Raises
+
+    `ValueError`
+        If a value is out of its range.
+    """
+
+    n_characters: int = 0
+    n_words: int = 0
+    word_dim: int = 0
+    max_characters: int = 50
+
+    def __post_init__(self) -> None:
+        for key, value, lowest in (
+            ("char_cnn.n_characters", self.n_characters, 0),
+            ("dictionaries.n_words", self.n_words, 0),
+            ("dictionaries.word_dim", self.word_dim, 0),
+            ("char_cnn.max_characters_per_token", self.max_characters, _MIN_CHARACTERS),
+        ):
+            if not _is_count(value) or value < lowest:
+                raise ValueError(f"{key} must be a whole number of at least {lowest}, but is {value!r}")
+        if self.max_characters > _MAX_CHARACTERS:
+            raise ValueError(f"char_cnn.max_characters_per_token must be at most {_MAX_CHARACTERS:,}, but is larger")
+        if (self.n_words == 0) != (self.word_dim == 0) or self.n_characters + self.n_words == 0:
+            raise ValueError(
+                "a biLM with dictionaries must have characters, or words with an embedding, or both, but has "
+                f"{self.n_characters} characters, and {self.n_words} words with {self.word_dim} units each"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +96,9 @@ class BilmOptions:
         Highway layers between the filters and the projection.
     activation
         Of the convolution: `relu` or `tanh`.
+    dictionaries
+        Those of a biLM that has its own; without characters among them there is no CNN, and the four options above are
+        0 or empty. `None`: characters are bytes, as in every biLM in the public format.
 
     # Raises
 
@@ -65,16 +116,17 @@ class BilmOptions:
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     n_highway: int = 2
     activation: str = "relu"
+    dictionaries: DictionaryOptions | None = None
 
     def __post_init__(self) -> None:
-        for key, value in (
-            ("lstm.dim", self.cell_dim),
-            ("lstm.projection_dim", self.projection_dim),
-            ("lstm.n_layers", self.n_layers),
-            ("char_cnn.embedding.dim", self.character_dim),
+        for key, value, lowest in (
+            ("lstm.dim", self.cell_dim, 1),
+            ("lstm.projection_dim", self.projection_dim, 1),
+            ("lstm.n_layers", self.n_layers, 1),
+            ("char_cnn.embedding.dim", self.character_dim, 1 if self.has_characters else 0),
         ):
-            if not _is_count(value) or value < 1:
-                raise ValueError(f"{key} must be a whole number of at least 1, but is {value!r}")
+            if not _is_count(value) or value < lowest:
+                raise ValueError(f"{key} must be a whole number of at least {lowest}, but is {value!r}")
         if not _is_count(self.n_highway) or self.n_highway < 0:
             raise ValueError(f"char_cnn.n_highway must be a whole number of at least 0, but is {self.n_highway!r}")
         for key, value in (("lstm.n_layers", self.n_layers), ("char_cnn.n_highway", self.n_highway)):
@@ -88,9 +140,30 @@ class BilmOptions:
         if not isinstance(self.residual, bool):
             raise ValueError(f"lstm.use_skip_connections must be true or false, but is {self.residual!r}")
         # JSON's lists become tuples, which can be compared and hashed; the dataclass is frozen.
-        object.__setattr__(self, "filters", _filters(self.filters))
+        object.__setattr__(self, "filters", self._checked_filters())
         if self.n_parameters > _MAX_PARAMETERS:
             raise ValueError(f"a biLM must have at most {_MAX_PARAMETERS:,} parameters, but these options ask for more")
+
+    def _checked_filters(self) -> tuple[tuple[int, int], ...]:
+        if self.has_characters:
+            return _filters(self.filters, self.max_characters)
+        if self.character_dim or self.filters or self.n_highway:
+            raise ValueError(
+                "a biLM whose dictionaries have no characters has no character CNN, but has "
+                f"char_cnn.embedding.dim {self.character_dim}, char_cnn.filters {self.filters!r:.200} and "
+                f"char_cnn.n_highway {self.n_highway}"
+            )
+        return ()
+
+    @property
+    def has_characters(self) -> bool:
+        """Whether there is a character CNN."""
+        return self.dictionaries is None or self.dictionaries.n_characters > 0
+
+    @property
+    def max_characters(self) -> int:
+        """Characters of a word, with its two markers."""
+        return MAX_CHARACTERS_PER_TOKEN if self.dictionaries is None else self.dictionaries.max_characters
 
     @property
     def n_filters(self) -> int:
@@ -103,8 +176,13 @@ class BilmOptions:
         filters = sum(number * (width * self.character_dim + 1) for width, number in self.filters)
         highways = 2 * self.n_highway * self.n_filters * (self.n_filters + 1)
         lstm = 4 * self.cell_dim * (2 * self.projection_dim + 1) + self.cell_dim * self.projection_dim
-        projection = (self.n_filters + 1) * self.projection_dim
-        return N_CHARACTER_IDS * self.character_dim + filters + highways + projection + 2 * self.n_layers * lstm
+        of_own = self.dictionaries
+        n_characters, n_words, word_dim = (
+            (N_CHARACTER_IDS, 0, 0) if of_own is None else (of_own.n_characters, of_own.n_words, of_own.word_dim)
+        )
+        embeddings = n_characters * self.character_dim + n_words * word_dim
+        projection = (word_dim + self.n_filters + 1) * self.projection_dim
+        return embeddings + filters + highways + projection + 2 * self.n_layers * lstm
 
     @property
     def output_dim(self) -> int:
@@ -132,7 +210,6 @@ class BilmOptions:
         try:
             if not isinstance(options, Mapping):
                 raise ValueError(f"the options must be an object with 'lstm' and 'char_cnn', but are {options!r:.80}")
-            _check_public_scheme(options)
             return cls(
                 cell_dim=_get(options, "lstm", "dim"),
                 projection_dim=_get(options, "lstm", "projection_dim"),
@@ -144,6 +221,7 @@ class BilmOptions:
                 filters=_get(options, "char_cnn", "filters"),
                 n_highway=_get(options, "char_cnn", "n_highway"),
                 activation=_get(options, "char_cnn", "activation"),
+                dictionaries=_dictionaries(options),
             )
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
@@ -166,7 +244,8 @@ class BilmOptions:
         return cls.from_dict(options, source=str(options_file))
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of an `options.json` that bilm-tf and AllenNLP read too."""
+        """The content of an `options.json`, which bilm-tf and AllenNLP read too unless there are dictionaries."""
+        of_own = self.dictionaries
         return {
             "lstm": {
                 "use_skip_connections": self.residual,
@@ -181,9 +260,10 @@ class BilmOptions:
                 "filters": [list(pair) for pair in self.filters],
                 "n_highway": self.n_highway,
                 "embedding": {"dim": self.character_dim},
-                "n_characters": N_CHARACTER_IDS,
-                "max_characters_per_token": MAX_CHARACTERS_PER_TOKEN,
+                "n_characters": N_CHARACTER_IDS if of_own is None else of_own.n_characters,
+                "max_characters_per_token": self.max_characters,
             },
+            **({} if of_own is None else {"dictionaries": {"n_words": of_own.n_words, "word_dim": of_own.word_dim}}),
         }
 
     def save(self, options_file: str | PathLike[str]) -> None:
@@ -208,14 +288,25 @@ def _get(options: Mapping[str, Any], *path: str) -> Any:
     return value
 
 
-def _filters(value: Any) -> tuple[tuple[int, int], ...]:
+def _dictionaries(options: Mapping[str, Any]) -> DictionaryOptions | None:
+    if "dictionaries" not in options:
+        _check_public_scheme(options)
+        return None
+    return DictionaryOptions(
+        n_characters=_get(options, "char_cnn", "n_characters"),
+        n_words=_get(options, "dictionaries", "n_words"),
+        word_dim=_get(options, "dictionaries", "word_dim"),
+        max_characters=_get(options, "char_cnn", "max_characters_per_token"),
+    )
+
+
+def _filters(value: Any, max_width: int) -> tuple[tuple[int, int], ...]:
     pairs = tuple(tuple(pair) if isinstance(pair, list | tuple) else () for pair in value) if _is_list(value) else ()
     if not 0 < len(pairs) <= _MAX_FILTER_WIDTHS or not all(
-        len(pair) == 2 and all(map(_is_count, pair)) and 1 <= pair[0] <= MAX_CHARACTERS_PER_TOKEN and pair[1] >= 1
-        for pair in pairs
+        len(pair) == 2 and all(map(_is_count, pair)) and 1 <= pair[0] <= max_width and pair[1] >= 1 for pair in pairs
     ):
         raise ValueError(
-            "char_cnn.filters must be pairs of a width (1 to 50) and a number of filters (at least 1), "
+            f"char_cnn.filters must be pairs of a width (1 to {max_width}) and a number of filters (at least 1), "
             f"but is {value!r:.200}"
         )
     return pairs

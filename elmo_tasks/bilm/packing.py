@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
+from elmo_tasks.bilm.word_rows import BYTES, WordRows
 
 __all__ = ["PackedSentences", "pack_sentences", "pack_windows", "sentence_lengths"]
 
@@ -147,12 +147,14 @@ def _packed(rows: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n_words: 
     )
 
 
-def sentence_lengths(character_ids: torch.Tensor) -> np.ndarray:
+def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.ndarray:
     """
     # Parameters
 
     character_ids
-        Shape `(batch_size, timesteps, 50)`, zero where there is no word.
+        Shape `(batch_size, timesteps, width)`, zero where there is no word.
+    rows
+        How the biLM has its words.
 
     # Returns
 
@@ -162,9 +164,9 @@ def sentence_lengths(character_ids: torch.Tensor) -> np.ndarray:
     # Raises
 
     `ValueError`
-        If the ids have another shape or are outside of the public scheme, or a sentence has words after its padding.
+        If the ids have another shape or are none of `rows`, or a sentence has words after its padding.
     """
-    _check_ids(character_ids)
+    _check_ids(character_ids, rows)
     # Shape: (batch_size, timesteps)
     mask = (character_ids > 0).any(-1).cpu().numpy()
     # Shape: (batch_size,)
@@ -180,18 +182,17 @@ def sentence_lengths(character_ids: torch.Tensor) -> np.ndarray:
     return lengths
 
 
-def _check_ids(character_ids: torch.Tensor) -> None:
-    if character_ids.dim() != 3 or character_ids.size(-1) != MAX_CHARACTERS_PER_TOKEN:
+def _check_ids(character_ids: torch.Tensor, rows: WordRows) -> None:
+    if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(
-            f"character ids must have the shape (batch_size, timesteps, {MAX_CHARACTERS_PER_TOKEN}), "
-            f"but have {tuple(character_ids.shape)}"
+            f"character ids must have the shape (batch_size, timesteps, {rows.width}), "
+            f"but have {tuple(character_ids.shape)}: {rows.made_by}"
         )
     if character_ids.dtype != torch.long:
         raise ValueError(f"character ids must be of the type torch.long, but are {character_ids.dtype}")
     if character_ids.numel():
         lowest, highest = (int(limit) for limit in character_ids.aminmax())
-        if lowest < 0 or highest >= N_CHARACTER_IDS:
+        if lowest < 0 or highest >= rows.n_ids:
             raise ValueError(
-                f"character ids must be from 0 to {N_CHARACTER_IDS - 1}, but go from {lowest} to {highest}: "
-                "the token indexers 'elmo' and 'elmo_characters' make them"
+                f"character ids must be from 0 to {rows.n_ids - 1}, but go from {lowest} to {highest}: {rows.made_by}"
             )

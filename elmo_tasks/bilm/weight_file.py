@@ -54,6 +54,17 @@ class StoredArrays(Protocol):
         """
         ...
 
+    def read_bytes(self, key: str) -> np.ndarray:
+        """
+        An array of bytes, uint8, of one dimension.
+
+        # Raises
+
+        `ValueError`
+            If it holds something else, or is not in the file.
+        """
+        ...
+
 
 @contextmanager
 def open_weights(path: str | PathLike[str]) -> Iterator[StoredArrays]:
@@ -141,16 +152,22 @@ class _Hdf5:
 
     def read(self, key: str) -> np.ndarray:
         dataset = self._file[key]
-        if reason := _unreadable(dataset):
+        if reason := _unreadable(dataset, ("f2", "f4")):
             raise ValueError(f"{self._path}: '{key}' must be an array of float16 or float32 in the file, but {reason}")
         return _finite(self._path, key, np.asarray(dataset[...], dtype=np.float32))
 
+    def read_bytes(self, key: str) -> np.ndarray:
+        dataset = self._file[key]
+        if reason := _unreadable(dataset, ("u1",)):
+            raise ValueError(f"{self._path}: '{key}' must be an array of bytes in the file, but {reason}")
+        return np.asarray(dataset[...]).reshape(-1)
 
-def _unreadable(dataset: h5py.Dataset) -> str | None:
+
+def _unreadable(dataset: h5py.Dataset, kinds: tuple[str, ...]) -> str | None:
     """Why an array is not read: HDF5 can keep it in other files, leave it unwritten, or declare any size."""
     if (problem := storage_problem(dataset)) is not None:
         return problem
-    if dataset.dtype.kind != "f" or dataset.dtype.itemsize not in (2, 4):
+    if f"{dataset.dtype.kind}{dataset.dtype.itemsize}" not in kinds:
         return f"holds {dataset.dtype}"
     is_written = dataset.id.get_storage_size() > 0 and (
         dataset.chunks is None or dataset.id.get_num_chunks() == _n_chunks(dataset)
@@ -187,6 +204,13 @@ class _Safetensors:
                 f"{self._path}: '{key}' must be an array of float16 or float32 in the file, but holds {dtype}"
             )
         return _finite(self._path, key, self._file.get_tensor(key).astype(np.float32))
+
+    def read_bytes(self, key: str) -> np.ndarray:
+        dtype = self._file.get_slice(key).get_dtype()
+        if dtype != "U8":
+            raise ValueError(f"{self._path}: '{key}' must be an array of bytes in the file, but holds {dtype}")
+        array: np.ndarray = self._file.get_tensor(key).reshape(-1)
+        return array
 
 
 def _check_header(path: str | PathLike[str]) -> None:

@@ -1,8 +1,9 @@
 """
 The weights of a biLM in the public format: one table of names, read and written by the same rows.
 
-The format is bilm-tf's HDF5 dump. Each row of the table says where a parameter lies in the file and how its layout
-there differs from ours; nothing else in the project knows the names of the file.
+The format is bilm-tf's HDF5 dump; a biLM with dictionaries has these in it too, and an embedding of words. Each row of
+the table says where a parameter lies in the file and how its layout there differs from ours; nothing else in the
+project knows the names of the file.
 """
 
 import hashlib
@@ -15,10 +16,19 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.characters import N_CHARACTER_IDS
+from elmo_tasks.bilm.dictionary_encoder import CHARACTER_KEYS, WORD_KEYS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weight_file import StoredArrays, open_weights, write_arrays
 
-__all__ = ["WeightName", "read_softmax", "read_weights", "softmax_names", "weight_names", "write_weights"]
+__all__ = [
+    "WeightName",
+    "dictionary_names",
+    "read_softmax",
+    "read_weights",
+    "softmax_names",
+    "weight_names",
+    "write_weights",
+]
 
 # The note in a file with a softmax: the SHA-256 of its words.
 _WORDS_NOTE = "vocab_sha256"
@@ -76,9 +86,16 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     """The table for a biLM with these options: one row for each parameter."""
     encoder = "character_encoder"
     n_filters, dim, cell = options.n_filters, options.projection_dim, options.cell_dim
-    yield WeightName(
-        "char_embed", (N_CHARACTER_IDS - 1, options.character_dim), f"{encoder}.embedding.weight", CHARACTERS
-    )
+    of_own, word_dim = options.dictionaries, 0
+    characters = f"{encoder}.embedding.weight"
+    if of_own is None:
+        yield WeightName("char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS)
+    else:
+        word_dim = of_own.word_dim
+        if of_own.n_characters:
+            yield WeightName("char_embed", (of_own.n_characters, options.character_dim), characters)
+        if of_own.n_words:
+            yield WeightName("word_embed", (of_own.n_words, word_dim), f"{encoder}.word_embedding.weight")
     for i, (width, number) in enumerate(options.filters):
         shape = (1, width, options.character_dim, number)
         yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
@@ -88,7 +105,7 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
             yield WeightName(f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED)
             yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
-    yield WeightName("CNN_proj/W_proj", (n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED)
+    yield WeightName("CNN_proj/W_proj", (word_dim + n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED)
     yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias")
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
@@ -96,6 +113,20 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell), f"{ours}.kernel")
             yield WeightName(f"{group}/B", (4 * cell,), f"{ours}.bias")
             yield WeightName(f"{group}/W_P_0", (cell, dim), f"{ours}.projection")
+
+
+def dictionary_names(options: BilmOptions) -> dict[str, tuple[str, int]]:
+    """
+    The dictionaries in the file of a biLM with these options: for each dataset the name of the state, and how many
+    keys it has. A dataset holds bytes: the keys in UTF-8, in the order of their rows, with line feeds between them.
+    """
+    of_own = options.dictionaries
+    sizes = {} if of_own is None else {"characters": of_own.n_characters, "words": of_own.n_words}
+    return {
+        f"dictionaries/{kind}": (f"character_encoder.{kind}._extra_state", n_keys)
+        for kind, n_keys in sizes.items()
+        if n_keys
+    }
 
 
 def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
@@ -129,8 +160,12 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     """
     with open_weights(weight_file) as file:
         names = list(weight_names(options))
-        _check_keys(file, weight_file, names)
-        return {name.parameter: _read(file, weight_file, name) for name in names}
+        dictionaries = dictionary_names(options)
+        _check_keys(file, weight_file, {*(name.key for name in names), *dictionaries})
+        state = {name.parameter: _read(file, weight_file, name) for name in names}
+        for key, (parameter, n_keys) in dictionaries.items():
+            state[parameter] = _read_dictionary(file, weight_file, key, n_keys)
+        return state
 
 
 def read_softmax(
@@ -194,16 +229,18 @@ _COUNTS = {
 }
 
 
-def _check_keys(file: StoredArrays, weight_file: str | PathLike[str], names: list[WeightName]) -> None:
+_OF_BILM = ("CNN", "RNN_", "dictionaries/", "word_embed")
+
+
+def _check_keys(file: StoredArrays, weight_file: str | PathLike[str], expected: set[str]) -> None:
     found = file.names()
-    expected = {name.key for name in names}
     if missing := sorted(expected - found):
         raise ValueError(
             f"{weight_file}: {len(missing)} of the {len(expected)} keys that the options ask for are missing, "
             f"the first is '{missing[0]}': {_difference(expected, found)}"
         )
     # The file may also hold a softmax; but more layers of the biLM mean that the options are those of another biLM.
-    if surplus := sorted(key for key in found - expected if key.startswith(("CNN", "RNN_"))):
+    if surplus := sorted(key for key in found - expected if key.startswith(_OF_BILM)):
         raise ValueError(
             f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: "
             f"{_difference(expected, found)}"
@@ -228,6 +265,22 @@ def _read(file: StoredArrays, weight_file: str | PathLike[str], name: WeightName
             f"but has {shape}"
         )
     return torch.from_numpy(np.ascontiguousarray(name.layout.read(file.read(name.key))))
+
+
+def _read_dictionary(file: StoredArrays, weight_file: str | PathLike[str], key: str, n_keys: int) -> torch.Tensor:
+    found = file.read_bytes(key)
+    try:
+        keys = found.tobytes().decode("utf-8", "surrogatepass").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{weight_file}: '{key}' must be UTF-8, but {error}") from None
+    if len(set(keys)) != n_keys or len(keys) != n_keys:
+        raise ValueError(
+            f"{weight_file}: '{key}' must hold {n_keys} different keys by the options, but holds {len(set(keys))}"
+        )
+    needed = CHARACTER_KEYS if key.endswith("characters") else WORD_KEYS
+    if missing := [name for name in needed if name not in keys]:
+        raise ValueError(f"{weight_file}: '{key}' must have the key '{missing[0]}', but has not")
+    return torch.from_numpy(np.ascontiguousarray(found))
 
 
 def write_weights(
@@ -265,6 +318,7 @@ def write_weights(
     if dtype not in (torch.float32, torch.float16):
         raise ValueError(f"dtype must be torch.float32 or torch.float16, but is {dtype}")
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
+    arrays |= {key: state[parameter].numpy() for key, (parameter, _) in dictionary_names(options).items()}
     if softmax is not None:
         arrays |= {name.key: _array(softmax, name, dtype) for name in _fitting_names(softmax, options)}
     write_arrays(weight_file, arrays, {} if words is None else {_WORDS_NOTE: _digest(words)})

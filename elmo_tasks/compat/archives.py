@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
-from elmo_tasks.compat.torch_files import check_zip, reason_of
+from elmo_tasks.files.torch_zip import check_zip, reason_of
 
 __all__ = ["extract_safely", "read_archive", "read_config_as_json", "refuse_unregistered_types", "remember_packages"]
 

@@ -8,11 +8,11 @@ from elmo_tasks.bilm.characters import (
     END_OF_SENTENCE,
     MAX_CHARACTERS_PER_TOKEN,
     N_CHARACTER_IDS,
-    sentence_boundary_ids,
     sentences_to_character_ids,
     word_to_character_ids,
     words_to_character_ids,
 )
+from elmo_tasks.bilm.word_rows import BYTES
 from tests.bilm.helpers import batches, words
 
 
@@ -84,7 +84,7 @@ class TestSentenceBoundaryIds:
         """Oracle: AllenNLP's rows for `<S>` and `</S>`, and the ids of the words so written."""
         from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
-        begin, end = sentence_boundary_ids()
+        begin, end = BYTES.boundary_rows()
         assert (begin - 1).tolist() == ELMoCharacterMapper.beginning_of_sentence_characters
         assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
         assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()

@@ -7,8 +7,9 @@ import torch
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import sentence_boundary_ids, sentences_to_character_ids
+from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.outputs import BilmContexts
+from elmo_tasks.bilm.word_rows import BYTES
 from tests.bilm.helpers import SMALL, batches, random_bilm, save
 
 DIM = SMALL.projection_dim
@@ -128,7 +129,7 @@ class TestContexts:
 
 def sentence_ids(words: list[str]) -> torch.Tensor:
     """The character ids of a sentence with its boundaries, of shape `(n_words + 2, 50)`."""
-    begin, end = sentence_boundary_ids()
+    begin, end = BYTES.boundary_rows()
     return torch.cat([begin[None], sentences_to_character_ids([words])[0], end[None]])
 
 

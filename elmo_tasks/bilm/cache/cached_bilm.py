@@ -10,7 +10,6 @@ import torch
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
-from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import sentence_lengths
@@ -59,14 +58,14 @@ class CachedBilm:
         Takes, returns and raises what `Bilm.forward` does. A sentence has the layers of the batch that it was first
         computed in, which matrix products of another size can round differently, by about 1e-6.
         """
-        character_ids = inputs if isinstance(inputs, torch.Tensor) else sentences_to_character_ids(inputs)
+        character_ids = inputs if isinstance(inputs, torch.Tensor) else self.bilm.word_rows.batch(inputs)
         if not self._is_repeatable():
             return self.bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
-        lengths = sentence_lengths(ids)
+        lengths = sentence_lengths(ids, self.bilm.word_rows)
         # Shape: (batch_size, timesteps)
         mask = torch.from_numpy(np.arange(ids.size(1)) < lengths[:, None])
-        # Shape of each: (n_words, 50)
+        # Shape of each: (n_words, width)
         sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)
         layers = np.empty((self.bilm.num_layers, *mask.shape, self.bilm.get_output_dim()), np.float32)
@@ -109,7 +108,8 @@ class CachedBilm:
         """
         weights = dict(self.bilm.named_parameters())
         if self._hashed != self.bilm.options or not self._state.is_of(weights.values()):
-            self._weights_digest = bilm_digest(self.bilm.options, weights)
+            # With the dictionaries, if it has any.
+            self._weights_digest = bilm_digest(self.bilm.options, self.bilm.state_dict())
             self._hashed, self._state = self.bilm.options, WeightsState(weights.values())
         device = next(iter(weights.values())).device.type
         settings = __version__, self.bilm.precision, device, _torch_precisions()

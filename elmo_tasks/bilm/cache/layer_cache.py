@@ -58,7 +58,7 @@ class LayerCache:
         model
             The digest of weights and precision, at most 64 bytes.
         sentences
-            The character ids of each, of shape `(n_words, 50)`.
+            The ids of each, of shape `(n_words, width)`: see `WordRows`.
         targets
             Arrays that receive the layers of each, float32, of shape `(n_layers, n_words, dim)`.
 
@@ -92,6 +92,10 @@ class LayerCache:
         return kept if np.isfinite(kept).all() else layers
 
     def _key(self, model: bytes, sentence: np.ndarray) -> bytes:
-        words = hashlib.blake2b(sentence.astype(np.int16).tobytes(), key=model, digest_size=32)
+        # Ids of code points need more than two bytes.
+        is_narrow = int(sentence.max(initial=0)) < 2**15
+        words = hashlib.blake2b(
+            sentence.astype(np.int16 if is_narrow else np.int32).tobytes(), key=model, digest_size=32
+        )
         words.update(self._dtype.str.encode())
         return words.digest()

@@ -1,0 +1,48 @@
+"""Tests of files that torch has written."""
+
+import zipfile
+
+import pytest
+import torch
+
+from elmo_tasks.files.torch_zip import check_zip
+
+
+@pytest.fixture
+def path(tmp_path):
+    torch.save({"weight": torch.arange(5000.0)}, tmp_path / "model.th")
+    return tmp_path / "model.th"
+
+
+class TestCheckZip:
+    def test_a_whole_file_passes_in_both_formats_of_torch(self, path):
+        """Oracle: files that torch has written."""
+        check_zip(path)
+        torch.save({"weight": torch.ones(3)}, path, _use_new_zipfile_serialization=False)
+        check_zip(path)
+
+    def test_every_flipped_bit_of_the_weights_is_found(self, path):
+        """Oracle: torch, which loads other weights."""
+        content = path.read_bytes()
+        place = content.index(torch.arange(1000.0, 1010.0).numpy().tobytes())
+        damaged = bytearray(content)
+        damaged[place + 2] ^= 1
+        path.write_bytes(damaged)
+        assert not torch.equal(torch.load(path)["weight"], torch.arange(5000.0))
+        with pytest.raises(ValueError, match="checksum"):
+            check_zip(path)
+
+    def test_a_file_that_unpacks_to_more_is_refused(self, path):
+        """Oracle: the message; torch would allocate what a compressed member claims."""
+        with zipfile.ZipFile(path) as source, zipfile.ZipFile(f"{path}.z", "w", zipfile.ZIP_DEFLATED) as target:
+            for member in source.infolist():
+                target.writestr(member.filename, source.read(member))
+        with pytest.raises(ValueError, match="compressed"):
+            check_zip(f"{path}.z")
+
+    @pytest.mark.parametrize("length", [2, 100, -30])
+    def test_a_file_that_is_cut_off_is_refused(self, path, length):
+        """Oracle: the message."""
+        path.write_bytes(path.read_bytes()[:length])
+        with pytest.raises(ValueError, match="damaged"):
+            check_zip(path)
