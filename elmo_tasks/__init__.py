@@ -12,11 +12,16 @@ from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
     from elmo_tasks.vectors.elmo import Elmo
+    from elmo_tasks.vectors.elmo_embedder import ElmoEmbedder
     from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 
-__all__ = ["Elmo", "ElmoVectorizer", "__version__"]
+__all__ = ["Elmo", "ElmoEmbedder", "ElmoVectorizer", "__version__"]
 
-_MODULES = {"Elmo": "elmo_tasks.vectors.elmo", "ElmoVectorizer": "elmo_tasks.vectors.sklearn_vectorizer"}
+_MODULES = {
+    "Elmo": "elmo_tasks.vectors.elmo",
+    "ElmoEmbedder": "elmo_tasks.vectors.elmo_embedder",
+    "ElmoVectorizer": "elmo_tasks.vectors.sklearn_vectorizer",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -131,7 +131,7 @@ def _folder_of(bilm: str) -> str:
     known = NAMED_BILMS.get(bilm)
     if known is None:
         return bilm.rstrip("/")
-    return str((PRETRAINED if known.url is None else cache_home()) / bilm)
+    return str((PRETRAINED if known.is_shipped else cache_home()) / bilm)
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:

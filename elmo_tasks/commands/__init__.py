@@ -2,6 +2,7 @@
 
 from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
+from elmo_tasks.commands.elmo import FormerElmo
 from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
@@ -16,6 +17,7 @@ __all__ = [
     "DisambiguateWords",
     "Embed",
     "Export",
+    "FormerElmo",
     "Neighbors",
     "PerplexityOfText",
     "SquadPredictions",

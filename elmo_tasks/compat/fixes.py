@@ -9,6 +9,7 @@ from collections.abc import Callable
 from elmo_tasks.compat import (
     archives,
     commands,
+    former_modules,
     overrides,
     placeholders,
     processes,
@@ -29,7 +30,7 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.commands.evaluate": (torch_fixes.flush_subnormals_in_evaluation,),
     "allennlp.commands.predict": (commands.predict_line_by_line,),
-    "allennlp.commands": (commands.end_in_one_line,),
+    "allennlp.commands": (commands.end_in_one_line, former_modules.find_elmo_as_attribute),
     "allennlp.commands.train": (
         torch_fixes.flush_subnormals_in_training,
         processes.end_distributed_workers_cleanly,
@@ -89,8 +90,8 @@ AROUND_IMPORT: dict[str, Surroundings] = {
 
 def register() -> None:
     """
-    Registers the fixes of both tables and the deferred imports: called by `elmo_tasks.compat.install` at the end of
-    `import torch`. They are applied when their modules are imported.
+    Registers the fixes of both tables, the deferred imports and the former modules: called by
+    `elmo_tasks.compat.install` at the end of `import torch`. Fixes are applied when their modules are imported.
     """
     for module, surroundings in AROUND_IMPORT.items():
         around_import(module, surroundings)
@@ -99,3 +100,4 @@ def register() -> None:
     for module, fixes in AFTER_IMPORT.items():
         for fix in fixes:
             after_import(module, fix)
+    former_modules.register()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
-from elmo_tasks.embed_job.formats.output_format import format_of
+from elmo_tasks.embed_job.formats.output_format import Format, format_of
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
 from elmo_tasks.embed_job.options import EmbedOptions, digest_of_job, fingerprint
@@ -60,7 +60,7 @@ def embed_file(
     output: Path,
     options: EmbedOptions,
     *,
-    format: str | None = None,
+    format: str | Format | None = None,
     force: bool = False,
     resume: bool = False,
     workers: int | None = None,
@@ -83,7 +83,8 @@ def embed_file(
     options
         The vectors.
     format
-        `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`. `None`: the one that the ending of `output` names.
+        `"hdf5"`, `"npz"`, `"parquet"` or `"parquet-folder"`; or a `Format`. `None`: the one that the ending of `output`
+        names.
     force, resume
         Start again, and replace an output that is there; or resume an earlier run.
     workers
@@ -112,7 +113,8 @@ def embed_file(
     if ray is not None:
         require_ray()
         options = options_on_ray(options)
-    folder = JobFolder(output, format_of(output, format, is_on_ray=ray is not None), force=force, resume=resume)
+    chosen = format if isinstance(format, Format) else format_of(output, format, is_on_ray=ray is not None)
+    folder = JobFolder(output, chosen, force=force, resume=resume)
     return _Job(text, folder, options, workers, ray).run(show_progress)
 
 
@@ -135,7 +137,7 @@ class _Job:
             self._options = replace(self._options, device=str(next(elmo.bilm.parameters()).device))
         # Wrong options are an error before the folder is made.
         elmo.embed([], **self._options.arguments())
-        job = fingerprint(self._options, summary, elmo.bilm)
+        job = {**fingerprint(self._options, summary, elmo.bilm), **self._folder.format.about}
         digest = digest_of_job(job)
         origins = [PartOrigin.of(part, digest) for part in summary.parts]
         arguments = (self._options, self._folder.path, self._folder.format.kind, digest)

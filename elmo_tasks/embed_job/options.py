@@ -27,7 +27,7 @@ class EmbedOptions:
     # Parameters
 
     bilm
-        A name or a folder: see `Elmo.from_pretrained`.
+        A name or a folder: see `Elmo.from_pretrained`. Or two files: see `Elmo.from_files`.
     layers, weights, gamma, pool, batch_tokens
         See `Elmo.embed_iter`.
     tokenize
@@ -45,7 +45,7 @@ class EmbedOptions:
         If `dtype` is unknown or `part_lines` below 1; the rest is checked where it is used.
     """
 
-    bilm: str = "small-open"
+    bilm: str | tuple[str, str] = "small-open"
     layers: "Layers" = "mix"
     weights: tuple[float, ...] | None = None
     gamma: float = 1.0

@@ -36,6 +36,8 @@ def load_elmo(options: EmbedOptions) -> "Elmo":
     """The biLM of the options."""
     from elmo_tasks.vectors.elmo import Elmo
 
+    if isinstance(options.bilm, tuple):
+        return Elmo.from_files(*options.bilm, device=options.device, precision=options.precision)
     return Elmo.from_pretrained(options.bilm, device=options.device, precision=options.precision)
 
 

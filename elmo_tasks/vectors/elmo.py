@@ -87,7 +87,8 @@ class Elmo:
         bilm
             `"small-open"`, the small biLM that comes with this package and needs no network; `"small"`, `"medium"`,
             `"original"` or `"original-5.5b"`, the authors' weights, which are downloaded at the first use and kept (see
-            `pretrained_files`); or a folder with `options.json` and `weights.hdf5`.
+            `pretrained_files`); `"efml-ko"` or another of ELMoForManyLangs; or a folder with `options.json` and
+            `weights.hdf5`, or with the files of a model of ELMoForManyLangs.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
@@ -130,7 +131,7 @@ class Elmo:
         # Parameters
 
         options_file, weight_file
-            Local paths of a biLM in the public format.
+            Local paths of a biLM: see `Bilm.from_files`.
         device, precision, layer_cache, tokenizer
             See `from_pretrained`.
 

@@ -1,7 +1,8 @@
 """Formats of the output, and the one that a path asks for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ from elmo_tasks.embed_job.formats.hdf5 import job_of_hdf5, write_hdf5
 from elmo_tasks.embed_job.formats.npz import job_of_npz, write_npz
 from elmo_tasks.embed_job.formats.parquet import job_of_parquet, require_pyarrow, write_parquet
 from elmo_tasks.embed_job.formats.part_file import PartKind
+from elmo_tasks.files.hdf5_vectors import VectorLayout
 
-__all__ = ["FORMATS", "Format", "format_of"]
+__all__ = ["FORMATS", "Format", "allennlp_format", "format_of"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Format:
         Makes the finished file of `(path, parts, n_lines, job)`. `None`: the folder of the parts is the output.
     job_of
         The fingerprint in a finished file.
+    about
+        What the fingerprint of a job has to say about the format.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Format:
     kind: PartKind
     write: Callable[..., None] | None = None
     job_of: Callable[[Path], dict[str, Any] | None] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 FORMATS = {
@@ -46,6 +51,11 @@ FORMATS = {
         Format("parquet-folder", (), "parquet"),
     )
 }
+
+
+def allennlp_format(layout: VectorLayout) -> Format:
+    """HDF5 in a layout of AllenNLP's, which no ending asks for."""
+    return Format("hdf5", (), "npz", partial(write_hdf5, layout=layout), job_of_hdf5, about={"layout": asdict(layout)})
 
 
 def format_of(output: Path, name: str | None, *, is_on_ray: bool = False) -> Format:

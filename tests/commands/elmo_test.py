@@ -1,0 +1,70 @@
+"""Tests of `allennlp elmo`."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_tasks import ElmoEmbedder
+from tests.paths import TINY_BILM, bilm_files
+
+OPTIONS, WEIGHTS = bilm_files(TINY_BILM)
+FILES = ("--options-file", OPTIONS, "--weight-file", WEIGHTS)
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "in.txt").write_text("The cat sat .\na b\nThe cat sat .\n")
+    return tmp_path / "in.txt"
+
+
+class TestFormerElmo:
+    @pytest.mark.parametrize("form", ["all", "top", "average"])
+    @pytest.mark.parametrize("options", [[], ["--forget-sentences", "--batch-size", "1", "--vocab-path", "v.txt"]])
+    def test_the_file_is_that_of_the_class(self, command, text, tmp_path, form, options):
+        """Oracle: `ElmoEmbedder.embed_file`: the same names and arrays, but for rounding."""
+        command("elmo", text, tmp_path / "out.h5", f"--{form}", *FILES, *options, "--cuda-device", "-1")
+        with open(text) as lines:
+            ElmoEmbedder(OPTIONS, WEIGHTS).embed_file(lines, tmp_path / "expected.h5", form, 64, bool(options))
+        with h5py.File(tmp_path / "out.h5") as found, h5py.File(tmp_path / "expected.h5") as expected:
+            assert set(found) == set(expected)
+            assert ("sentence_to_index" in found) != bool(options)
+            for name in found:
+                if name == "sentence_to_index":
+                    assert json.loads(found[name][0]) == json.loads(expected[name][0])
+                else:
+                    np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-6)
+
+    def test_sentences_may_be_the_names(self, command, tmp_path):
+        """Oracle: the names in the file."""
+        (tmp_path / "in.txt").write_text("a  b\nc\n")
+        command("elmo", tmp_path / "in.txt", tmp_path / "out.h5", "--top", "--use-sentence-keys", *FILES)
+        with h5py.File(tmp_path / "out.h5") as file:
+            assert {name: array.shape for name, array in file.items()} == {"a b": (2, 16), "c": (1, 16)}
+
+    def test_a_file_that_is_there_is_resumed_replaced_or_refused(self, command, text, tmp_path, capsys):
+        """Oracle: the messages; the output of another layout is that of another job."""
+        arguments = ("elmo", text, tmp_path / "out.h5", "--top", *FILES)
+        command(*arguments)
+        with pytest.raises(SystemExit, match=r"out\.h5 must not be there yet, but is there: give --resume .*--force"):
+            command(*arguments)
+        command(*arguments, "--resume")
+        with pytest.raises(SystemExit, match="--resume must be given the same job, .*layout was"):
+            command(*arguments, "--forget-sentences", "--resume")
+        command(*arguments, "--forget-sentences", "--force")
+        assert capsys.readouterr().out.count("wrote ") == 3
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--top", "--use-sentence-keys"], r"in\.txt, line 3: each sentence must occur once to be a key"),
+            (["--top", "--cuda-device", "99"], "cuda_device must be the number of a GPU"),
+            (["--top", "--batch-size", "0"], "batch_size must be a whole number of at least 1"),
+            (["--top", "--options-file", "none.json"], r"No such file or directory: 'none\.json'"),
+        ],
+    )
+    def test_an_error_is_a_line(self, command, text, tmp_path, options, message):
+        """Oracle: the message; `sys.exit` prints it and gives the status 1."""
+        with pytest.raises(SystemExit, match=rf"^allennlp elmo: error: .*{message}"):
+            command("elmo", text, tmp_path / "out.h5", *FILES, *options)

@@ -1,0 +1,268 @@
+"""Tests of `ElmoEmbedder`, among them the ways in which public programs call it."""
+
+import io
+import json
+import pickle
+import re
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+import elmo_tasks
+from elmo_tasks import ElmoEmbedder
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.vectors import elmo_embedder as module
+from tests.bilm.helpers import random_bilm, save
+
+SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀"], ["The", "cat"]]
+TEXT = "The cat sat .\nEncyclopædia 😀\n\nThe cat sat .\n"
+
+
+@pytest.fixture(scope="module")
+def old_files(bilm: Bilm, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    return save(bilm, tmp_path_factory.mktemp("bilm"))
+
+
+@pytest.fixture(scope="module")
+def embedder(old_files: tuple[str, str]) -> ElmoEmbedder:
+    return ElmoEmbedder(*old_files)
+
+
+def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
+    """Shape `(n_layers, n_words, dim)`."""
+    return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+class TestMethods:
+    def test_each_returns_the_layers_of_the_sentences(self, embedder, bilm):
+        """Oracle: the biLM, sentence by sentence; equal input has equal results, however often."""
+        batch, again = embedder.embed_batch(SENTENCES), embedder.embed_batch(SENTENCES)
+        one_by_one = [embedder.embed_sentence(sentence) for sentence in SENTENCES]
+        lazily = list(embedder.embed_sentences(iter(SENTENCES), batch_size=3))
+        activations, mask = embedder.batch_to_embeddings(SENTENCES)
+        assert (activations.shape, mask.dtype) == ((4, 3, 4, 12), torch.int64)
+        assert mask.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
+        assert not activations.requires_grad
+        for row, sentence in enumerate(SENTENCES):
+            expected = layers_alone(bilm, sentence)
+            tensor = activations[row, :, : mask[row].sum()].numpy()
+            for found in (batch[row], again[row], one_by_one[row], lazily[row], tensor):
+                assert found.dtype == np.float32
+                assert_close(found, expected)
+
+    def test_sentences_are_read_batch_by_batch(self, embedder):
+        """Oracle: how many have been read when the first vectors are there."""
+        read = []
+        vectors = embedder.embed_sentences((read.append(words) or words for words in SENTENCES), batch_size=2)
+        assert not read
+        next(vectors)
+        assert len(read) == 2
+
+    def test_no_sentences_have_no_vectors(self, embedder):
+        """Oracle: by hand."""
+        assert embedder.embed_batch([]) == []
+        assert embedder.batch_to_embeddings([[]])[0].shape == (1, 3, 0, 12)
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (
+                lambda e: e.embed_sentence("The cat"),
+                "embed_sentence takes a list of words, but got the string 'The cat'",
+            ),
+            (lambda e: e.embed_sentence([["The"]]), r"has the word \['The'\], a list"),
+            (lambda e: e.embed_sentence(["The", 1]), "has the word 1, a int"),
+            (lambda e: e.embed_batch("The"), "embed_batch takes a list of sentences, .* but got the string 'The'"),
+            (
+                lambda e: e.embed_batch(["The", "cat"]),
+                "but sentence 0 is the string 'The': split it into words, or call",
+            ),
+            (lambda e: e.embed_batch([["The"], None]), "but sentence 1 is None"),
+            (lambda e: e.batch_to_embeddings(["The"]), "batch_to_embeddings takes a list of sentences"),
+            (lambda e: e.embed_sentences("The"), "embed_sentences takes a list of sentences"),
+            (lambda e: list(e.embed_sentences(["The"])), "embed_sentences takes .* sentence 0 is the string"),
+            (
+                lambda e: e.embed_sentences([], batch_size=0),
+                "batch_size must be a whole number of at least 1, but is 0",
+            ),
+        ],
+    )
+    def test_strings_and_other_things_are_refused(self, embedder, call, message):
+        """Oracle: the rule and the value in the message. To AllenNLP, a string was a sentence of letters."""
+        with pytest.raises(ValueError, match=message):
+            call(embedder)
+
+
+class TestDevice:
+    @pytest.mark.parametrize("number", [torch.cuda.device_count(), 99, "cuda:0", 0.5, None, True])
+    def test_a_gpu_that_is_not_here_is_an_error(self, old_files, number):
+        """Oracle: the value in the message; what is no number is no GPU."""
+        message = rf"cuda_device must be the number of a GPU .* or -1 for the CPU, but is {re.escape(repr(number))}"
+        with pytest.raises(ValueError, match=message):
+            ElmoEmbedder(*old_files, cuda_device=number)
+
+    def test_the_gpus_of_torch_are_counted(self, monkeypatch):
+        """Oracle: by hand, with two GPUs; -1 and lower numbers are the CPU."""
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+        assert [module.device_of(number) for number in (-2, -1, 0, 1)] == ["cpu", "cpu", "cuda:0", "cuda:1"]
+        with pytest.raises(ValueError, match=r"has here \(0 to 1\)"):
+            module.device_of(2)
+
+
+class TestEmbedFile:
+    @pytest.mark.parametrize("form", ["all", "top", "average"])
+    def test_each_line_has_its_layers(self, embedder, bilm, tmp_path, form):
+        """Oracle: NumPy over the biLM's layers, line by line; nothing but these and the index is in the file."""
+        output = tmp_path / "out.h5"
+        with io.StringIO(TEXT) as text:
+            embedder.embed_file(text, str(output), form, batch_size=1)
+        with h5py.File(output) as file:
+            assert set(file) == {"0", "1", "2", "3", "sentence_to_index"}
+            for index, line in enumerate(TEXT.splitlines()):
+                layers = layers_alone(bilm, line.split())
+                assert_close(file[str(index)][()], {"all": layers, "top": layers[-1], "average": layers.mean(0)}[form])
+            assert json.loads(file["sentence_to_index"][0]) == {"The cat sat .": "3", "Encyclopædia 😀": "1", "": "2"}
+
+    def test_the_index_may_be_omitted(self, embedder, tmp_path):
+        """Oracle: the names in the file; a path is as good as a file."""
+        (tmp_path / "text.txt").write_text("a b\nc\n")
+        embedder.embed_file(tmp_path / "text.txt", tmp_path / "out.h5", forget_sentences=True)
+        with h5py.File(tmp_path / "out.h5") as file:
+            assert set(file) == {"0", "1"}
+
+    def test_sentences_may_be_the_names(self, embedder, bilm, tmp_path):
+        """Oracle: the biLM; as in AllenNLP, a slash makes a group, through which the sentence is found all the same."""
+        embedder.embed_file(io.StringIO("a  b\nhe / she\n"), tmp_path / "out.h5", use_sentence_keys=True)
+        with h5py.File(tmp_path / "out.h5") as file:
+            assert set(file) == {"a  b", "he "}
+            assert_close(file["a  b"][()], layers_alone(bilm, ["a", "b"]))
+            assert_close(file["he / she"][()], layers_alone(bilm, ["he", "/", "she"]))
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a\nb\na\n", "line 3: each sentence must occur once to be a key, but 'a' is in line 1 too"),
+            ("a\n\n", "line 2: '' cannot be a key"),
+            ("./.\n", r"line 1: '\./\.' cannot be a key"),
+            ("a\na /b\na/b\n", "line 3: '/' in a key .* is the key of line 1"),
+        ],
+    )
+    def test_sentences_that_cannot_be_names_are_refused(self, embedder, tmp_path, text, message):
+        """Oracle: the line in the message; nothing is written."""
+        with pytest.raises(ValueError, match=message):
+            embedder.embed_file(io.StringIO(text), tmp_path / "out.h5", use_sentence_keys=True)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_file_that_is_there_stays(self, embedder, tmp_path):
+        """Oracle: the message, and its content."""
+        (tmp_path / "out.h5").write_text("mine")
+        with pytest.raises(FileExistsError, match=r"out\.h5 must not be there yet, but is: remove it"):
+            embedder.embed_file(io.StringIO("a\n"), tmp_path / "out.h5")
+        assert (tmp_path / "out.h5").read_text() == "mine"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"output_format": "mean"}, "output_format must be one of 'all', 'top', 'average', but is 'mean'"),
+            ({"batch_size": -1}, "batch_size must be"),
+            ({"input_file": io.BytesIO(b"a\n")}, "must be open as text"),
+            (
+                {"input_file": io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8")},
+                "must be text in the encoding that it was opened with, but",
+            ),
+        ],
+    )
+    def test_other_arguments_are_errors(self, embedder, tmp_path, arguments, message):
+        """Oracle: the rule in the message."""
+        with pytest.raises(ValueError, match=message):
+            embedder.embed_file(
+                **{"input_file": io.StringIO("a\n"), "output_file_path": tmp_path / "o.h5", **arguments}
+            )
+
+
+class TestPublicPrograms:
+    """The calls that public programs make, written anew; `bilm` is the oracle for all of them."""
+
+    def test_protein_embedders_pass_letters(self, old_files, bilm):
+        """Oracle: the biLM. As SeqVec and bio_embeddings: keywords, letters as words, summed layers, mean of residues."""
+        options_file, weight_file = old_files
+        embedder = ElmoEmbedder(weight_file=weight_file, options_file=options_file, cuda_device=-1)
+        sequences = ["MGSSHH", "KQ"]
+        with torch.no_grad():
+            batch = embedder.embed_batch([list(sequence) for sequence in sequences])
+        for sequence, found in zip(sequences, batch, strict=True):
+            expected = layers_alone(bilm, list(sequence))
+            assert_close(embedder.embed_sentence(list(sequence)), expected)
+            assert_close(found.sum(axis=0).mean(axis=0), expected.sum(0).mean(0))
+            assert_close(torch.tensor(found).sum(dim=0).mean(dim=0).numpy(), expected.sum(0).mean(0))
+
+    @pytest.mark.parametrize("mode", ["all", "top", "average"])
+    def test_flair_takes_the_layers_of_each_token(self, old_files, bilm, mode):
+        """
+        Oracle: the biLM. As flair's `ELMoEmbeddings`: one vector of torch's for each layer and token; and after
+        unpickling it moves the model and the states of its LSTM.
+        """
+        embedder = ElmoEmbedder(options_file=old_files[0], weight_file=old_files[1], cuda_device=-1)
+        for _ in range(2):
+            found = embedder.embed_batch(SENTENCES)[0]
+            layers = [[torch.FloatTensor(found[layer, token, :]) for layer in range(3)] for token in range(4)]
+            expected = layers_alone(bilm, SENTENCES[0])
+            of_mode = {
+                "all": (lambda x: torch.cat(x, 0), np.concatenate(expected, 1)),
+                "top": (lambda x: x[-1], expected[-1]),
+                "average": (lambda x: torch.mean(torch.stack(x), 0), expected.mean(0)),
+            }
+            combine, by_hand = of_mode[mode]
+            assert_close(np.stack([combine(of_token).numpy() for of_token in layers]), by_hand)
+            embedder = pickle.loads(pickle.dumps(embedder))
+            embedder.cuda_device = -1
+            embedder.elmo_bilm.to(device=torch.device("cpu"))
+            lstm = embedder.elmo_bilm._elmo_lstm
+            lstm._states = tuple(state.to("cpu") for state in lstm._states)
+
+    def test_taggers_take_batches_of_tensors(self, embedder, bilm):
+        """Oracle: the biLM. As models that concatenate or sum the layers and invert the mask."""
+        activations, mask = embedder.batch_to_embeddings(SENTENCES)
+        is_padding = mask != 1
+        summed = torch.sum(activations, dim=1)
+        bytes_of_mask = mask.unsqueeze(2).repeat(1, 1, 12).byte().float()
+        assert torch.equal(summed * bytes_of_mask, summed)
+        for row, sentence in enumerate(SENTENCES):
+            assert_close(summed[row, ~is_padding[row]].numpy(), layers_alone(bilm, sentence).sum(0))
+
+    def test_readers_of_the_file_skip_the_index(self, embedder, bilm, tmp_path):
+        """Oracle: the biLM. As readers that count the datasets but one, and open them by their numbers."""
+        (tmp_path / "text.txt").write_text("a b\nc\n")
+        with open(tmp_path / "text.txt") as text:
+            embedder.embed_file(text, str(tmp_path / "out.h5"), output_format="average")
+        with h5py.File(tmp_path / "out.h5", "r") as file:
+            vectors = [torch.tensor(np.array(file[str(index)])) for index in range(len(file.keys()) - 1)]
+            numbers = [int(key) for key in file if key != "sentence_to_index"]
+        assert numbers == [0, 1]
+        for found, words in zip(vectors, (["a", "b"], ["c"]), strict=True):
+            assert_close(found.numpy(), layers_alone(bilm, words).mean(0))
+
+
+class TestThePackage:
+    def test_the_class_is_in_the_package(self):
+        """Oracle: by hand."""
+        assert elmo_tasks.ElmoEmbedder is module.ElmoEmbedder
+        assert "ElmoEmbedder" in dir(elmo_tasks)
+
+    def test_the_defaults_are_the_authors_files(self, monkeypatch):
+        """Oracle: the addresses that old programs have in them, and the name that they have here."""
+        monkeypatch.setattr(module, "local_files", lambda *files: files)
+        given = []
+        loaded = SimpleNamespace(bilm=random_bilm())
+        monkeypatch.setattr(module.Elmo, "from_files", lambda *files, **arguments: given.append(files) or loaded)
+        ElmoEmbedder()
+        root = "https://s3-us-west-2.amazonaws.com/allennlp/models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_"
+        assert given == [(f"{root}2048cnn_2xhighway_options.json", f"{root}2048cnn_2xhighway_weights.hdf5")]
