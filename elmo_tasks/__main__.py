@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from elmo_tasks import configs, embed_job, verify
+from elmo_tasks import configs, downloads, embed_job, verify
 from elmo_tasks.printable import one_line
 from elmo_tasks.version import __version__
 
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
     embed_job.add_arguments(embed)
     embed.set_defaults(func=embed_job.embed)
+    of_downloads = subparsers.add_parser("download", help=downloads.DESCRIPTION, description=downloads.DESCRIPTION)
+    downloads.add_arguments(of_downloads)
+    of_downloads.set_defaults(func=downloads.run)
     of_configs = subparsers.add_parser("configs", help=configs.DESCRIPTION, description=configs.DESCRIPTION)
     configs.add_arguments(of_configs)
     of_configs.set_defaults(func=configs.write_configs)

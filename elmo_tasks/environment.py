@@ -20,6 +20,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
+from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
@@ -95,7 +96,10 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             if "://" in bilm:
                 return path, Path(cached_path(path)).read_bytes()
             # Downloads what has a name, and only here: a config without ELMo needs no biLM.
-            pretrained_files(bilm)
+            options_file, _ = pretrained_files(bilm)
+            if rest == "options.json" and options_file.name != rest:
+                # A model of ELMoForManyLangs.
+                return path, json.dumps(read_any_options(options_file).to_dict()).encode()
             return path, Path(path).read_bytes()
         # Jsonnet turns an error of its callback, or Ctrl-C, into a text without line breaks or type: keep them.
         except KeyboardInterrupt as interrupt:

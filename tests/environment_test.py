@@ -7,6 +7,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.environment import (
     check_data,
     config_variables,
@@ -16,6 +17,7 @@ from elmo_tasks.environment import (
     with_checked_data,
 )
 from elmo_tasks.vectors import pretrained
+from tests.bilm.many_langs.models import write_model
 from tests.paths import SHIPPED_BILM, TINY_BILM
 
 NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
@@ -116,6 +118,17 @@ class TestEvaluateFile:
         content = f"(import '{library}').bilm.options"
         config = evaluated(tmp_path / "config.jsonnet", content, ELMO_TASKS_BILM=str(folder))
         assert config == json.loads((folder / "options.json").read_text())
+
+    def test_a_model_of_many_langs_has_its_options_there_too(self, nothing_set, library, tmp_path):
+        """Oracle: the options of the biLM, its weights, and what the token indexer needs to know; by hand."""
+        folder = write_model(tmp_path / "model")
+        nothing_set.setenv("ELMO_TASKS_BILM", str(folder))
+        content = f"local e = import '{library}'; [e.bilm, e.indexer(e.bilm), e.indexer({{options: {{}}}})]"
+        bilm, indexer, of_others = evaluated(tmp_path / "config.jsonnet", content)
+        assert bilm["options"] == read_any_options(folder / "config.json").to_dict()
+        assert bilm["pretrained_file"] == str(folder / "encoder.pkl")
+        assert indexer == {"type": "elmo", "unicode_characters": 10}
+        assert of_others == {"type": "elmo"}
 
     def test_a_bilm_may_be_named_as_in_from_pretrained(self, nothing_set, library, tmp_path):
         """Oracle: the biLM that ships, by its name and by its folder."""

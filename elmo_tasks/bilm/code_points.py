@@ -72,7 +72,7 @@ def code_points_to_words(rows: np.ndarray) -> list[str]:
         if not end or any(not _FIRST_ID <= number < N_CODE_POINT_IDS for number in row[1:end]):
             raise ValueError(
                 f"the ids of this biLM must be those of code points between {_BEGIN_OF_WORD_ID} and {_END_OF_WORD_ID}, "
-                f"but a word has {row[:4]}...: the token indexer 'elmo_unicode' makes them"
+                f"but a word has {row[:4]}...: the token indexer 'elmo' with unicode_characters makes them"
             )
         words.append("".join(chr(number - _FIRST_ID) for number in row[1:end]))
     return words

@@ -50,7 +50,7 @@ class WordRows:
             code_points.N_CODE_POINT_IDS,
             (code_points.BEGIN_OF_SENTENCE, code_points.END_OF_SENTENCE),
             partial(code_points.word_to_code_points, width=width),
-            f"the token indexer 'elmo_unicode' with max_characters {width} makes them",
+            f"the token indexer 'elmo' with unicode_characters {width} makes them",
         )
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:

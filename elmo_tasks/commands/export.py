@@ -1,4 +1,4 @@
-"""`allennlp elmo-export`: a trained biLM in the public format."""
+"""`allennlp elmo-export`: a trained biLM, or one of ELMoForManyLangs, in the public format."""
 
 import argparse
 from pathlib import Path
@@ -7,6 +7,8 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
 
+from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.model_files import model_files
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
@@ -21,7 +23,8 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 class Export(Subcommand):
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt` of a trained biLM in bilm-tf's format, which our biLM and
-    AllenNLP read.
+    AllenNLP read; or the first two of a model of ELMoForManyLangs, with its dictionaries and without its pickles, which
+    our biLM reads.
 
     Registered as a `Subcommand` with name "elmo-export".
     """
@@ -29,7 +32,10 @@ class Export(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Write a trained biLM in the public format: options.json, weights, vocab.txt."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        subparser.add_argument("archive", help="archive of a model 'elmo_bilm', or the folder of its run")
+        subparser.add_argument(
+            "archive",
+            help="archive of a model 'elmo_bilm', the folder of its run, or that of a model of ELMoForManyLangs",
+        )
         subparser.add_argument("folder", type=Path, help="where to write the three files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
         subparser.add_argument(
@@ -50,6 +56,10 @@ def _export(arguments: argparse.Namespace) -> None:
             raise FileExistsError(
                 f"{', '.join(present)} must not be there yet, but is: name another folder, or overwrite with --force"
             )
+        if (files := model_files(Path(arguments.archive))) is not None:
+            names.remove("vocab.txt")
+            _export_many_langs(files, arguments.folder, names, replaceable, arguments.dtype)
+            return
         model = _model(arguments.archive)
         if not isinstance(model, BilmLanguageModel):
             raise ValueError(
@@ -72,6 +82,15 @@ def _export(arguments: argparse.Namespace) -> None:
         except (ValueError, OSError) as error:
             raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
         print(printable(f"wrote {', '.join(str(arguments.folder / name) for name in names)}"))
+
+
+def _export_many_langs(
+    files: tuple[Path, Path], target: Path, names: list[str], replaceable: set[str], dtype: str
+) -> None:
+    bilm = Bilm.from_files(*files)
+    with atomic_folder(target, replaceable) as folder:
+        bilm.save(*(folder / name for name in names), dtype=getattr(torch, dtype))
+    print(printable(f"wrote {', '.join(str(target / name) for name in names)}"))
 
 
 def _model(archive: str) -> Model:

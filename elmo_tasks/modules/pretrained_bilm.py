@@ -29,7 +29,8 @@ class PretrainedBilm(torch.nn.Module, FromParams):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
     pretrained_file : `str`, optional
-        Path or URL of the weights, an HDF5 file in the public format. `None` only where the weights come from elsewhere
+        Path or URL of the weights, an HDF5 file in the public format; or the path of the `encoder.pkl` in the folder of
+        a model of ELMoForManyLangs. `None` only where the weights come from elsewhere
         before the first batch (an archive, a checkpoint), or are trained from random ones.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).

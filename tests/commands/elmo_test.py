@@ -50,7 +50,7 @@ class TestFormerElmo:
         with pytest.raises(SystemExit, match=r"out\.h5 must not be there yet, but is there: give --resume .*--force"):
             command(*arguments)
         command(*arguments, "--resume")
-        with pytest.raises(SystemExit, match="--resume must be given the same job, .*layout was"):
+        with pytest.raises(SystemExit, match=r"--resume must be given the same job, .*layout was"):
             command(*arguments, "--forget-sentences", "--resume")
         command(*arguments, "--forget-sentences", "--force")
         assert capsys.readouterr().out.count("wrote ") == 3

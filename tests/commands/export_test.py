@@ -18,6 +18,7 @@ from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
+from tests.bilm.many_langs.models import write_model
 from tests.language_models import train_tiny
 from tests.paths import TRAINING_CONFIGS
 
@@ -57,6 +58,23 @@ class TestExport:
             np.testing.assert_array_equal(file["softmax/W"], model.softmax.weight.detach().numpy())
             np.testing.assert_array_equal(file["softmax/b"], model.softmax.bias.detach().numpy())
         assert len(words) == len(model.softmax.bias)
+
+    @pytest.mark.parametrize("name", ["hdf5", "safetensors"])
+    def test_a_model_of_many_langs_becomes_a_folder_without_pickles(self, command, tmp_path, name):
+        """Oracle: the layers of the model, bit for bit."""
+        model = write_model(tmp_path / "model")
+        command("elmo-export", model, tmp_path / "exported", "--format", name)
+        assert set(os.listdir(tmp_path / "exported")) == {"options.json", f"weights.{name}"}
+        found, expected = (Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model))
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+    def test_a_model_of_many_langs_with_a_file_missing_is_refused(self, error_of, tmp_path):
+        """Oracle: the message names the file; nothing is written."""
+        model = write_model(tmp_path / "model")
+        (model / "token_embedder.pkl").unlink()
+        message = error_of("elmo-export", model, tmp_path / "exported")
+        assert "has no token_embedder.pkl: unpack the whole archive into one folder" in message
+        assert not (tmp_path / "exported").exists()
 
     def test_the_folder_of_the_run_will_do_too(self, lm_run, exported, command, tmp_path):
         """Oracle: what the archive gives."""

@@ -6,7 +6,13 @@ from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenIndexe
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.bilm import BilmOptions
+from elmo_tasks.bilm.options import DictionaryOptions
+from elmo_tasks.bilm.word_rows import WordRows
 from elmo_tasks.data import ElmoTokenIndexer
+
+# A biLM that has words and no characters.
+NO_CNN = dict(character_dim=0, filters=(), n_highway=0)
 
 WORDS = st.one_of(
     st.text("abé.", min_size=1, max_size=5),
@@ -82,3 +88,17 @@ class TestElmoTokenIndexer:
         """Oracle: AllenNLP's `ensure_text`."""
         with pytest.raises(ValueError):
             ElmoTokenIndexer().tokens_to_indices([Token(text_id=3)], Vocabulary())
+
+    def test_unicode_characters_are_those_of_the_bilm(self, environment):
+        """Oracle: `WordRows` of a biLM with dictionaries."""
+        from allennlp.common import Params
+        from allennlp.common.checks import ConfigurationError
+
+        rows = WordRows.of(
+            BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)
+        )
+        sentences = [["나는", "", "😀" * 20], ["\ud800"]]
+        indexer = TokenIndexer.from_params(Params({"type": "elmo", "unicode_characters": 9}))
+        assert torch.equal(ids_of(sentences, indexer, "character_ids"), rows.batch(sentences))
+        with pytest.raises(ConfigurationError, match=r"unicode_characters must be .* at least 3, but is 2"):
+            ElmoTokenIndexer(unicode_characters=2)

@@ -192,7 +192,7 @@ class TestPublicPrograms:
     """The calls that public programs make, written anew; `bilm` is the oracle for all of them."""
 
     def test_protein_embedders_pass_letters(self, old_files, bilm):
-        """Oracle: the biLM. As SeqVec and bio_embeddings: keywords, letters as words, summed layers, mean of residues."""
+        """Oracle: the biLM. As SeqVec and bio_embeddings: letters as words, the sum of layers, the mean of residues."""
         options_file, weight_file = old_files
         embedder = ElmoEmbedder(weight_file=weight_file, options_file=options_file, cuda_device=-1)
         sequences = ["MGSSHH", "KQ"]

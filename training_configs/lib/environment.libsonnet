@@ -9,6 +9,13 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
     pretrained_file: import 'ELMO_TASKS_BILM/weights',
   },
 
+  // The token indexer of a biLM.
+  indexer(bilm):: {
+    type: 'elmo',
+    [if std.objectHas(bilm.options, 'dictionaries') then 'unicode_characters']:
+      bilm.options.char_cnn.max_characters_per_token,
+  },
+
   // For configs with a single layer: 'mix', 'top', or its number.
   local layer = std.extVar('ELMO_TASKS_LAYER'),
   layer: if std.member(['mix', 'top'], layer) then layer

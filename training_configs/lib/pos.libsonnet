@@ -11,7 +11,7 @@ function(
   local width = 2 * bilm.options.lstm.projection_dim;
 
   {
-    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: { type: 'elmo' } } },
+    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: environment.indexer(bilm) } },
     train_data_path: environment.data('pos/train.conllu'),
     validation_data_path: environment.data('pos/dev.conllu'),
     test_data_path: environment.data('pos/test.conllu'),

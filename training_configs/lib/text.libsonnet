@@ -49,7 +49,7 @@ function(
       type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
-    [if with_elmo then 'elmo']: { type: 'elmo' },
+    [if with_elmo then 'elmo']: environment.indexer(bilm),
   },
 
   // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
