@@ -28,6 +28,7 @@ API = {
         "Vectors",
         [
             "elmo_tasks.vectors.elmo",
+            "elmo_tasks.vectors.elmo_embedder",
             "elmo_tasks.vectors.sklearn_vectorizer",
             "elmo_tasks.vectors.spacy_component",
             "elmo_tasks.vectors.documents",
@@ -138,7 +139,7 @@ def parsers() -> Iterator[argparse.ArgumentParser]:
     """One for each command of ours, and for its actions where it has some."""
     import_module("elmo_tasks.plugin")
     allennlp = _subparsers(parser_of(lambda: import_module("allennlp.commands").main(prog="allennlp")))
-    commands = [parser for name, parser in sorted(allennlp.items()) if name.startswith("elmo-")]
+    commands = [parser for name, parser in sorted(allennlp.items()) if name.partition("-")[0] == "elmo"]
     own = _subparsers(parser_of(import_module("elmo_tasks.__main__").main))
     for parser in [*own.values(), *commands]:
         yield parser
