@@ -2,10 +2,10 @@
 Speed and memory of `Elmo` and of AllenNLP's `_ElmoBiLm` on proteins, with one biLM of random weights:
 `python benchmarks/proteins.py`.
 
-The biLM has SeqVec's shape (that of the paper's), its widths divided by `--scale`; sequences are random, up to `--longest`
-residues long. Both run by turns in one process, and a time is the shortest of all turns; memory is how much the peak of
-a process of its own grows. AllenNLP gets batches as SeqVec makes them: sequences of similar length, up to 15,000
-residues or one that is longer than half of that.
+The biLM has SeqVec's shape (that of the paper's), its widths divided by `--scale`; sequences are random, up to
+`--longest` residues long. Both run by turns in one process, and a time is the shortest of all turns; memory is how much
+the peak of a process of its own grows. AllenNLP gets batches as SeqVec makes them: sequences of similar length, up to
+15,000 residues or one that is longer than half of that.
 """
 
 import argparse
