@@ -4,8 +4,8 @@ Speed and memory of `Elmo` and of AllenNLP's `_ElmoBiLm` on proteins, with one b
 
 The biLM has SeqVec's shape (that of the paper's), its widths divided by `--scale`; sequences are random, up to
 `--longest` residues long. Both run by turns in one process, and a time is the shortest of all turns; memory is how much
-the peak of a process of its own grows. AllenNLP gets batches as SeqVec makes them: sequences of similar length, up to
-15,000 residues or one that is longer than half of that.
+a process of its own grows at most (Linux). AllenNLP gets batches as SeqVec makes them: sequences of similar length, up
+to 15,000 residues or one that is longer than half of that.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import multiprocessing
 import random
 import resource
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -83,12 +84,25 @@ def allennlps(files: tuple[str, str], sequences: list[list[str]]) -> Callable[[]
 
 
 def peak(make: Callable[..., Callable[[], object]], files: tuple[str, str], sequences: list[list[str]]) -> int:
-    """The growth of the peak of this process, in MB."""
+    """How much this process grows at most while it runs, in MB."""
     run = make(files, sequences)
-    make(files, [["A"]])()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    is_done, sizes = threading.Event(), [_resident()]
+
+    def watch() -> None:
+        while not is_done.wait(0.02):
+            sizes.append(_resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     run()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    is_done.set()
+    watcher.join()
+    return (max(sizes) - sizes[0]) // 2**20
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
 
 
 def main() -> None:

@@ -11,7 +11,9 @@ import glob
 import json
 import logging
 import os
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +23,27 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm.model_files import read_any_options
+from elmo_tasks.files.text_lines import opened
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "glove_remedy", "small_data_notice", "with_checked_data"]
+__all__ = [
+    "check_data",
+    "config_variables",
+    "english_bilm_notice",
+    "evaluate_file",
+    "glove_remedy",
+    "small_data_notice",
+    "with_checked_data",
+]
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
 # Next to all that end with `_data_path`. Other paths of a config may be outputs: of a cache, of a callback.
 _INPUTS = ("pretrained_file", "pretrained_files")
+
+# Tags and column names of data sets are Latin in every language.
+_MOSTLY, _LOOKED_AT = 0.7, 2**16
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +192,8 @@ def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
             raise ConfigurationError(_missing(key, Path(path), root))
     if used and (notice := small_data_notice(environ)):
         logger.warning(notice)
+    if notice := english_bilm_notice(params.as_dict(quiet=True), environ):
+        logger.warning(notice)
 
 
 def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -188,6 +204,35 @@ def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
         f"{_DATA} is not set: this uses the small data that ships, {FIXTURES}, which is for trying things out. Set "
         f"{_DATA} to the folder of your own data"
     )
+
+
+def english_bilm_notice(config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str | None:
+    """
+    A sentence for users who have named no biLM and train on a text of another script than English: the biLM that ships
+    has never seen its characters. `None` for all others.
+    """
+    inputs = list(_inputs(config))
+    if environ.get(_BILM) or not any(path.startswith(f"{PRETRAINED}{os.sep}") for _, path in inputs):
+        return None
+    for key, path in inputs:
+        if key == "train_data_path" and os.path.isfile(path) and (share := _latin_share(path)) < _MOSTLY:
+            return (
+                f"{_BILM} is not set, so that this uses small-open, the biLM of English that ships; but of the letters "
+                f"in {path} only {share:.0%} are Latin, and it has never seen the others. Set {_BILM} to a biLM of the "
+                "language"
+            )
+    return None
+
+
+def _latin_share(path: str) -> float:
+    """The share of the Latin letters among all, at the beginning of a file; 1 if there are none."""
+    with suppress(OSError, ValueError):
+        with opened(path, lambda: "") as file:
+            letters = [
+                character for character in file.read(_LOOKED_AT).decode("utf-8", "ignore") if character.isalpha()
+            ]
+        return sum("LATIN" in unicodedata.name(letter, "") for letter in letters) / len(letters) if letters else 1.0
+    return 1.0
 
 
 def glove_remedy(folder: Path) -> str:

@@ -1,3 +1,4 @@
+import gzip
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.environment import (
     check_data,
     config_variables,
+    english_bilm_notice,
     evaluate_file,
     glove_remedy,
     small_data_notice,
@@ -400,6 +402,31 @@ class TestCheckData:
         with pytest.raises(ConfigurationError, match=r"ner/dev\.txt"):
             train(config, "folder")
         assert len(called) == 1
+
+
+class TestEnglishBilmNotice:
+    @pytest.mark.parametrize(
+        ("text", "name", "share"),
+        [
+            # 8 of 15 letters.
+            ("나는 NNP\n학교에 NNG\n갔다 VV\n" * 40, "train.txt", "53%"),
+            ("나는\n", "train.txt.gz", "0%"),
+            ("naïve café\n12 .\n", "train.txt", None),
+            ("12 .\n", "train.txt", None),
+        ],
+    )
+    def test_a_text_of_another_script_is_said(self, environment, tmp_path, text, name, share):
+        """Oracle: by hand; nothing is said of a biLM that was named, nor of a config without one."""
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+        weights = str(SHIPPED_BILM / "weights.hdf5")
+        config = {"train_data_path": str(path), "model": {"bilm": {"pretrained_file": weights}}}
+        notice = english_bilm_notice(config, {})
+        assert (notice is not None) == (share is not None)
+        assert share is None or f"of the letters in {path} only {share} are Latin" in notice
+        assert english_bilm_notice(config, {"ELMO_TASKS_BILM": "small-open"}) is None
+        assert english_bilm_notice({**config, "model": {}}, {}) is None
+        assert english_bilm_notice({**config, "train_data_path": str(tmp_path / "none")}, {}) is None
 
 
 class TestGloveRemedy:

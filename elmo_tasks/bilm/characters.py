@@ -5,6 +5,7 @@ A word is its UTF-8 bytes between a begin and an end marker, padded to 50 ids. I
 0 to 255, 257 to 261 the markers below, and 0 is left for positions where there is no word at all.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -31,11 +32,35 @@ N_CHARACTER_IDS = 262
 BEGIN_OF_SENTENCE = "<S>"
 END_OF_SENTENCE = "</S>"
 
+logger = logging.getLogger(__name__)
+
+_MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
+
 _BEGIN_OF_SENTENCE_ID = 257
 _END_OF_SENTENCE_ID = 258
 _BEGIN_OF_WORD_ID = 259
 _END_OF_WORD_ID = 260
 _PADDING_ID = 261
+
+
+class _Once:
+    """Whether it was said in this process that words are cut."""
+
+    was_said = False
+
+
+def _say_once_that_words_are_cut(word: str, n_bytes: int) -> None:
+    # In a script of three bytes a character, as Hangul, a word has room for 16 of them.
+    if not _Once.was_said:
+        _Once.was_said = True
+        logger.warning(
+            "The word %r has %d bytes in UTF-8, and is cut after %d; so are others, which is not said again. Words "
+            "that agree in their first %d bytes have one vector.",
+            word[:60],
+            n_bytes,
+            _MAX_BYTES,
+            _MAX_BYTES,
+        )
 
 
 def _row(characters: Sequence[int]) -> np.ndarray:
@@ -75,8 +100,10 @@ def word_to_character_ids(word: str) -> np.ndarray:
     boundary = _BOUNDARY_ROWS.get(word)
     if boundary is not None:
         return boundary
-    utf8 = word.encode("utf-8", "ignore")[: MAX_CHARACTERS_PER_TOKEN - 2]
-    return _row([byte + 1 for byte in utf8])
+    utf8 = word.encode("utf-8", "ignore")
+    if len(utf8) > _MAX_BYTES:
+        _say_once_that_words_are_cut(word, len(utf8))
+    return _row([byte + 1 for byte in utf8[:_MAX_BYTES]])
 
 
 def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
@@ -94,8 +121,12 @@ def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
     `np.ndarray`
         Shape `(n_words, 50)`, int16, a quarter of the size of a model's input.
     """
-    n_bytes = MAX_CHARACTERS_PER_TOKEN - 2
-    utf8 = [word.encode("utf-8", "ignore")[:n_bytes] for word in words]
+    n_bytes = _MAX_BYTES
+    whole = [word.encode("utf-8", "ignore") for word in words]
+    for word, encoded in zip(words, whole, strict=True):
+        if len(encoded) > n_bytes:
+            _say_once_that_words_are_cut(word, len(encoded))
+    utf8 = [encoded[:n_bytes] for encoded in whole]
     # Shape: (n_words, 1)
     lengths = np.fromiter(map(len, utf8), dtype=np.int64, count=len(utf8))[:, None]
     # Shape: (n_words, 48)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,8 @@ from elmo_tasks.data import LmText
 from elmo_tasks.progress import progress_bar
 
 __all__ = ["PerplexityOfText"]
+
+_MANY_UNKNOWN = 0.1
 
 
 @Subcommand.register("elmo-perplexity")
@@ -51,6 +54,13 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
                 found = summary(_written(scores, file))
         for name, value in found.items():
             print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+        if found["unknown_share"] > _MANY_UNKNOWN:
+            print(
+                f"elmo-perplexity: {found['unknown_share']:.0%} of the words are not in the vocabulary. All of them "
+                "count as one word, which is easy to predict: the perplexity flatters, and compares with none of "
+                "another vocabulary",
+                file=sys.stderr,
+            )
 
 
 def _counted(scores: Iterator[SentenceLikelihood]) -> Iterator[SentenceLikelihood]:

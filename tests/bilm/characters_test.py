@@ -3,6 +3,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.bilm import characters
 from elmo_tasks.bilm.characters import (
     BEGIN_OF_SENTENCE,
     END_OF_SENTENCE,
@@ -89,6 +90,21 @@ class TestSentenceBoundaryIds:
         assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
         assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()
         assert end.tolist() == word_to_character_ids(END_OF_SENTENCE).tolist()
+
+
+class TestCutWords:
+    @pytest.mark.parametrize(
+        "ids_of", [characters.word_to_character_ids.__wrapped__, lambda w: words_to_character_ids([w])]
+    )
+    def test_it_is_said_once_that_words_are_cut(self, ids_of, monkeypatch, caplog):
+        """Oracle: by hand: 16 syllables of three bytes are whole, 17 are cut; the second such word is silent."""
+        monkeypatch.setattr(characters._Once, "was_said", False)
+        ids_of("가" * 16)
+        assert not caplog.records
+        ids_of("가" * 17)
+        ids_of("나" * 17)
+        (message,) = caplog.messages
+        assert f"The word '{'가' * 17}' has 51 bytes in UTF-8, and is cut after 48" in message
 
 
 class TestSentencesToCharacterIds:

@@ -3,10 +3,13 @@
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import h5py
 import pytest
 
+from elmo_tasks.analysis import SentenceLikelihood
+from elmo_tasks.commands import perplexity as module
 from elmo_tasks.data import LmText
 from tests.language_models import metrics_of
 
@@ -19,6 +22,16 @@ def printed(output: str) -> dict[str, float]:
 
 
 class TestPerplexityOfText:
+    @pytest.mark.parametrize(("n_unknown", "is_said"), [(1, False), (2, True)])
+    def test_many_unknown_words_are_said(self, command, monkeypatch, capsys, n_unknown, is_said):
+        """Oracle: by hand: one of ten words is 10%, which is not above it, and two are."""
+        scores = [SentenceLikelihood(["w"] * 10, -1.0, -1.0, n_unknown)]
+        monkeypatch.setattr(module, "LanguageModel", lambda folder: SimpleNamespace(score=lambda text: iter(scores)))
+        monkeypatch.setattr(module, "LmText", str)
+        command("elmo-perplexity", "folder", "text.txt")
+        line = "20% of the words are not in the vocabulary. All of them count as one word"
+        assert (line in capsys.readouterr().err) == is_said
+
     def test_it_is_the_validation_perplexity_of_the_run(self, lm_run, exported, command, fixtures_root, capsys):
         """Oracle: the metrics of the training, on the same text, in batches of another kind."""
         capsys.readouterr()

@@ -136,3 +136,44 @@ class TestTraining:
         for key in ("perplexity", "forward_perplexity", "backward_perplexity", "unknown_share", "loss"):
             value = json.loads(output.read_text())[key]
             assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key
+
+
+class TestSizes:
+    def test_a_size_of_ones_own_is_the_small_one_but_for_what_it_says(self, environment, tmp_path, training_configs):
+        """Oracle: the small config, and the values by hand."""
+        library = training_configs / "lib" / "bilm.libsonnet"
+        own, small = (
+            evaluated_text(tmp_path, f"(import '{library}')(size={size})")
+            for size in ("{ cells: 512, projection: 64, epochs: 2 }", "'small'")
+        )
+        assert own["model"]["options"]["lstm"]["dim"] == 512
+        assert differences(small, own) == {
+            "model.options.lstm.dim",
+            "model.options.lstm.projection_dim",
+            "trainer.num_epochs",
+        }
+
+    @pytest.mark.parametrize(
+        ("size", "message"),
+        [
+            (
+                "'tiny'",
+                r"size must be 'original', 'small', or an object like \{ cells: 512, projection: 64 \}, but is tiny",
+            ),
+            ("3", "but is 3"),
+            ("{ cell: 512 }", "size may have cells, .*, but has cell"),
+        ],
+    )
+    def test_another_size_is_an_error_that_names_the_sizes(
+        self, environment, tmp_path, training_configs, size, message
+    ):
+        """Oracle: the message."""
+        from allennlp.common.checks import ConfigurationError
+
+        with pytest.raises(ConfigurationError, match=message):
+            evaluated_text(tmp_path, f"(import '{training_configs}/lib/bilm.libsonnet')(size={size})")
+
+
+def evaluated_text(folder, text):
+    (folder / "config.jsonnet").write_text(text)
+    return evaluated(folder / "config.jsonnet")

@@ -45,11 +45,24 @@ local finetuning = {
   scheduler: null,
 };
 
+local names = std.join("', '", std.objectFields(sizes));
+
+// A size by its name, or one of one's own: the small one with some of its values replaced.
+local of_size(size) =
+  if std.isObject(size) then (
+    local unknown = std.setDiff(std.set(std.objectFields(size)), std.set(std.objectFields(sizes.small)));
+    assert unknown == [] :
+           'size may have %s, but has %s' % [std.join(', ', std.objectFields(sizes.small)), std.join(', ', unknown)];
+    sizes.small + size
+  )
+  else if std.isString(size) && std.objectHas(sizes, size) then sizes[size]
+  else error "size must be '%s', or an object like { cells: 512, projection: 64 }, but is %s" % [names, std.toString(size)];
+
 // A softmax for a biLM that has none and stays as it is.
 local softmax_alone = sizes.small { epochs: 1 };
 
 function(
-  // 'small' or 'original'.
+  // 'small' or 'original'; or what differs from the small one, as { cells: 512, projection: 64 }.
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
@@ -64,14 +77,14 @@ function(
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
   dropout=if frozen then 0 else 0.1,
-  training=if frozen then softmax_alone else if start != null then finetuning else sizes[size],
+  training=if frozen then softmax_alone else if start != null then finetuning else of_size(size),
   epochs=training.epochs,
   tokens_per_batch=training.tokens,
   optimizer=training.optimizer,
   scheduler=training.scheduler,
   num_workers=0,
 ) (
-  local shape = sizes[size];
+  local shape = of_size(size);
   local loader = { type: 'elmo_lm', max_tokens_per_batch: tokens_per_batch };
 
   {
@@ -113,7 +126,13 @@ function(
       num_epochs: epochs,
       grad_norm: training.grad_norm,
       validation_metric: '-perplexity',
-      checkpointer: { type: 'elmo_frozen_once', save_every_num_batches: 2000, keep_most_recent_by_count: 2 },
+      // By time as well: a small run is over before so many batches.
+      checkpointer: {
+        type: 'elmo_frozen_once',
+        save_every_num_batches: 2000,
+        save_every_num_seconds: 600,
+        keep_most_recent_by_count: 2,
+      },
       callbacks: ['elmo_random_state'] + (if start != null && !frozen then ['elmo_perplexity_before'] else []),
       [if frozen then 'no_grad']: ['^bilm\\.'],
     },
