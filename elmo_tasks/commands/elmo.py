@@ -76,6 +76,8 @@ def _elmo(arguments: argparse.Namespace) -> None:
             layers=LAYERS_OF_FORMATS[arguments.output_format],
             batch_tokens=batch_tokens,
             device=device,
+            # As the text is: AllenNLP's command left it so.
+            nfc=False,
         )
         report = embed_file(
             arguments.input_file,

@@ -29,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="split lines into words by spaCy's rules, as Elmo.embed does; default: at white space",
     )
+    parser.add_argument(
+        "--nfc",
+        action=argparse.BooleanOptionalAction,
+        default=default.nfc,
+        help="put the text into Unicode's form NFC first (default), as nearly all text is",
+    )
     parser.add_argument("--dtype", choices=DTYPES, default=default.dtype, help="of the vectors in the file")
     parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one, on Ray the CPU")
     parser.add_argument("--precision", choices=["float32", "tf32", "bf16"], help="of the biLM's matrix products")

@@ -38,6 +38,9 @@ class EmbedOptions:
         See `Elmo.from_pretrained`.
     part_lines
         How many lines are done together or not at all.
+    nfc
+        Whether the text is put into Unicode's form NFC first, in which nearly all text is. The biLM knows characters by
+        their bytes or code points, so that a word has other vectors in another form.
 
     # Raises
 
@@ -56,6 +59,7 @@ class EmbedOptions:
     device: str | None = None
     precision: "Precision | None" = None
     part_lines: int = 500
+    nfc: bool = True
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:

@@ -1,5 +1,6 @@
 """The worker that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +127,8 @@ class PartWorker:
         write_part(part_path(self._folder, part.number, self._kind), embedded, origin)
 
     def _words(self, line: str) -> list[str]:
+        if self._options.nfc:
+            line = unicodedata.normalize("NFC", line)
         if not self._options.tokenize:
             return line.split()
         from elmo_tasks.tokenization import blank_tokenizer

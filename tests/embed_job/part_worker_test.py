@@ -1,5 +1,7 @@
 """Tests of the biLM that embeds part after part."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,15 @@ class TestPartWorker:
         worker = PartWorker(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", "0123", elmo=elmo)
         assert worker.run(PART) == PartDone(2, 5)
         assert read_part(part_path(tmp_path, 2, "npz"), ORIGIN).sentences[0] == "The cat sat ."
+
+    @pytest.mark.parametrize("nfc", [True, False])
+    def test_the_text_is_put_into_nfc_unless_it_shall_not_be(self, tmp_path, tiny_bilm, elmo, nfc):
+        """Oracle: `unicodedata`: a word in two forms has one vector, or two."""
+        forms = [unicodedata.normalize(form, "나는 café") for form in ("NFC", "NFD")]
+        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, nfc=nfc), tmp_path, "npz", "0123", elmo=elmo)
+        embedded, _ = worker.embed(LinePart(0, 0, forms))
+        assert embedded.sentences == [forms[0], forms[0 if nfc else 1]]
+        assert np.array_equal(*embedded.vectors) == nfc
 
     def test_float16_is_refused_for_what_it_cannot_hold(self, tmp_path, tiny_bilm, elmo):
         """Oracle: the message names the line, the third of a part that begins with the seventh; no file is left."""
