@@ -47,7 +47,9 @@ class TestEmbed:
     def test_each_option_reaches_the_job(self, called):
         """Oracle: by hand."""
         line = "a.txt b --format npz --bilm x --layers 2 --gamma 2 --pool max --tokenize --dtype float16 --device cpu"
-        line += " --precision bf16 --batch-tokens 7 --part-lines 8 --workers 9 --ray auto --resume --no-progress --no-nfc"
+        line += (
+            " --precision bf16 --batch-tokens 7 --part-lines 8 --workers 9 --ray auto --resume --no-progress --no-nfc"
+        )
         run(*line.split(), "--weights", "0", "-1", "2")
         expected = EmbedOptions("x", 2, (0.0, -1.0, 2.0), 2.0, "max", 7, True, "float16", "cpu", "bf16", 8, False)
         others = dict(format="npz", force=False, resume=True, workers=9, ray="auto", show_progress=False)

@@ -4,6 +4,7 @@ import json
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
@@ -11,7 +12,9 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.modules import PretrainedBilm
+from tests.bilm.many_langs.models import SENTENCES, layers_by_hand, write_model
 from tests.paths import TINY_BILM
 
 
@@ -26,6 +29,19 @@ class TestPretrainedBilm:
         assert all(torch.equal(*pair) for pair in zip(output.layers, expected.layers, strict=True))
         assert pretrained().num_layers == len(expected.layers)
         assert pretrained().get_output_dim() == expected.layers[0].size(-1)
+
+    def test_a_model_of_many_langs_is_read_and_is_whole_in_its_state(self, tmp_path):
+        """Oracle: the formulas in NumPy; the second time without the model's files, as in an archive."""
+        folder = write_model(tmp_path / "model")
+        options = read_any_options(folder / "config.json").to_dict()
+        made = PretrainedBilm.from_params(Params({"options": options, "pretrained_file": f"{folder}/encoder.pkl"}))
+        again = PretrainedBilm(options)
+        again.load_state_dict(made.state_dict())
+        for sentence in SENTENCES:
+            for bilm in (made, again):
+                # Shape: (n_layers, n_words, dim)
+                found = torch.cat(bilm(bilm.bilm.word_rows.batch([sentence])).layers).numpy()
+                np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
     def test_it_is_made_from_a_config(self, tiny_options, tiny_weights, batch, pretrained):
         """Oracle: the one made in Python."""
