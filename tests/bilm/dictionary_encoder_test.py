@@ -54,9 +54,8 @@ class TestBilm:
 
     def test_ids_of_the_other_kind_are_refused(self, bilm):
         """Oracle: the messages name the token indexer. Both kinds may have 50 ids a word."""
-        wide = BilmOptions(
-            dictionaries=DictionaryOptions(n_words=9, word_dim=3), character_dim=0, filters=(), n_highway=0
-        )
+        sizes = DictionaryOptions(n_words=9, word_dim=3)
+        wide = BilmOptions(cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes)
         with pytest.raises(ValueError, match="'elmo' with unicode_characters makes them"):
             Bilm(wide)(sentences_to_character_ids([["a"]]))
         with pytest.raises(

@@ -2,8 +2,6 @@
 
 import importlib
 import importlib.util
-import subprocess
-import sys
 
 import pytest
 
@@ -33,16 +31,3 @@ class TestFormerModules:
         assert importlib.util.find_spec("allennlp.commands.elmos") is None
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module("allennlp.commands.bert")
-
-    @pytest.mark.slow
-    def test_the_first_line_of_an_old_program_is_enough(self, tmp_path):
-        """Oracle: the class, in a new interpreter; where AllenNLP is not installed, there is no such module."""
-        code = "from allennlp.commands.elmo import ElmoEmbedder; print(ElmoEmbedder.__module__)"
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-        assert found.stdout == "elmo_tasks.vectors.elmo_embedder\n", found.stderr
-        code = (
-            "import sys, torch; sys.modules['allennlp'] = None\n"
-            "try: import allennlp.commands.elmo\nexcept ModuleNotFoundError: print('none')"
-        )
-        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-        assert found.stdout == "none\n", found.stderr
