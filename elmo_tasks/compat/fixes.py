@@ -59,6 +59,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,
     ),
+    "allennlp.nn.util": (torch_fixes.accept_bfloat16,),
     "allennlp.training.checkpointer": (torch_fixes.load_training_state,),
     "allennlp.training.gradient_descent_trainer": (
         torch_fixes.clip_norm_of_sparse_gradients,

@@ -16,6 +16,7 @@ from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = [
+    "accept_bfloat16",
     "accept_verbose_reduce_on_plateau",
     "allow_amp_without_cuda",
     "clip_norm_of_sparse_gradients",
@@ -294,6 +295,33 @@ def allow_amp_without_cuda(trainers: Module) -> None:
             )
 
     trainer.__init__ = __init__
+
+
+def accept_bfloat16(util: Module) -> None:
+    """
+    Symptom: with `use_amp` on a CPU, models of AllenNLP such as `simple_tagger` raise `TypeError: Does not support dtype
+    torch.bfloat16`.
+
+    Cause: bfloat16 is newer than `tiny_value_of_dtype`. Its range is that of float32, and so is the value. The loss of
+    sequences is now computed in float32: unlike that of CUDA, autocast on a CPU leaves it the type of the logits.
+    """
+    import torch
+
+    tiny_value, loss = util.tiny_value_of_dtype, util.sequence_cross_entropy_with_logits
+
+    @wraps(tiny_value)
+    def tiny_value_of_dtype(dtype: "torch.dtype") -> float:
+        value: float = tiny_value(torch.float32 if dtype == torch.bfloat16 else dtype)
+        return value
+
+    @wraps(loss)
+    def sequence_cross_entropy_with_logits(logits: "torch.Tensor", *args: Any, **kwargs: Any) -> "torch.Tensor":
+        logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+        result: torch.Tensor = loss(logits, *args, **kwargs)
+        return result
+
+    util.tiny_value_of_dtype = tiny_value_of_dtype
+    util.sequence_cross_entropy_with_logits = sequence_cross_entropy_with_logits
 
 
 def encode_characters_in_single_precision(cnn_encoder: Module) -> None:
