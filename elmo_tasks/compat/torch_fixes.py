@@ -299,8 +299,8 @@ def allow_amp_without_cuda(trainers: Module) -> None:
 
 def accept_bfloat16(util: Module) -> None:
     """
-    Symptom: with `use_amp` on a CPU, models of AllenNLP such as `simple_tagger` raise `TypeError: Does not support dtype
-    torch.bfloat16`.
+    Symptom: with `use_amp` on a CPU, models of AllenNLP such as `simple_tagger` raise `TypeError: Does not support
+    dtype torch.bfloat16`.
 
     Cause: bfloat16 is newer than `tiny_value_of_dtype`. Its range is that of float32, and so is the value. The loss of
     sequences is now computed in float32: unlike that of CUDA, autocast on a CPU leaves it the type of the logits.

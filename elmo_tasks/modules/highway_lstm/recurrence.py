@@ -34,8 +34,8 @@ class HighwayRecurrence(torch.autograd.Function):
     A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
     the weights is one product over all words.
 
-    `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward, dtype)` takes `products`, of shape
-    `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
+    `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward, dtype)` takes `products`, of
+    shape `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
     `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`, the weights of the
     previous output; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the previous output; the
     `PackedBatch`; and the type of the product that is the gradient of the weights. It returns the outputs, of shape

@@ -41,8 +41,8 @@ class GruRecurrence(torch.autograd.Function):
     One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
     of each weight is one product over all words.
 
-    `GruRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes and returns what `LstmRecurrence` does, with
-    the parameters of `torch.nn.GRU`.
+    `GruRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes and returns what `LstmRecurrence` does,
+    with the parameters of `torch.nn.GRU`.
     """
 
     @staticmethod
