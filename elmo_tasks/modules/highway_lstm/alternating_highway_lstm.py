@@ -94,7 +94,7 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         """
         if mask is None:
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        batch, dtype = pack(mask), type_of_products(self.layers[0].input_weight)
+        batch, dtype = pack(mask), type_of_products(next(self.parameters()))
         with torch.autocast(inputs.device.type, enabled=False):
             # Shape: (n_words, input_size)
             packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self._dtype)
