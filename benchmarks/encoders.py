@@ -95,7 +95,7 @@ def compare(shape: Shape, repeats: int, *, with_gradients: bool = True) -> tuple
                 encoder(inputs, mask)
 
     with torch.no_grad():
-        difference = (encoders[0](inputs, mask) - encoders[1]._run(inputs, mask)).abs().max().item()
+        difference = (encoders[0](inputs, mask) - encoders[1]._run(inputs, mask, inputs.dtype)).abs().max().item()
     return shortest([lambda encoder=encoder: step(encoder) for encoder in encoders], repeats), difference
 
 

@@ -5,7 +5,8 @@ The models of the published configs, without ELMo and with it (its layers from a
 
 - the same model with the encoders of `torch.nn`, AllenNLP's character CNN and torch's plain Adam ("torch"), and
 - AllenNLP's own model for the task ("AllenNLP"), of the same sizes, without ELMo: `crf_tagger`, `esim`, `bcn`,
-  `bidaf`, `srl` and `coref`.
+  `bidaf`, `srl` and `coref`;
+- with `--bf16`, on a CPU, the model without ELMo under `use_amp` ("ours, bf16").
 
 All take the same batches in one process, by turns, so that a busy machine slows all; what counts is the ratio of their
 seconds for a step (forward, backward, clipping, optimizer). The share of the peak is that of the products of matrices
@@ -179,8 +180,11 @@ def load(config: dict[str, Any], n_batches: int) -> tuple[list[Batch], Vocabular
 class Step:
     """A step of training on the next of the batches, again and again."""
 
-    def __init__(self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str) -> None:
+    def __init__(
+        self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str, *, bf16: bool = False
+    ) -> None:
         self.model = model.to(device).train()
+        self._bf16 = bf16
         self._batches: Iterator[Batch] = itertools.cycle(
             [move_to_device(batch, torch.device(device)) for batch in batches]
         )
@@ -193,9 +197,11 @@ class Step:
 
     def __call__(self) -> None:
         self._optimizer.zero_grad()
-        output = self.model(**next(self._batches))
-        penalty = self.model.get_regularization_penalty()
-        loss = output["loss"] if penalty is None else output["loss"] + penalty
+        # As the trainer of AllenNLP has it with `use_amp`.
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._bf16):
+            output = self.model(**next(self._batches))
+            penalty = self.model.get_regularization_penalty()
+            loss = output["loss"] if penalty is None else output["loss"] + penalty
         loss.backward()
         if self._norm:
             torch.nn.utils.clip_grad_norm_(self._parameters, self._norm)
@@ -205,12 +211,14 @@ class Step:
 def seconds(run: Callable[[], object], times: int = 1) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    start = time.perf_counter()
+    # One thread is not charged for the time that other processes take from it.
+    clock = time.process_time if torch.get_num_threads() == 1 and not torch.cuda.is_available() else time.perf_counter
+    start = clock()
     for _ in range(times):
         run()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def peak(device: str) -> float:
@@ -250,7 +258,7 @@ def steps_of(task: str, n_batches: int, device: str, cache: Path, models: list[s
             config = with_elmo if name.endswith("ELMo") else baseline
             config = plain(config) if name.startswith("torch") else config
             own = batches if name.endswith("ELMo") else without_elmo(batches)
-            steps[name] = Step(make(config["model"], vocab), own, config["trainer"], device)
+            steps[name] = Step(make(config["model"], vocab), own, config["trainer"], device, bf16=name.endswith("bf16"))
     return steps
 
 
@@ -294,11 +302,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--models", nargs="+", choices=names, default=names, help="'ours' and 'torch' always run")
+    parser.add_argument("--bf16", action="store_true", help="also ours in bfloat16, on a CPU")
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.models = [name for name in names if name in {"ours", "torch", *arguments.models}]
+    if arguments.bf16:
+        if torch.cuda.is_available():
+            parser.error("--bf16 measures a CPU, but there is CUDA: set CUDA_VISIBLE_DEVICES to nothing")
+        arguments.models.insert(1, "ours, bf16")
     torch.set_num_threads(arguments.threads)
     import_plugins()
     print(f"torch {torch.__version__}, {arguments.threads} threads")

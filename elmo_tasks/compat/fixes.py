@@ -59,10 +59,12 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,
     ),
+    "allennlp.nn.util": (torch_fixes.accept_bfloat16,),
     "allennlp.training.checkpointer": (torch_fixes.load_training_state,),
     "allennlp.training.gradient_descent_trainer": (
         torch_fixes.clip_norm_of_sparse_gradients,
         torch_fixes.use_current_amp,
+        torch_fixes.allow_amp_without_cuda,
         whole_files.write_best_weights_whole,
     ),
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),

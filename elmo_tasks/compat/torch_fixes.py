@@ -2,11 +2,13 @@
 Fixes for functions of torch that have changed since AllenNLP 2.10.1, which was written for torch < 1.13.
 """
 
+import inspect
 import io
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,9 @@ from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_files import load_without_code
 
 __all__ = [
+    "accept_bfloat16",
     "accept_verbose_reduce_on_plateau",
+    "allow_amp_without_cuda",
     "clip_norm_of_sparse_gradients",
     "encode_characters_in_single_precision",
     "flush_subnormals_in_evaluation",
@@ -27,6 +31,9 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+# What a trainer on a CPU with `use_amp` asks for in place of `True`: see `allow_amp_without_cuda`.
+_AMP_WITHOUT_CUDA = "cpu"
 
 
 def name_cuda_devices(util: Module) -> None:
@@ -242,13 +249,79 @@ def use_current_amp(module: Module) -> None:
     """
     import torch
 
-    def autocast(enabled: bool = True) -> "torch.amp.autocast":
-        return torch.amp.autocast("cuda", enabled=enabled)
+    def autocast(enabled: bool | str = True) -> "torch.amp.autocast":
+        if enabled == _AMP_WITHOUT_CUDA:
+            return torch.amp.autocast("cpu", dtype=torch.bfloat16)
+        return torch.amp.autocast("cuda", enabled=bool(enabled))
 
     def grad_scaler() -> "torch.amp.GradScaler":
         return torch.amp.GradScaler("cuda")
 
     module.amp = SimpleNamespace(autocast=autocast, GradScaler=grad_scaler)
+
+
+def allow_amp_without_cuda(trainers: Module) -> None:
+    """
+    Symptom: `use_amp` without CUDA raises `ValueError: Using AMP requires a cuda device`.
+
+    Cause: AllenNLP 2.10.1 was written when torch had autocast on CUDA only. On a CPU, training and validation now run
+    under autocast to bfloat16. It has the range of float32, so that no gradient is scaled, whatever `grad_scaling` is.
+    On a CPU without instructions for bfloat16, this is a warning.
+    """
+    import torch
+
+    trainer = trainers.GradientDescentTrainer
+    original = trainer.__init__
+    signature = inspect.signature(original)
+
+    @wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs).arguments
+        device = given.get("cuda_device")
+        # AllenNLP's default.
+        device = -1 if device is None and not torch.cuda.device_count() else device
+        if not given.get("use_amp") or device not in (-1, torch.device("cpu")):
+            original(self, *args, **kwargs)
+            return
+        given["use_amp"] = False
+        given |= given.pop("kwargs", {})
+        original(**given)
+        self._use_amp = _AMP_WITHOUT_CUDA
+        precision = import_module("elmo_tasks.bilm.lstm.precision")
+        if self._primary and not precision.supports_bf16(torch.device("cpu")):
+            logger.warning(
+                "use_amp trains in bfloat16, for which this CPU has no instructions: it is slower than float32. Set "
+                "use_amp to false"
+            )
+
+    trainer.__init__ = __init__
+
+
+def accept_bfloat16(util: Module) -> None:
+    """
+    Symptom: with `use_amp` on a CPU, models of AllenNLP such as `simple_tagger` raise `TypeError: Does not support
+    dtype torch.bfloat16`.
+
+    Cause: bfloat16 is newer than `tiny_value_of_dtype`. Its range is that of float32, and so is the value. The loss of
+    sequences is now computed in float32: unlike that of CUDA, autocast on a CPU leaves it the type of the logits.
+    """
+    import torch
+
+    tiny_value, loss = util.tiny_value_of_dtype, util.sequence_cross_entropy_with_logits
+
+    @wraps(tiny_value)
+    def tiny_value_of_dtype(dtype: "torch.dtype") -> float:
+        value: float = tiny_value(torch.float32 if dtype == torch.bfloat16 else dtype)
+        return value
+
+    @wraps(loss)
+    def sequence_cross_entropy_with_logits(logits: "torch.Tensor", *args: Any, **kwargs: Any) -> "torch.Tensor":
+        logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+        result: torch.Tensor = loss(logits, *args, **kwargs)
+        return result
+
+    util.tiny_value_of_dtype = tiny_value_of_dtype
+    util.sequence_cross_entropy_with_logits = sequence_cross_entropy_with_logits
 
 
 def encode_characters_in_single_precision(cnn_encoder: Module) -> None:

@@ -53,6 +53,17 @@ class TestNerTagger:
             expected.append(-np.log(all_sequences[tuple(index[tag] for tag in gold)] / all_sequences.sum()))
         assert output["loss"].item() == pytest.approx(np.mean(expected), rel=1e-5)
 
+    def test_the_loss_in_bfloat16_is_nearly_that_in_float32(self, make_model):
+        """Oracle: the same model without autocast; the CRF sums in float32; finite gradients."""
+        tagger = make_model("ner", BOTH)
+        tensors = batch_of(tagger, WORDS, ["in", "old", "Paris"], tags=[["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]])
+        expected = tagger.model(**tensors)["loss"].item()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = tagger.model(**tensors)["loss"]
+        loss.backward()
+        assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected, rel=0.02)
+        assert all(each.grad.isfinite().all() for each in tagger.model.parameters() if each.grad is not None)
+
     def test_the_tags_are_the_best_sequence_that_bioul_allows(self, make_model):
         """Oracle: the largest likelihood of all well-formed sequences, enumerated."""
         from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions

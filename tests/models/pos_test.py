@@ -43,3 +43,16 @@ class TestPosClassifier:
         lengths = [len(instance["tokens"]) for instance in instances]
         assert set(readable) == {"words", "tags"} and len(set(lengths)) > 1
         assert [len(tags) for tags in readable["tags"]] == lengths
+
+    def test_the_loss_in_bfloat16_is_nearly_that_in_float32(self, tagger):
+        """Oracle: the same model without autocast; finite gradients."""
+        model, instances = tagger
+        batch = Batch(instances)
+        batch.index_instances(model.vocab)
+        tensors = batch.as_tensor_dict()
+        expected = model(**tensors)["loss"].item()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(**tensors)["loss"]
+        loss.backward()
+        assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected, rel=0.02)
+        assert model.tag_projection_layer._module.weight.grad.isfinite().all()

@@ -63,6 +63,17 @@ class TestSemanticRoleLabeler:
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
+    def test_the_loss_in_bfloat16_is_nearly_that_in_float32(self, make_model):
+        """Oracle: the same model without autocast; finite gradients."""
+        made = make_model("srl", BOTH)
+        tensors = batch_of(made, SENTENCE, "It rains", tags=[GOLD, "B-ARG0 B-V"])
+        expected = made.model(**tensors)["loss"].item()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = made.model(**tensors)["loss"]
+        loss.backward()
+        assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected, rel=0.02)
+        assert all(each.grad.isfinite().all() for each in made.model.parameters() if each.grad is not None)
+
     def test_the_tags_follow_bio_where_single_words_would_not(self, make_model):
         """Oracle: by hand: where `I-ARG1` is best everywhere, it may not come first; `B-ARG1` or another does."""
         made = make_model("srl", [])

@@ -7,6 +7,7 @@ from allennlp.nn.util import get_dropout_mask
 
 from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence
 from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, pack
+from elmo_tasks.modules.recurrent.products import type_of_products
 
 __all__ = ["AlternatingHighwayLstm"]
 
@@ -20,7 +21,8 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
     Registered as a `Seq2SeqEncoder` with name "elmo_alternating_highway_lstm". It computes what AllenNLP's
     `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with
-    gradients of its own. Under autocast it computes in the type of its weights.
+    gradients of its own. Under autocast it computes in the type of its weights, but for the products over all words of
+    a batch, which on a CPU are bfloat16 under autocast to it.
 
     # Parameters
 
@@ -92,12 +94,12 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         """
         if mask is None:
             mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        batch = pack(mask)
+        batch, dtype = pack(mask), type_of_products(next(self.parameters()))
         with torch.autocast(inputs.device.type, enabled=False):
             # Shape: (n_words, input_size)
             packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self._dtype)
             for layer in self.layers:
-                packed = layer(packed, batch)
+                packed = layer(packed, batch, dtype)
             # Shape: (batch_size * timesteps, hidden_size)
             outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
         return outputs.view(*mask.shape, self.get_output_dim())
@@ -135,23 +137,34 @@ class _HighwayLstm(torch.nn.Module):
         self.state_bias.data[dim : 2 * dim] = 1.0
         self.input_bias = torch.nn.Parameter(torch.zeros(6 * dim)) if input_bias else None
 
-    def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
-        """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
+    def forward(self, packed: torch.Tensor, batch: PackedBatch, dtype: torch.dtype) -> torch.Tensor:
+        """From shape `(n_words, input_dim)` to `(n_words, dim)`, with products over all words in `dtype`."""
         n_gates = len(self.state_bias)
         bias: torch.Tensor = self.state_bias
         carry_bias: torch.Tensor | None = None
         if self.input_bias is not None:
             bias, carry_bias = bias + self.input_bias[:n_gates], self.input_bias[n_gates:]
+        of_gates, of_carried = self.input_weight.split([n_gates, len(self.input_weight) - n_gates])
+        rows = packed.to(dtype)
         # Shape: (n_words, 5 * dim)
-        products = torch.nn.functional.linear(packed, self.input_weight[:n_gates], bias)
+        products = _linear(rows, of_gates, bias)
         # Shape: (n_words, dim)
-        carried = torch.nn.functional.linear(packed, self.input_weight[n_gates:], carry_bias)
+        carried = _linear(rows, of_carried, carry_bias)
         dropout_mask = None
         if self.training and self._dropout > 0.0:
             # Shape: (n_sentences, dim)
             dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(batch.n_sentences, carried.size(-1)))
             dropout_mask = dropout_mask.to(packed.dtype)
-        return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, batch, self._runs_backward)
+        settings = batch, self._runs_backward, dtype
+        return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, *settings)
+
+
+def _linear(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The product in the type of the rows, and the sum in that of the weight, of shape `(n_rows, output_dim)`."""
+    if rows.dtype == weight.dtype:
+        return torch.nn.functional.linear(rows, weight, bias)
+    product = torch.nn.functional.linear(rows, weight.to(rows.dtype)).to(weight.dtype)
+    return product if bias is None else product + bias
 
 
 def _orthonormal_blocks(n_blocks: int, n_rows: int, n_columns: int) -> torch.Tensor:

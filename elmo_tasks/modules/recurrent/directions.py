@@ -23,6 +23,7 @@ __all__ = [
     "parameters_by_kind",
     "previous_of",
     "words_of",
+    "write_products",
 ]
 
 
@@ -49,10 +50,30 @@ def words_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
 def gradient_of_words(
     d_products: torch.Tensor, input_weights: Sequence[torch.Tensor], batch: PackedBatch
 ) -> torch.Tensor:
-    """The gradient of `words`, of shape `(n_words, dim)`, from that of the products of `inputs_of` with the weights."""
+    """
+    The gradient of `words`, of shape `(n_words, dim)` and of the type of the weights, from that of the products of
+    `inputs_of` with them, which is multiplied in its own type.
+    """
     # Shape: (n_words, dim), each
-    forward, *backward = (part @ weight for part, weight in zip(d_products, input_weights, strict=True))
+    forward, *backward = (
+        (part @ weight.to(part.dtype)).to(weight.dtype) for part, weight in zip(d_products, input_weights, strict=True)
+    )
     return backward[0].index_select(0, batch.mirrored).add_(forward) if backward else forward
+
+
+def write_products(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor) -> None:
+    """
+    Writes `x W^T + b`, of shape `(n_rows, output_dim)`: the product is computed in the type of the rows, the sum in
+    that of the weight and of `out`.
+    """
+    if rows.dtype != out.dtype:
+        out.copy_(torch.nn.functional.linear(rows, weight.to(rows.dtype)))
+        if bias is not None:
+            out.add_(bias)
+    elif bias is None:
+        torch.mm(rows, weight.t(), out=out)
+    else:
+        torch.addmm(bias, rows, weight.t(), out=out)
 
 
 def previous_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:

@@ -11,6 +11,7 @@ from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
 from elmo_tasks.modules.recurrent.gru_recurrence import GruRecurrence
 from elmo_tasks.modules.recurrent.lstm_recurrence import LstmRecurrence
 from elmo_tasks.modules.recurrent.packed_batch import pack, sentence_lengths
+from elmo_tasks.modules.recurrent.products import type_of_products
 
 __all__ = ["GruEncoder", "LstmEncoder"]
 
@@ -86,13 +87,16 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
             return weight.new_zeros(*is_word.shape, self.get_output_dim()) + nothing
         if inputs.device.type != "cpu":
             return super().forward(inputs, mask, hidden_state)
+        dtype = type_of_products(self._module.weight_ih_l0)
         with torch.autocast("cpu", enabled=False):
             inputs = inputs.to(self._module.weight_ih_l0.dtype)
-            if self._is_left_to_torch(inputs, lengths, hidden_state):
+            if self._is_left_to_torch(inputs, lengths, hidden_state, dtype):
                 return super().forward(inputs, mask, hidden_state)
-            return self._run(inputs, is_word)
+            return self._run(inputs, is_word, dtype)
 
-    def _is_left_to_torch(self, inputs: torch.Tensor, lengths: np.ndarray, hidden_state: _State | None) -> bool:
+    def _is_left_to_torch(
+        self, inputs: torch.Tensor, lengths: np.ndarray, hidden_state: _State | None, dtype: torch.dtype
+    ) -> bool:
         """Whether torch computes a batch: where ours cannot, and where `benchmarks/encoders.py` finds it slower."""
         if self.stateful or hidden_state is not None:
             return True
@@ -102,11 +106,12 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         parameters = self._module.parameters()
         if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in (inputs, *parameters)):
             return True
-        # torch computes an LSTM over sentences of one length by one call of oneDNN for each direction.
-        is_fused = inputs.dtype == torch.float32 and torch.backends.mkldnn.is_available()
+        # torch computes an LSTM over sentences of one length by one call of oneDNN for each direction. In bfloat16 it
+        # would round the states and the gradients that pass from word to word too, and be no faster.
+        is_fused = dtype == torch.float32 and torch.backends.mkldnn.is_available()
         return bool(self._torch_class is torch.nn.LSTM and is_fused and (lengths == lengths[0]).all())
 
-    def _run(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _run(self, inputs: torch.Tensor, mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         batch = pack(mask)
         n_directions = self._num_directions
         # Shape: (n_words, input_size)
@@ -116,8 +121,9 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
             if layer:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
             each_direction = weights[layer * n_directions : (layer + 1) * n_directions]
+            parameters = (parameter for part in each_direction for parameter in part)
             # Shape: (n_words, n_directions * hidden_size)
-            words = self._recurrence.apply(words, batch, n_directions, *(p for part in each_direction for p in part))
+            words = self._recurrence.apply(words, batch, n_directions, dtype, *parameters)
         # Shape: (batch_size * timesteps, n_directions * hidden_size)
         outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, batch.positions, words)
         return outputs.view(*mask.shape, words.size(-1))
@@ -155,6 +161,7 @@ class LstmEncoder(_RecurrentEncoder):
     Where torch is as fast, torch computes the batch: without gradients, and where all sentences of a batch have one
     length; and also in half precision, with a state that is given or carried, on CUDA (by cuDNN), and where
     `torch.compile` compiles. On a CPU it has no second derivatives: to differentiate its gradient again is an error.
+    While it is trained on a CPU under autocast to bfloat16, the products over all words of a batch are bfloat16.
 
     # Parameters
 

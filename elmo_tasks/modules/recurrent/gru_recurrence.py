@@ -29,6 +29,7 @@ from elmo_tasks.modules.recurrent.directions import (
     parameters_by_kind,
     previous_of,
     words_of,
+    write_products,
 )
 from elmo_tasks.modules.recurrent.packed_batch import PackedBatch
 
@@ -40,13 +41,18 @@ class GruRecurrence(torch.autograd.Function):
     One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
     of each weight is one product over all words.
 
-    `GruRecurrence.apply(words, batch, n_directions, *parameters)` takes and returns what `LstmRecurrence` does, with
-    the parameters of `torch.nn.GRU`.
+    `GruRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes and returns what `LstmRecurrence` does,
+    with the parameters of `torch.nn.GRU`.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, words: torch.Tensor, batch: PackedBatch, n_directions: int, *parameters: torch.Tensor
+        ctx: Any,
+        words: torch.Tensor,
+        batch: PackedBatch,
+        n_directions: int,
+        dtype: torch.dtype,
+        *parameters: torch.Tensor,
     ) -> torch.Tensor:
         input_weights, state_weights, *biases = parameters_by_kind(parameters, n_directions)
         dim, n_words, sizes = state_weights[0].size(1), len(words), batch.batch_sizes
@@ -68,11 +74,11 @@ class GruRecurrence(torch.autograd.Function):
         gates[..., 2 * dim :] = state_bias[:, None, 2 * dim :]
         # Shape: (n_directions, n_words, dim)
         candidates = words.new_empty(n_directions, n_words, dim)
-        for number, inputs in enumerate(inputs_of(words, n_directions, batch)):
+        for number, inputs in enumerate(inputs_of(words.to(dtype), n_directions, batch)):
             both = input_bias[number, : 2 * dim] + state_bias[number, : 2 * dim]
-            weight = input_weights[number].t()
-            torch.addmm(both, inputs, weight[:, : 2 * dim], out=gates[number, :, : 2 * dim])
-            torch.addmm(input_bias[number, 2 * dim :], inputs, weight[:, 2 * dim :], out=candidates[number])
+            of_gates, of_candidates = input_weights[number].split([2 * dim, dim])
+            write_products(inputs, of_gates, both, gates[number, :, : 2 * dim])
+            write_products(inputs, of_candidates, input_bias[number, 2 * dim :], candidates[number])
         candidates.mul_(2.0)
 
         outputs = torch.empty_like(candidates)
@@ -87,7 +93,7 @@ class GruRecurrence(torch.autograd.Function):
             state = torch.lerp(n, state, u, out=h)
         outputs.mul_(2.0).sub_(1.0)
         ctx.save_for_backward(words, gates, candidates, outputs, *parameters)
-        ctx.batch = batch
+        ctx.batch, ctx.dtype = batch, dtype
         return words_of(outputs, batch)
 
     @staticmethod
@@ -97,7 +103,7 @@ class GruRecurrence(torch.autograd.Function):
             gradients = GruRecurrence._backward(ctx, d_words)
         words, _, _, _, *parameters = ctx.saved_tensors
         d_inputs, *d_parameters = GradientsWithoutGraph.apply(gradients, d_words, words, *parameters)
-        return d_inputs, None, None, *d_parameters
+        return d_inputs, None, None, None, *d_parameters
 
     @staticmethod
     def _backward(ctx: Any, d_words: torch.Tensor) -> list[torch.Tensor | None]:
@@ -125,16 +131,18 @@ class GruRecurrence(torch.autograd.Function):
                 d_previous = first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
-        d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
+        d_state_weight = (d_products.to(ctx.dtype).transpose(1, 2) @ previous.to(ctx.dtype)).to(words.dtype)
+        d_state_bias = d_products.sum(1)
         # From here the gradients of z, which for r and u are the same.
         torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
-        inputs = inputs_of(words, n_directions, batch)
+        d_input_bias = d_products.sum(1)
+        inputs, d_products = inputs_of(words.to(ctx.dtype), n_directions, batch), d_products.to(ctx.dtype)
         return [
             gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None,
             *gradients_of_parameters(
-                [part.t() @ each for part, each in zip(d_products, inputs, strict=True)],
+                [(part.t() @ each).to(words.dtype) for part, each in zip(d_products, inputs, strict=True)],
                 d_state_weight,
-                d_products.sum(1),
+                d_input_bias,
                 d_state_bias,
                 n_directions=n_directions,
                 n_parameters=len(parameters),

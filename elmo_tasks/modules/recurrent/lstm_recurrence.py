@@ -29,6 +29,7 @@ from elmo_tasks.modules.recurrent.directions import (
     parameters_by_kind,
     previous_of,
     words_of,
+    write_products,
 )
 from elmo_tasks.modules.recurrent.packed_batch import PackedBatch
 
@@ -40,26 +41,29 @@ class LstmRecurrence(torch.autograd.Function):
     One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
     of each weight is one product over all words.
 
-    `LstmRecurrence.apply(words, batch, n_directions, *parameters)` takes `words`, of shape `(n_words, input_dim)`,
-    packed; the `PackedBatch`; the number of directions; and for each direction its `weight_ih`, `weight_hh` and, where
+    `LstmRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes `words`, of shape
+    `(n_words, input_dim)`, packed; the `PackedBatch`; the number of directions; the type of the products over all
+    words, which need not be that of all else; and for each direction its `weight_ih`, `weight_hh` and, where
     there are any, `bias_ih` and `bias_hh` as `torch.nn.LSTM` has them. It returns the outputs, of shape
     `(n_words, n_directions * dim)`.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, words: torch.Tensor, batch: PackedBatch, n_directions: int, *parameters: torch.Tensor
+        ctx: Any,
+        words: torch.Tensor,
+        batch: PackedBatch,
+        n_directions: int,
+        dtype: torch.dtype,
+        *parameters: torch.Tensor,
     ) -> torch.Tensor:
         input_weights, state_weights, *biases = parameters_by_kind(parameters, n_directions)
         dim, n_words, sizes = state_weights[0].size(1), len(words), batch.batch_sizes
         # Shape: (n_directions, n_words, 4 * dim)
         gates = words.new_empty(n_directions, n_words, 4 * dim)
-        for number, inputs in enumerate(inputs_of(words, n_directions, batch)):
-            if biases:
-                bias = biases[0][number] + biases[1][number]
-                torch.addmm(bias, inputs, input_weights[number].t(), out=gates[number])
-            else:
-                torch.mm(inputs, input_weights[number].t(), out=gates[number])
+        for number, inputs in enumerate(inputs_of(words.to(dtype), n_directions, batch)):
+            bias = biases[0][number] + biases[1][number] if biases else None
+            write_products(inputs, input_weights[number], bias, gates[number])
         input_gates, forget_gates, candidates, output_gates = gates.chunk(4, -1)
         candidates.mul_(2.0)
         # For outputs that are still halved. Shape: (n_directions, dim, 4 * dim)
@@ -79,7 +83,7 @@ class LstmRecurrence(torch.autograd.Function):
             state = torch.mul(o, q, out=h)
         outputs.mul_(2.0)
         ctx.save_for_backward(words, gates, memories, squashed, outputs, *parameters)
-        ctx.batch = batch
+        ctx.batch, ctx.dtype = batch, dtype
         return words_of(outputs, batch)
 
     @staticmethod
@@ -89,7 +93,7 @@ class LstmRecurrence(torch.autograd.Function):
             gradients = LstmRecurrence._backward(ctx, d_words)
         words, _, _, _, _, *parameters = ctx.saved_tensors
         d_inputs, *d_parameters = GradientsWithoutGraph.apply(gradients, d_words, words, *parameters)
-        return d_inputs, None, None, *d_parameters
+        return d_inputs, None, None, None, *d_parameters
 
     @staticmethod
     def _backward(ctx: Any, d_words: torch.Tensor) -> list[torch.Tensor | None]:
@@ -121,13 +125,13 @@ class LstmRecurrence(torch.autograd.Function):
                 d_previous = first_rows(d_outputs[step - 1], sizes[step])
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
-        inputs = inputs_of(words, n_directions, batch)
         d_bias = d_products.sum(1)
+        inputs, d_products = inputs_of(words.to(ctx.dtype), n_directions, batch), d_products.to(ctx.dtype)
         return [
             gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None,
             *gradients_of_parameters(
-                [part.t() @ each for part, each in zip(d_products, inputs, strict=True)],
-                d_products.transpose(1, 2) @ previous_of(outputs, batch),
+                [(part.t() @ each).to(words.dtype) for part, each in zip(d_products, inputs, strict=True)],
+                (d_products.transpose(1, 2) @ previous_of(outputs.to(ctx.dtype), batch)).to(words.dtype),
                 d_bias,
                 d_bias.clone(),
                 n_directions=n_directions,

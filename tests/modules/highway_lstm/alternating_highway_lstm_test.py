@@ -152,18 +152,39 @@ class TestAlternatingHighwayLstm:
         with pytest.raises(ValueError, match=r"sentence 1 has words at positions \[0, 2\]: pad on the right"):
             encoder(torch.zeros(2, 3, 6), mask)
 
-    def test_under_autocast_it_keeps_the_type_of_its_weights(self):
-        """Oracle: the outputs and gradients without autocast."""
-        encoder = AlternatingHighwayLstm(6, 4, 2)
-        inputs = torch.randn(2, 3, 6)
-        found = []
+    @pytest.mark.parametrize("bias", [False, True])
+    def test_under_autocast_to_bfloat16_it_keeps_the_type_of_its_weights(self, bias):
+        """Oracle: outputs and gradients in float32: of nearly the same direction, but not the same."""
+        torch.manual_seed(0)
+        encoder = AlternatingHighwayLstm(20, 30, 3, use_input_projection_bias=bias)
+        mask = masked([9, 14, 2, 14])
+        results = []
         for enabled in (False, True):
             encoder.zero_grad()
+            torch.manual_seed(1)
+            inputs = torch.randn(*mask.shape, 20, requires_grad=True)
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-                outputs = encoder(inputs)
-            outputs.sum().backward()
-            found.append((outputs, encoder.layers[0].state_weight.grad.clone()))
-        torch.testing.assert_close(*found)
+                outputs = encoder(inputs, mask)
+            outputs.backward(torch.randn(outputs.shape))
+            results.append([outputs.detach(), inputs.grad, *(each.grad for each in encoder.parameters())])
+        for exact, found in zip(*results, strict=True):
+            assert found.dtype == torch.float32
+            assert 1e-6 < (found - exact).norm() / exact.norm() < 0.02
+            assert torch.cosine_similarity(found.flatten(), exact.flatten(), 0) > 0.9995
+
+    def test_autocast_to_another_type_changes_nothing(self):
+        """Oracle: the outputs and gradients without autocast, in float32; float64 under bfloat16."""
+        for dtype, autocast in ((torch.float32, torch.float16), (torch.float64, torch.bfloat16)):
+            encoder = AlternatingHighwayLstm(6, 4, 2).to(dtype)
+            inputs = torch.randn(2, 3, 6).to(dtype)
+            found = []
+            for enabled in (False, True):
+                encoder.zero_grad()
+                with torch.autocast("cpu", autocast, enabled=enabled):
+                    outputs = encoder(inputs)
+                outputs.sum().backward()
+                found.append((outputs, encoder.layers[0].state_weight.grad.clone()))
+            torch.testing.assert_close(*found)
 
     @pytest.mark.parametrize(
         ("wrong", "rule"),

@@ -138,18 +138,58 @@ class TestRecurrentEncoder:
         assert found[0].dtype == dtype
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
-    @pytest.mark.parametrize("lengths", [[4, 2], [4, 4]], ids=str)
-    def test_autocast_leaves_the_type_of_the_parameters(self, name, lengths):
-        """Oracle: the same without autocast, from inputs that bfloat16 holds exactly, with and without gradients."""
-        ours, _ = both(name, torch.float32)
-        mask = masked(lengths)
-        inputs = torch.randn(*mask.shape, 6).bfloat16()
-        expected = ours(inputs.float(), mask)
-        for with_gradients in (True, False):
-            with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(with_gradients):
-                found = ours(inputs, mask)
+    @pytest.mark.parametrize("lengths", [[40, 33, 12, 5, 5], [20] * 8], ids=["mixed", "equal"])
+    def test_autocast_to_bfloat16_rounds_what_is_computed_for_all_words(self, name, lengths):
+        """Oracle: float32: outputs and gradients have its type and nearly its direction, but are not the same."""
+        ours, _ = both(name, torch.float32, input_size=30, hidden_size=40, num_layers=2)
+        for parameter in ours.parameters():
+            parameter.data.mul_(0.2)
+        mask, results = masked(lengths, padding=1), []
+        for enabled in (False, True):
+            ours.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                outputs, d_inputs, d_parameters = computed(ours, mask, mask.shape, torch.float32)
+            results.append([outputs, d_inputs, *d_parameters.values()])
+        for exact, found in zip(*results, strict=True):
             assert found.dtype == torch.float32
-            torch.testing.assert_close(found, expected)
+            assert 1e-6 < (found - exact).norm() / exact.norm() < 0.02
+            assert torch.cosine_similarity(found.flatten(), exact.flatten(), 0) > 0.9995
+
+    @pytest.mark.parametrize("lengths", [[4, 2], [4, 4]], ids=str)
+    @pytest.mark.parametrize(
+        ("autocast", "dtype", "with_gradients"),
+        [
+            (torch.bfloat16, torch.float32, False),
+            (torch.bfloat16, torch.float64, True),
+            (torch.float16, torch.float32, True),
+        ],
+        ids=["evaluation", "float64", "float16"],
+    )
+    def test_other_autocast_leaves_the_type_of_the_parameters(self, name, lengths, autocast, dtype, with_gradients):
+        """Oracle: the same without autocast, from inputs that autocast's type holds exactly."""
+        ours, _ = both(name, dtype)
+        mask = masked(lengths)
+        inputs = torch.randn(*mask.shape, 6).to(autocast)
+        expected = ours(inputs.to(dtype), mask)
+        with torch.autocast("cpu", autocast), torch.set_grad_enabled(with_gradients):
+            found = ours(inputs, mask)
+        assert found.dtype == dtype
+        torch.testing.assert_close(found, expected)
+
+    def test_backward_inside_of_autocast_is_that_outside(self, name):
+        """Oracle: the gradients of a backward pass outside of it, which is how AllenNLP trains."""
+        ours, _ = both(name, torch.float32)
+        mask, results = masked([4, 2]), []
+        for inside in (False, True):
+            ours.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = ours(torch.ones(*mask.shape, 6), mask).sum()
+                if inside:
+                    loss.backward()
+            if not inside:
+                loss.backward()
+            results.append([parameter.grad for parameter in ours.parameters()])
+        torch.testing.assert_close(*results, rtol=0, atol=0)
 
     @pytest.mark.parametrize("lengths", [[0, 0], []], ids=str)
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
@@ -311,3 +351,13 @@ class TestChoice:
         with torch.set_grad_enabled(with_gradients):
             ours(torch.randn(*mask.shape, 6).to(dtype), mask)
         assert bool(ran) is is_ours
+
+    def test_one_length_is_ours_under_autocast(self, monkeypatch):
+        """Oracle: the choice: torch's layer would round what passes from word to word too."""
+        ours, _ = both("lstm", torch.float32)
+        ran = []
+        run = LstmEncoder._run
+        monkeypatch.setattr(LstmEncoder, "_run", lambda *arguments: ran.append(1) or run(*arguments))
+        with torch.autocast("cpu", torch.bfloat16):
+            ours(torch.randn(2, 4, 6), masked([4, 4]))
+        assert ran == [1]
