@@ -1,6 +1,6 @@
 """Metrics, callbacks, checkpointer, optimizer, moving average and learning rate schedule."""
 
-from elmo_tasks.training.callbacks import PerplexityBeforeCallback, RandomStateCallback
+from elmo_tasks.training.callbacks import LearnedMixCallback, PerplexityBeforeCallback, RandomStateCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.fused_adam import FusedAdam
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
@@ -11,6 +11,7 @@ __all__ = [
     "CorefScores",
     "FrozenOnceCheckpointer",
     "FusedAdam",
+    "LearnedMixCallback",
     "Perplexity",
     "PerplexityBeforeCallback",
     "RandomStateCallback",
