@@ -3,13 +3,23 @@
 from elmo_tasks.analysis.compare import compare
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of, table_of
 from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
-from elmo_tasks.analysis.neighbor_builder import build_index
-from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
-from elmo_tasks.analysis.neighbor_query import FoundNeighbors, find_neighbors, index_text, position_of
+from elmo_tasks.analysis.neighbors.builder import build_index
+from elmo_tasks.analysis.neighbors.graph import Graph, build_graph
+from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
+from elmo_tasks.analysis.neighbors.query import (
+    FoundNeighbors,
+    NeighborFinder,
+    Query,
+    find_neighbors,
+    index_text,
+    marked_word,
+    position_of,
+)
+from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
+from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
 from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.analysis.static_vectors import StaticVectors
 from elmo_tasks.analysis.wsd_measurement import WORD_SENSES, WsdMeasurement
 from elmo_tasks.analysis.wsd_score import WsdScore
 
@@ -18,21 +28,28 @@ __all__ = [
     "AnsweredSet",
     "FirstSenses",
     "FoundNeighbors",
+    "Graph",
     "LanguageModel",
     "Neighbor",
+    "NeighborFinder",
     "NeighborIndex",
+    "Query",
     "SenseVectors",
     "SentenceLikelihood",
     "StaticVectors",
+    "TaggedSentence",
     "WordSenses",
     "WsdMeasurement",
     "WsdScore",
+    "build_graph",
     "build_index",
     "compare",
     "find_neighbors",
     "index_text",
     "instance_vectors",
+    "marked_word",
     "position_of",
+    "read_text",
     "run_scores",
     "scores_of",
     "summary",

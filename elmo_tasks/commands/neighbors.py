@@ -1,24 +1,43 @@
 """`allennlp elmo-neighbors`: the nearest neighbours of a word in its sentence."""
 
 import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.analysis import FoundNeighbors, Neighbor, find_neighbors, index_text, position_of
+from elmo_tasks.analysis import (
+    FoundNeighbors,
+    Neighbor,
+    NeighborFinder,
+    NeighborIndex,
+    Query,
+    build_graph,
+    index_text,
+    marked_word,
+    position_of,
+)
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.environment import config_variables
-from elmo_tasks.printable import printable
+from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.printable import one_line, printable, printable_lines
+from elmo_tasks.progress import progress_bar
 from elmo_tasks.tokenization import blank_tokenizer
 
 __all__ = ["Neighbors"]
 
+_NAME = "elmo-neighbors"
 # Words that are printed on each side of a neighbour.
 _CONTEXT = 10
+# Queries that are searched for at once.
+_AT_ONCE = 64
 
 
-@Subcommand.register("elmo-neighbors")
+@Subcommand.register(_NAME)
 class Neighbors(Subcommand):
     """
     Indexes the words of a text in their sentences, and prints those that are nearest to a word in a sentence: Table 4
@@ -34,40 +53,95 @@ class Neighbors(Subcommand):
 
         help_of_index = "Embed a text into a new index; the same command resumes one that was interrupted."
         index = actions.add_parser("index", description=help_of_index, help=help_of_index)
-        index.add_argument("corpus", help="tokenised text, a sentence a line: a file, a folder or a pattern")
+        index.add_argument(
+            "corpus", help="tokenised text, a sentence a line, or CoNLL-U (.conllu): a file, a folder or a pattern"
+        )
         index.add_argument("folder", type=Path, help="the index to be made")
         index.add_argument(
             "--bilm", help="name of a biLM or its folder (default: ELMO_TASKS_BILM, or the one that ships)"
         )
         index.add_argument(
-            "--layer", type=_layer, default="top", help="0, 1, ..., top (the default) or mix, their mean"
+            "--layer",
+            type=_layer,
+            nargs="+",
+            default=["top"],
+            help="one or more of 0, 1, ..., top (the default) and mix, their mean",
         )
-        index.add_argument("--dtype", choices=("float16", "float32"), default="float16")
+        index.add_argument(
+            "--dtype", choices=("float16", "float32", "int8"), default="float16", help="of the vectors on disk"
+        )
         index.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
         index.add_argument("--batch-tokens", type=int, default=4096, help="words computed at once")
         index.set_defaults(func=_index)
 
+        help_of_graph = "Add what --approximate needs to an index, and measure how many neighbours it finds."
+        graph = actions.add_parser("graph", description=help_of_graph, help=help_of_graph)
+        graph.add_argument("folder", type=Path, help="an index")
+        graph.add_argument("--layer", type=_layer, help="a layer of the index (default: the last)")
+        graph.set_defaults(func=_graph)
+
         help_of_query = "Print the neighbours of a word in a sentence."
         query = actions.add_parser("query", description=help_of_query, help=help_of_query)
         query.add_argument("folder", type=Path, help="an index")
-        query.add_argument("sentence", help="a sentence, which is split into words by spaCy's rules")
-        query.add_argument("--word", required=True, help="the word of the sentence")
+        query.add_argument(
+            "sentence", help="a sentence, which is split into words by spaCy's rules, with the word in [brackets]"
+        )
+        query.add_argument("--word", help="the word of the sentence, if it is not in brackets")
         query.add_argument("--position", type=int, help="its place, counted from 0, if it is there several times")
-        query.add_argument("-k", type=int, default=10, help="how many neighbours (default: 10)")
-        query.add_argument("--glove", type=Path, help="file of GloVe vectors, whose neighbours are printed too")
-        query.add_argument("--bilm", help="the biLM of the index, if it has been moved")
-        query.add_argument("--tokenized", action="store_true", help="split the sentence at its spaces")
+        _add_options(query)
+        query.add_argument("--json", action="store_true", help="print the neighbours as JSON")
         query.add_argument("--output-file", type=Path, help="the neighbours as JSON")
         query.set_defaults(func=_query)
+
+        help_of_batch = "Write the neighbours of many words as lines of JSON."
+        batch = actions.add_parser("batch", description=help_of_batch, help=help_of_batch)
+        batch.add_argument("folder", type=Path, help="an index")
+        batch.add_argument("queries", type=Path, help="a sentence a line, with a word in [brackets]")
+        batch.add_argument("--output-file", type=Path, required=True, help="a line of JSON for each query")
+        _add_options(batch)
+        batch.set_defaults(func=_batch)
+
+        help_of_shell = "Read queries from the keyboard, or lines of another program, and answer each at once."
+        shell = actions.add_parser("shell", description=help_of_shell, help=help_of_shell)
+        shell.add_argument("folder", type=Path, help="an index")
+        _add_options(shell)
+        shell.add_argument("--json", action="store_true", help="answer each query with a line of JSON")
+        shell.set_defaults(func=_shell)
         return subparser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-k", type=int, default=10, help="how many neighbours (default: 10)")
+    parser.add_argument("--layer", type=_layer, help="a layer of the index (default: the last)")
+    parser.add_argument(
+        "--filter",
+        type=_filter,
+        action="append",
+        default=[],
+        metavar="TAG=VALUE",
+        help="only neighbours of a lemma or a part of speech, as lemma=play or pos=NOUN, of an index of CoNLL-U",
+    )
+    parser.add_argument(
+        "--approximate", action="store_true", help="search faster and miss some, by what the action graph has built"
+    )
+    parser.add_argument("--glove", type=Path, help="file of GloVe vectors, whose neighbours are printed too")
+    parser.add_argument("--bilm", help="the biLM of the index, if it has been moved")
+    parser.add_argument("--tokenized", action="store_true", help="split sentences at their spaces")
 
 
 def _layer(value: str) -> Any:
     return int(value) if value.isdecimal() else value
 
 
+def _filter(value: str) -> tuple[str, str]:
+    tag, _, wanted = value.partition("=")
+    if not tag or not wanted:
+        raise argparse.ArgumentTypeError(f"{value!r} must be TAG=VALUE, as lemma=play or pos=NOUN")
+    return tag, wanted
+
+
 def _index(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-neighbors", resume="the same command resumes with the next sentence"):
+    with endings_in_one_line(_NAME, resume="the same command resumes with the next sentence"):
         index = index_text(
             arguments.corpus,
             arguments.folder,
@@ -80,20 +154,113 @@ def _index(arguments: argparse.Namespace) -> None:
         print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {index.n_bytes / 1e6:,.1f} MB")
 
 
+def _graph(arguments: argparse.Namespace) -> None:
+    with endings_in_one_line(_NAME, resume="the index stays as it was; the same command builds the graph"):
+        index = NeighborIndex(arguments.folder)
+        graph = build_graph(index, arguments.layer)
+        print(f"built a graph of {len(index):,} words in {graph.n_bytes / 1e6:,.1f} MB; {_recall(graph.recall)}")
+
+
 def _query(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-neighbors"):
-        words = arguments.sentence.split() if arguments.tokenized else blank_tokenizer()(arguments.sentence)
-        position = position_of(arguments.word, words, arguments.position)
-        found = find_neighbors(
-            arguments.folder, words, position, bilm=arguments.bilm, k=arguments.k, static=arguments.glove
-        )
+    with endings_in_one_line(_NAME):
+        query = _asked(arguments)
+        finder = _finder(arguments)
+        found = _find(finder, [query], arguments)[0]
         if arguments.output_file is not None:
-            found.write(arguments.output_file)
+            with output_file(arguments.output_file) as file:
+                file.write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
+        _show(found, arguments)
+
+
+def _batch(arguments: argparse.Namespace) -> None:
+    with endings_in_one_line(_NAME):
+        tokenizer, queries = _tokenizer(arguments), []
+        for number, line in numbered_lines(arguments.queries):
+            try:
+                if line.strip():
+                    queries.append(marked_word(line, tokenizer))
+            except ValueError as error:
+                raise ValueError(f"{arguments.queries}, line {number}: {error}") from None
+        if not queries:
+            raise ValueError(f"{arguments.queries} must hold at least one query, a sentence a line, but holds none")
+        finder = _finder(arguments)
+        with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
+            with progress_bar(len(queries), None, "queries") as advance:
+                for start in range(0, len(queries), _AT_ONCE):
+                    found = _find(finder, queries[start : start + _AT_ONCE], arguments)
+                    file.writelines(f"{each.to_json()}\n" for each in found)
+                    advance(len(found))
+
+
+def _shell(arguments: argparse.Namespace) -> None:
+    with endings_in_one_line(_NAME, resume="the shell is left"):
+        finder, tokenizer = _finder(arguments), _tokenizer(arguments)
+        if sys.stdin.isatty():
+            print(f"{len(finder.index):,} words. A sentence with one word in [brackets]; Ctrl-D ends.")
+        for line in _typed():
+            try:
+                _show(_find(finder, [marked_word(line, tokenizer)], arguments)[0], arguments)
+            except ValueError as error:
+                print(json.dumps({"error": str(error)}, ensure_ascii=False) if arguments.json else one_line(error))
+            sys.stdout.flush()
+
+
+def _typed() -> Iterator[str]:
+    """The lines of stdin that are not blank; on a terminal with a prompt."""
+    if sys.stdin.isatty():
+        # For its side effect: `input` then edits lines, and remembers them.
+        import readline  # noqa: F401
+    while True:
+        try:
+            line = input("> " if sys.stdin.isatty() else "")
+        except EOFError:
+            return
+        if line.strip():
+            yield line
+
+
+def _asked(arguments: argparse.Namespace) -> Query:
+    tokenizer = _tokenizer(arguments)
+    if arguments.word is None:
+        if arguments.position is not None:
+            raise ValueError("--position is the place of --word: name the word, or put it in brackets")
+        return marked_word(arguments.sentence, tokenizer)
+    words = tokenizer(arguments.sentence)
+    return Query(words, position_of(arguments.word, words, arguments.position))
+
+
+def _tokenizer(arguments: argparse.Namespace) -> Callable[[str], list[str]]:
+    return str.split if arguments.tokenized else blank_tokenizer()
+
+
+def _finder(arguments: argparse.Namespace) -> NeighborFinder:
+    """With the settings checked, so that a shell says at its start what is wrong with them."""
+    finder = NeighborFinder(arguments.folder, bilm=arguments.bilm, static=arguments.glove)
+    finder.check(k=arguments.k, layer=arguments.layer, where=dict(arguments.filter), approximate=arguments.approximate)
+    return finder
+
+
+def _find(finder: NeighborFinder, queries: list[Query], arguments: argparse.Namespace) -> list[FoundNeighbors]:
+    return finder.find(
+        queries,
+        arguments.k,
+        layer=arguments.layer,
+        where=dict(arguments.filter),
+        approximate=arguments.approximate,
+    )
+
+
+def _show(found: FoundNeighbors, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(printable_lines(found.to_json()))
+    else:
         _print(found, arguments.glove)
 
 
 def _print(found: FoundNeighbors, glove: Path | None) -> None:
     print(_marked(Neighbor(found.words, found.position, 1.0)))
+    if found.recall is not None:
+        print(_recall(found.recall))
     titles, columns = [], []
     if glove is not None and found.static_neighbors is None:
         print(printable(f"{found.words[found.position]!r} has no vector in {glove}"))
@@ -107,6 +274,10 @@ def _print(found: FoundNeighbors, glove: Path | None) -> None:
     for row in range(max(map(len, columns))):
         cells = [column[row] if row < len(column) else "" for column in columns]
         print("    ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
+
+
+def _recall(recall: float) -> str:
+    return f"approximate: finds {100 * recall:.1f}% of the ten nearest words, as measured on this index"
 
 
 def _marked(neighbor: Neighbor) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import neighbor_query
+from elmo_tasks.analysis.neighbors import query as neighbor_query
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from tests.paths import TINY_BILM

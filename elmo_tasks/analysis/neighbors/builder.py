@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -11,8 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from filelock import FileLock, Timeout
 
-from elmo_tasks.analysis.growing_files import LOCK, RECORD, GrowingFiles
-from elmo_tasks.analysis.neighbor_index import ABOUT, DTYPES, LINES, SENTENCES, STARTS, VECTORS, NeighborIndex
+from elmo_tasks.analysis.neighbors.files import ABOUT, DTYPES, LINES, SENTENCES, STARTS, Layer, tag_file, vector_files
+from elmo_tasks.analysis.neighbors.growing_files import LOCK, RECORD, GrowingFiles
+from elmo_tasks.analysis.neighbors.index import NeighborIndex
+from elmo_tasks.analysis.neighbors.text import TAGS, TaggedSentence
 from elmo_tasks.files.atomic_files import atomic_file, sync
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import write_sealed
@@ -21,14 +23,17 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["build_index"]
 
+# The largest of int8, which has one more negative number than positive ones.
+_LARGEST = 127
+
 
 def build_index(
     elmo: Elmo,
-    sentences: Iterable[Sequence[str]],
+    sentences: Iterable[Sequence[str] | TaggedSentence],
     folder: str | PathLike[str],
     *,
-    layer: Literal["mix", "top"] | int = "top",
-    dtype: Literal["float16", "float32"] = "float16",
+    layer: Layer | Sequence[Layer] = "top",
+    dtype: Literal["float16", "float32", "int8"] = "float16",
     about: dict[str, str] | None = None,
     batch_tokens: int = 4096,
     progress: bool | None = None,
@@ -42,13 +47,14 @@ def build_index(
     elmo
         Of any biLM.
     sentences
-        Lists of words without white space; however many, since they are read as they are needed.
+        Lists of words without white space, or tagged sentences; however many, since they are read as they are needed.
     folder
         The new index.
     layer
-        The layer, as in `Elmo.embed_iter`.
+        The layer, as in `Elmo.embed_iter`, or several, each of which takes the space of one.
     dtype
-        The type of the numbers: float16 takes half the space, with cosines that are right to about 0.0003.
+        The type of the numbers: float16 has cosines that are right to about 0.0003, int8 takes half its space, with
+        cosines that are right to about 0.005.
     about
         Entries to keep with the index, such as the name of the biLM.
     batch_tokens, progress
@@ -60,15 +66,30 @@ def build_index(
         If the folder is there already, or another process is building it.
     `ValueError`
         If text or settings are not those of the index that was interrupted, or there is no text, or a word has white
-        space in it.
+        space in it, or some sentences are tagged and some are not.
     """
     folder = Path(folder)
+    layers = _checked_layers(layer, elmo)
     part = _part_of(folder, dtype)
-    request: dict[str, object] = {**(about or {}), "layer": layer, "dim": elmo.dim, "dtype": dtype}
+    rest = iter(sentences)
+    first = next(rest, None)
+    if first is None:
+        raise ValueError("the text must hold at least one sentence, but is empty")
+    tags = TAGS if isinstance(first, TaggedSentence) else ()
+    request: dict[str, object] = {
+        **(about or {}),
+        # One layer as all versions have it, so that they can read the index.
+        **({"layer": layers[0]} if len(layers) == 1 else {"layers": layers}),
+        **({"tags": list(tags)} if tags else {}),
+        "dim": elmo.dim,
+        "dtype": dtype,
+    }
+    names = [*vector_files(layers).values(), SENTENCES, *map(tag_file, tags)]
     with _locked(part / LOCK):
-        with GrowingFiles(part, (VECTORS, SENTENCES), request) as files:
-            missing = _after(sentences, part / SENTENCES, files.n_items)
-            _write(files, DTYPES[dtype], _embedded(elmo, missing, layer, batch_tokens), progress)
+        with GrowingFiles(part, names, request) as files:
+            texts = [part / name for name in names[len(layers) :]]
+            missing = _after(chain([first], rest), bool(tags), texts, files.n_items)
+            _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens), progress)
         _write_starts(part)
         digests = {**files.digests, **{name: sha256_of(part / name) for name in (STARTS, LINES)}}
         write_sealed(part / ABOUT, {**request, "files": digests})
@@ -80,10 +101,23 @@ def build_index(
     return NeighborIndex(folder)
 
 
+def _checked_layers(layer: Layer | Sequence[Layer], elmo: Elmo) -> list[Layer]:
+    layers: list[Layer] = [layer] if isinstance(layer, str | int) else list(layer)
+    for each in layers:
+        if each not in ("mix", "top") and not (type(each) is int and 0 <= each < elmo.n_layers):
+            raise ValueError(
+                f"layers must be 'mix', 'top' or a number from 0 (context-insensitive) to {elmo.n_layers - 1}, but "
+                f"there is {each!r}"
+            )
+    if not layers or len(set(layers)) < len(layers):
+        raise ValueError(f"layers must be one or more, each once, but are {layers!r}")
+    return layers
+
+
 def _part_of(folder: Path, dtype: str) -> Path:
     """The folder in which the index is built."""
     if dtype not in DTYPES:
-        raise ValueError(f"dtype must be 'float16' or 'float32', but is {dtype!r}")
+        raise ValueError(f"dtype must be one of {', '.join(map(repr, DTYPES))}, but is {dtype!r}")
     if folder.exists():
         raise FileExistsError(f"the folder of a new index must not be there yet, but '{folder}' is: name another")
     part = folder.with_name(f"{folder.name}.part")
@@ -106,55 +140,83 @@ def _locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _after(sentences: Iterable[Sequence[str]], path: Path, n_done: int) -> Iterator[bytes]:
+def _after(
+    sentences: Iterator[Sequence[str] | TaggedSentence], is_tagged: bool, paths: Sequence[Path], n_done: int
+) -> Iterator[list[bytes]]:
     """The lines of the sentences that are not in the index yet, after a check that those before are the same."""
-    rest = iter(sentences)
-    with open(path, "rb") as file:
+    with ExitStack() as stack:
+        files = [stack.enter_context(open(path, "rb")) for path in paths]
         for number in range(n_done):
-            line = _line(next(rest, []))
-            if line != file.readline():
+            sentence = next(sentences, None)
+            lines = [b"" for _ in files] if sentence is None else _lines(sentence, is_tagged)
+            if lines != [file.readline() for file in files]:
                 raise ValueError(
-                    f"'{path.parent}' is an index that was interrupted, and can be resumed only with the same text, "
-                    f"but sentence {number} of the text is now {line.decode().strip()!r:.100}: name the same text, or "
-                    "remove the folder"
+                    f"'{paths[0].parent}' is an index that was interrupted, and can be resumed only with the same "
+                    f"text, but sentence {number} of the text is now {lines[0].decode().strip()!r:.100}: name the same "
+                    "text, or remove the folder"
                 )
-    first = next(rest, None)
-    if first is None and not n_done:
-        raise ValueError("the text must hold at least one sentence, but is empty")
-    yield from map(_line, chain([] if first is None else [first], rest))
+    for sentence in sentences:
+        yield _lines(sentence, is_tagged)
 
 
-def _line(words: Sequence[str]) -> bytes:
-    line = " ".join(words)
-    if line.split() != list(words):
-        raise ValueError(f"words must be without white space, and not empty, but the text has {words!r:.100}")
-    return f"{line}\n".encode()
+def _lines(sentence: Sequence[str] | TaggedSentence, is_tagged: bool) -> list[bytes]:
+    """The words, and the tags of each kind if there are tags."""
+    if isinstance(sentence, TaggedSentence) is not is_tagged:
+        raise ValueError(f"the sentences of a text must all have tags, or none, but one differs: {sentence!r:.100}")
+    columns: Any = sentence if is_tagged else [sentence]
+    lines = []
+    for column in columns:
+        line = " ".join(column)
+        if line.split() != list(column) or len(column) != len(columns[0]):
+            raise ValueError(
+                "words must be without white space, and not empty, and have a tag of each kind if there are tags, but "
+                f"the text has {column!r:.100}"
+            )
+        lines.append(f"{line}\n".encode())
+    return lines
 
 
 def _embedded(
-    elmo: Elmo, lines: Iterator[bytes], layer: Literal["mix", "top"] | int, batch_tokens: int
-) -> Iterator[tuple[bytes, np.ndarray]]:
-    waiting: deque[bytes] = deque()
+    elmo: Elmo, lines: Iterator[list[bytes]], layers: Sequence[Layer], batch_tokens: int
+) -> Iterator[tuple[list[bytes], list[np.ndarray]]]:
+    """The lines of each sentence, and its vectors in each layer."""
+    waiting: deque[list[bytes]] = deque()
 
     def sentences() -> Iterator[list[str]]:
-        for line in lines:
-            waiting.append(line)
-            yield line.decode().split()
+        for each in lines:
+            waiting.append(each)
+            yield each[0].decode().split()
 
-    for array in elmo.embed_iter(sentences(), layers=layer, batch_tokens=batch_tokens, progress=False):
-        yield waiting.popleft(), array
+    wanted = layers[0] if len(layers) == 1 else "all"
+    for array in elmo.embed_iter(sentences(), layers=wanted, batch_tokens=batch_tokens, progress=False):
+        yield waiting.popleft(), [array] if len(layers) == 1 else [_of_layer(array, layer) for layer in layers]
+
+
+def _of_layer(array: np.ndarray, layer: Layer) -> np.ndarray:
+    """Of all layers, shape `(n_layers, n_words, dim)`, one or their mean."""
+    mixed: np.ndarray = array.mean(0) if layer == "mix" else array[-1 if layer == "top" else layer]
+    return mixed
 
 
 def _write(
-    files: GrowingFiles, dtype: np.dtype[Any], embedded: Iterator[tuple[bytes, np.ndarray]], progress: bool | None
+    files: GrowingFiles, dtype: str, embedded: Iterator[tuple[list[bytes], list[np.ndarray]]], progress: bool | None
 ) -> None:
     with progress_bar(None, progress, "sentences") as advance:
         advance(files.n_items)
-        for line, array in embedded:
-            # Shape: (n_words, dim)
-            unit = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
-            files.append(unit.astype(dtype).tobytes(), line)
+        for lines, arrays in embedded:
+            files.append(*(_stored(array, dtype).tobytes() for array in arrays), *lines)
             advance(1)
+
+
+def _stored(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Vectors of the length 1; of int8, which has no fractions, of the length that fills its range."""
+    tiny = np.finfo(np.float32).tiny
+    if dtype == "int8":
+        scaled: np.ndarray = _LARGEST * (array / np.maximum(np.abs(array).max(-1, keepdims=True), tiny))
+        return scaled.round().astype(DTYPES[dtype])
+    # Shape: (n_words, dim)
+    unit: np.ndarray = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), tiny)
+    return unit.astype(DTYPES[dtype])
 
 
 def _write_starts(part: Path) -> None:

@@ -1,23 +1,31 @@
 """An index of the words of a text by their vectors in context, on disk."""
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
+from elmo_tasks.analysis.neighbors.exact import nearest_rows
+from elmo_tasks.analysis.neighbors.files import (
+    ABOUT,
+    LINES,
+    SENTENCES,
+    STARTS,
+    Layer,
+    checked_layers,
+    checked_numbers,
+    checked_tags,
+    read_starts,
+    tag_file,
+    vector_files,
+)
+from elmo_tasks.analysis.neighbors.graph import Graph
+from elmo_tasks.analysis.neighbors.text import TAGS
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
 
-__all__ = ["ABOUT", "DTYPES", "LINES", "SENTENCES", "STARTS", "VECTORS", "Neighbor", "NeighborIndex"]
-
-ABOUT, VECTORS, SENTENCES, STARTS, LINES = "index.json", "vectors.bin", "sentences.txt", "starts.npy", "lines.npy"
-DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
-"""Of the numbers on disk, by their names."""
-
-# Rows that are brought into float32 at once.
-_BLOCK = 65536
-_FILES = (STARTS, LINES, SENTENCES, VECTORS)
+__all__ = ["Neighbor", "NeighborIndex"]
 
 
 class Neighbor(NamedTuple):
@@ -31,13 +39,11 @@ class Neighbor(NamedTuple):
 
 class NeighborIndex:
     """
-    The words of a text with their vectors in one layer of a biLM, as `build_index` makes it. The vectors stay on disk,
-    mapped into memory, and have the length 1, so that a product is a cosine.
+    The words of a text with their vectors in one layer of a biLM or in several, as `build_index` makes it. The vectors
+    stay on disk, mapped into memory.
 
-    The search is exact: it reads all vectors, one block after another. A million words of the small biLM are 512 MB in
-    float16 and take about a second; an approximate index (faiss, hnswlib) would need more memory than that to be built,
-    and miss neighbours, before it saves time. So all files are read, and compared with the SHA-256 in `index.json`,
-    when an index is opened for the first time in a process.
+    A search is exact unless it asks for the graph of a layer, `Graph`, which misses some neighbours. All files are
+    read, and compared with the SHA-256 in `index.json`, when an index is opened for the first time in a process.
 
     # Parameters
 
@@ -54,15 +60,19 @@ class NeighborIndex:
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         self.folder = Path(folder)
+        # What was opened or found before, for the next search.
+        self._graphs: dict[Layer, Graph] = {}
+        self._rows: dict[tuple[tuple[str, str], ...], np.ndarray] = {}
         if not (self.folder / ABOUT).is_file():
             part = self.folder.with_name(f"{self.folder.name}.part")
             state = f"a half-built one, '{part}': the command that builds it resumes" if part.is_dir() else "none"
             raise FileNotFoundError(f"there must be an index in '{folder}', but there is {state}")
-        for name in _FILES:
-            if not (self.folder / name).is_file():
-                raise FileNotFoundError(f"the index '{folder}' must have the file {name}, but does not: build it again")
         try:
             self._open()
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"the index '{folder}' must have the file {Path(error.filename).name}, but does not: build it again"
+            ) from None
         except ValueError as error:
             raise ValueError(
                 f"the files of the index '{folder}' must be as they were made, but one is not: {error}. Build it again"
@@ -70,28 +80,44 @@ class NeighborIndex:
 
     def _open(self) -> None:
         self.about: dict[str, Any] = read_sealed(self.folder / ABOUT)
-        digests = {path.name: digest for path, digest in listed_files(self.folder / ABOUT, self.about).items()}
-        if missing := sorted(set(_FILES) - set(digests)):
+        self._digests = {path.name: digest for path, digest in listed_files(self.folder / ABOUT, self.about).items()}
+        dtype, dim = checked_numbers(self.about)
+        self.layers = checked_layers(self.about)
+        self.tags = checked_tags(self.about, TAGS)
+        self._vector_files = vector_files(self.layers)
+        self._files = [STARTS, LINES, SENTENCES, *map(tag_file, self.tags), *self._vector_files.values()]
+        for name in self._files:
+            (self.folder / name).stat()
+        if missing := sorted(set(self._files) - set(self._digests)):
             raise ValueError(f"{ABOUT} has no SHA-256 of {missing[0]}")
-        dtype, dim = _numbers(self.about)
         for name in (STARTS, LINES):
-            check_listed_file(self.folder / name, digests[name], self.folder / ABOUT)
+            check_listed_file(self.folder / name, self._digests[name], self.folder / ABOUT)
         # Where each sentence starts, in words and in bytes; and at last the sums. Shape of each: (n_sentences + 1,)
-        self._starts, self._lines = _starts(self.folder / STARTS), _starts(self.folder / LINES)
+        self._starts, self._lines = read_starts(self.folder / STARTS), read_starts(self.folder / LINES)
         if len(self._starts) != len(self._lines):
             raise ValueError(f"{STARTS} has {len(self._starts):,} numbers, but {LINES} has {len(self._lines):,}")
         n_words = len(self)
-        for name, size in ((SENTENCES, int(self._lines[-1])), (VECTORS, n_words * dim * dtype.itemsize)):
-            if (found := (self.folder / name).stat().st_size) != size:
-                raise ValueError(f"{name} has {found:,} bytes and not {size:,}")
-            check_listed_file(self.folder / name, digests[name], self.folder / ABOUT)
+        sizes = dict.fromkeys(self._vector_files.values(), n_words * dim * dtype.itemsize)
+        sizes[SENTENCES] = int(self._lines[-1])
+        for name in self._files[2:]:
+            if name in sizes and (found := (self.folder / name).stat().st_size) != sizes[name]:
+                raise ValueError(f"{name} has {found:,} bytes and not {sizes[name]:,}")
+            check_listed_file(self.folder / name, self._digests[name], self.folder / ABOUT)
         # Copied on write, which never comes, because torch warns of arrays that cannot be written to.
-        # Shape: (n_words, dim)
-        self._vectors = np.memmap(self.folder / VECTORS, dtype, "c", shape=(n_words, dim))
+        # Shape of each: (n_words, dim)
+        self._vectors = {
+            layer: np.memmap(self.folder / name, dtype, "c", shape=(n_words, dim))
+            for layer, name in self._vector_files.items()
+        }
 
     def __len__(self) -> int:
         """How many words there are."""
         return int(self._starts[-1])
+
+    @property
+    def dim(self) -> int:
+        """Units of a vector."""
+        return int(self.about["dim"])
 
     @property
     def n_sentences(self) -> int:
@@ -101,7 +127,7 @@ class NeighborIndex:
     @property
     def n_bytes(self) -> int:
         """The size of all files on disk."""
-        return sum((self.folder / name).stat().st_size for name in _FILES)
+        return sum((self.folder / name).stat().st_size for name in self._files)
 
     def sentence(self, number: int) -> list[str]:
         """
@@ -126,95 +152,189 @@ class NeighborIndex:
             ) from None
         return words
 
-    def search(self, vector: np.ndarray, k: int = 10, *, without: list[str] | None = None) -> list[Neighbor]:
+    def layer_of(self, layer: Layer | None) -> Layer:
+        """
+        # Returns
+
+        `Union[Literal["mix", "top"], int]`
+            A layer of the index; for `None` the last that it was built with.
+
+        # Raises
+
+        `ValueError`
+            If the index has not that layer.
+        """
+        if layer is not None and layer not in self.layers:
+            known = ", ".join(map(str, self.layers))
+            raise ValueError(
+                f"the layer must be one that '{self.folder}' was built with ({known}), but is {layer}: name one of "
+                "them, or build another index"
+            )
+        return self.layers[-1] if layer is None else layer
+
+    def graph(self, layer: Layer | None = None) -> Graph:
+        """
+        The graph of a layer, for approximate search: see `build_graph`.
+
+        # Raises
+
+        `FileNotFoundError`
+            If there is none.
+        `ValueError`
+            If it is damaged, or that of other vectors.
+        `ModuleNotFoundError`
+            If its library is not installed.
+        """
+        chosen = self.layer_of(layer)
+        if chosen not in self._graphs:
+            self._graphs[chosen] = Graph(self.folder, self._vector_files[chosen], self._digests, len(self), self.dim)
+        return self._graphs[chosen]
+
+    def vector_file(self, layer: Layer | None = None) -> str:
+        """The name of the file with the vectors of a layer."""
+        return self._vector_files[self.layer_of(layer)]
+
+    def digest_of(self, layer: Layer | None = None) -> str:
+        """The SHA-256 of the vectors of a layer."""
+        return self._digests[self.vector_file(layer)]
+
+    def vectors(self, layer: Layer | None = None) -> np.ndarray:
+        """The vectors of a layer as they are on disk: shape `(n_words, dim)`."""
+        return self._vectors[self.layer_of(layer)]
+
+    def rows_with(self, where: Mapping[str, str]) -> np.ndarray:
         """
         # Parameters
 
-        vector
-            Shape `(dim,)`.
-        k
-            How many neighbours.
-        without
-            The sentence of the vector, which is no neighbour of itself.
+        where
+            Tags that a word must have, all of them, as `{"lemma": "play", "pos": "NOUN"}`.
 
         # Returns
 
-        `List[Neighbor]`
+        `np.ndarray`
+            Their numbers in the text, ascending, int64.
+
+        # Raises
+
+        `ValueError`
+            If the text has no tags of this kind, or no such words; or tags are not as many as the words.
+        """
+        key = tuple(sorted(where.items()))
+        if key not in self._rows:
+            self._rows = {key: self._found_rows(where)}
+        return self._rows[key]
+
+    def _found_rows(self, where: Mapping[str, str]) -> np.ndarray:
+        chosen = np.ones(len(self), bool)
+        for tag, value in where.items():
+            if tag not in self.tags:
+                known = f"has {' and '.join(self.tags)}" if self.tags else "has none: index CoNLL-U, as NAME.conllu"
+                raise ValueError(
+                    f"a filter must be by the tags of the text, but {tag!r} is none; '{self.folder}' {known}"
+                )
+            chosen &= self._equal(tag, value)
+        if not chosen.any():
+            asked = ", ".join(f"{tag}={value}" for tag, value in where.items())
+            raise ValueError(f"a filter must leave some words, but no word of '{self.folder}' has {asked}")
+        return np.flatnonzero(chosen)
+
+    def _equal(self, tag: str, value: str) -> np.ndarray:
+        """Which words have a tag: shape `(n_words,)`."""
+        path, wanted = self.folder / tag_file(tag), value.encode()
+        with open(path, "rb") as file:
+            found = np.fromiter((each == wanted for line in file for each in line.split()), bool)
+        if len(found) != len(self):
+            raise ValueError(f"'{path}' must have a tag for each of {len(self):,} words, but has {len(found):,}")
+        return found
+
+    def search(
+        self,
+        vector: np.ndarray,
+        k: int = 10,
+        *,
+        without: list[str] | None = None,
+        layer: Layer | None = None,
+        where: Mapping[str, str] | None = None,
+        approximate: bool = False,
+    ) -> list[Neighbor]:
+        """`search_many` for one vector of shape `(dim,)`; `without` is the sentence of it, which is no neighbour."""
+        many = self.search_many(vector[None], k, without=[without], layer=layer, where=where, approximate=approximate)
+        return many[0]
+
+    def search_many(
+        self,
+        vectors: np.ndarray,
+        k: int = 10,
+        *,
+        without: Sequence[list[str] | None] | None = None,
+        layer: Layer | None = None,
+        where: Mapping[str, str] | None = None,
+        approximate: bool = False,
+    ) -> list[list[Neighbor]]:
+        """
+        # Parameters
+
+        vectors
+            Shape `(n_vectors, dim)`.
+        k
+            How many neighbours of each.
+        without
+            The sentence of each vector, which is no neighbour of itself.
+        layer
+            See `layer_of`.
+        where
+            Tags that a neighbour must have: see `rows_with`. Such a search is always exact.
+        approximate
+            By the graph of the layer.
+
+        # Returns
+
+        `List[List[Neighbor]]`
             The nearest first; the nearest word of each sentence only, and of sentences that are the same only one.
 
         # Raises
 
         `ValueError`
-            If the vector has another length, or `k` is below 1.
+            If the vectors have another length, or `k` is below 1; and see the methods named above.
+        `FileNotFoundError`, `ModuleNotFoundError`
+            If there is no graph, or no library for it.
         """
-        if vector.shape != self._vectors.shape[1:]:
+        if vectors.shape[1:] != (self.dim,):
             raise ValueError(
-                f"the vector must have the shape {self._vectors.shape[1:]}, as the words of the index, but has "
-                f"{vector.shape}"
+                f"the vector must have the shape {(self.dim,)}, as the words of the index, but has {vectors.shape[1:]}"
             )
         if k < 1:
             raise ValueError(f"k must be at least 1, but is {k}")
-        target = torch.from_numpy(vector / max(float(np.linalg.norm(vector)), np.finfo(np.float32).tiny)).float()
+        # Shape: (n_vectors, dim)
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        targets = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32)
+        rows = self.rows_with(where) if where else None
+        graph = self.graph(layer) if approximate and rows is None else None
+        n_all = len(self) if rows is None else len(rows)
+        found: dict[int, list[Neighbor]] = {}
         # More than asked for, because some share a sentence.
-        n_rows = 4 * k + 16
-        while True:
-            found = self._distinct(*self._best(target, n_rows), k, without)
-            if len(found) == k or n_rows >= len(self):
-                return found
-            n_rows *= 8
+        n_best, left = 4 * k + 16, list(range(len(targets)))
+        while left:
+            stored = self.vectors(layer)
+            if graph is None:
+                best = nearest_rows(stored, targets[left], n_best, rows)
+            else:
+                best = graph.nearest_rows(stored, targets[left], n_best)
+            for number, cosines, words in zip(left, *best, strict=True):
+                found[number] = self._distinct(cosines.tolist(), words, k, without and without[number])
+            left = [number for number in left if len(found[number]) < k and n_best < n_all]
+            n_best *= 8
+        return [found[number] for number in range(len(targets))]
 
-    def _best(self, target: torch.Tensor, n_rows: int) -> tuple[list[float], list[int]]:
-        """The highest cosines and their rows."""
-        values, rows = torch.empty(0), torch.empty(0, dtype=torch.long)
-        for start in range(0, len(self), _BLOCK):
-            # Shape: (n_block,)
-            products = torch.from_numpy(self._vectors[start : start + _BLOCK]).float() @ target
-            values = torch.cat([values, products])
-            rows = torch.cat([rows, torch.arange(start, start + len(products))])
-            values, order = values.topk(min(n_rows, len(values)))
-            rows = rows[order]
-        return values.tolist(), rows.tolist()
-
-    def _distinct(self, values: list[float], rows: list[int], k: int, without: list[str] | None) -> list[Neighbor]:
+    def _distinct(self, cosines: list[float], rows: np.ndarray, k: int, without: list[str] | None) -> list[Neighbor]:
         seen = {tuple(without or ())}
         found: list[Neighbor] = []
         numbers = np.searchsorted(self._starts, rows, side="right") - 1
-        for value, row, number in zip(values, rows, numbers.tolist(), strict=True):
+        for cosine, row, number in zip(cosines, rows.tolist(), numbers.tolist(), strict=True):
             words = self.sentence(number)
             if tuple(words) not in seen:
                 seen.add(tuple(words))
-                found.append(Neighbor(words, row - int(self._starts[number]), value))
+                found.append(Neighbor(words, row - int(self._starts[number]), cosine))
             if len(found) == k:
                 break
         return found
-
-
-def _numbers(about: dict[str, Any]) -> tuple[np.dtype[Any], int]:
-    """The type and the number of the numbers of a vector."""
-    dtype, dim, layer = about.get("dtype"), about.get("dim"), about.get("layer")
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError(f"{ABOUT} must have the dtype {' or '.join(DTYPES)}, but has {dtype!r:.100}")
-    if type(dim) is not int or dim < 1:
-        raise ValueError(f"{ABOUT} must have a dim of at least 1, but has {dim!r:.100}")
-    if type(layer) is not int and layer not in ("top", "mix"):
-        raise ValueError(f"{ABOUT} must have a layer, a number, 'top' or 'mix', but has {layer!r:.100}")
-    for name in ("bilm", "weights", "corpus"):
-        if not isinstance(about.get(name, ""), str):
-            raise ValueError(f"{ABOUT} must have text as '{name}', but has {about[name]!r:.100}")
-    return DTYPES[dtype], dim
-
-
-def _starts(path: Path) -> np.ndarray:
-    """Where sentences start: mapped into memory, because the size that a file claims to have may be any."""
-    try:
-        starts = np.lib.format.open_memmap(path, mode="r")
-    except (EOFError, OverflowError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{path.name} must be an array of NumPy's, but is not: {error!r}") from None
-    except ValueError as error:
-        raise ValueError(f"{path.name} must be an array of NumPy's, but is not: {error}") from None
-    if starts.dtype != np.dtype("<i8") or starts.ndim != 1 or len(starts) < 2:
-        raise ValueError(f"{path.name} must have one row of int64, but has {starts.dtype} of the shape {starts.shape}")
-    # Not by differences, which can overflow.
-    if starts[0] != 0 or not (starts[1:] >= starts[:-1]).all():
-        raise ValueError(f"{path.name} must begin with 0 and never decrease, but does not")
-    return starts

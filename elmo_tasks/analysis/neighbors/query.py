@@ -1,21 +1,35 @@
 """The nearest neighbours of a word in its sentence, from an index: Table 4 of the paper."""
 
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from elmo_tasks.analysis.neighbor_builder import build_index
-from elmo_tasks.analysis.neighbor_index import Neighbor, NeighborIndex
-from elmo_tasks.analysis.static_vectors import StaticVectors
-from elmo_tasks.data import LmText
+import numpy as np
+
+from elmo_tasks.analysis.neighbors.builder import build_index
+from elmo_tasks.analysis.neighbors.files import Layer
+from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
+from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
+from elmo_tasks.analysis.neighbors.text import read_text
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
-__all__ = ["FoundNeighbors", "find_neighbors", "index_text", "position_of"]
+__all__ = ["FoundNeighbors", "NeighborFinder", "Query", "find_neighbors", "index_text", "marked_word", "position_of"]
+
+_MARKED = re.compile(r"\[([^\[\]]*)\]")
+
+
+class Query(NamedTuple):
+    """A sentence, and the place of a word in it."""
+
+    words: list[str]
+    position: int
 
 
 def index_text(
@@ -23,8 +37,8 @@ def index_text(
     folder: Path,
     bilm: str,
     *,
-    layer: Literal["mix", "top"] | int = "top",
-    dtype: Literal["float16", "float32"] = "float16",
+    layer: Layer | Sequence[Layer] = "top",
+    dtype: Literal["float16", "float32", "int8"] = "float16",
     precision: Literal["float32", "tf32", "bf16"] = "float32",
     batch_tokens: int = 4096,
 ) -> NeighborIndex:
@@ -34,7 +48,7 @@ def index_text(
     # Parameters
 
     corpus
-        See `LmText`.
+        See `read_text`.
     folder, layer, dtype, batch_tokens
         See `build_index`.
     bilm, precision
@@ -47,7 +61,7 @@ def index_text(
     about = {"bilm": bilm, "weights": sha256_of(pretrained_files(bilm)[1]), "corpus": corpus}
     return build_index(
         Elmo.from_pretrained(bilm, precision=precision),
-        LmText(corpus),
+        read_text(corpus),
         folder,
         layer=layer,
         dtype=dtype,
@@ -64,7 +78,12 @@ class FoundNeighbors:
     words, position
         The sentence, and the place of the word.
     layer
-        The layer of the index.
+        The layer that was searched.
+    where
+        The tags that neighbours had to have.
+    recall
+        Of an approximate search, how many of ten neighbours it finds, from 0 to 1, as it was measured on this index;
+        `None`: the search was exact.
     neighbors
         Words in their sentences, the nearest first.
     static_neighbors
@@ -73,15 +92,109 @@ class FoundNeighbors:
 
     words: list[str]
     position: int
-    layer: str | int
+    layer: Layer
+    where: Mapping[str, str]
+    recall: float | None
     neighbors: list[Neighbor]
     static_neighbors: list[tuple[str, float]] | None
 
-    def write(self, path: Path) -> None:
-        """Writes all of it as JSON."""
+    def to_json(self, *, indent: int | None = None) -> str:
+        """All of it as JSON."""
         content = {**asdict(self), "neighbors": [neighbor._asdict() for neighbor in self.neighbors]}
+        return json.dumps(content, ensure_ascii=False, indent=indent)
+
+    def write(self, path: Path) -> None:
+        """Writes it as a file of JSON."""
         with atomic_file(path) as file:
-            file.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            file.write_text(self.to_json(indent=2) + "\n", encoding="utf-8")
+
+
+class NeighborFinder:
+    """
+    An index with its biLM, opened once for many queries.
+
+    # Parameters
+
+    folder
+        The index.
+    bilm
+        The biLM of the index. `None`: the one that the index names, unless that would have to be downloaded.
+    static
+        A file of static vectors, see `StaticVectors.from_file`.
+
+    # Raises
+
+    `ValueError`, `FileNotFoundError`
+        If one of the files is not there or damaged, or the biLM is not that of the index.
+    """
+
+    def __init__(self, folder: Path, *, bilm: str | None = None, static: str | PathLike[str] | None = None) -> None:
+        self.index = NeighborIndex(folder)
+        self._elmo = Elmo.from_pretrained(_bilm_of(self.index, bilm))
+        self._static = None if static is None else StaticVectors.from_file(static)
+
+    def check(
+        self, *, k: int, layer: Layer | None, where: Mapping[str, str] | None = None, approximate: bool = False
+    ) -> None:
+        """Raises at once what `find` would raise of these arguments."""
+        if k < 1:
+            raise ValueError(f"k must be at least 1, but is {k}")
+        self.index.layer_of(layer)
+        if where:
+            self.index.rows_with(where)
+        if approximate:
+            self.index.graph(layer)
+
+    def find(
+        self,
+        queries: Sequence[Query],
+        k: int = 10,
+        *,
+        layer: Layer | None = None,
+        where: Mapping[str, str] | None = None,
+        approximate: bool = False,
+    ) -> list[FoundNeighbors]:
+        """
+        # Parameters
+
+        queries
+            Words in sentences.
+        k, layer, where, approximate
+            See `NeighborIndex.search_many`.
+
+        # Returns
+
+        `List[FoundNeighbors]`
+            One for each query.
+
+        # Raises
+
+        `ValueError`, `FileNotFoundError`, `ModuleNotFoundError`
+            See `NeighborIndex.search_many`.
+        """
+        if not queries:
+            return []
+        layer = self.index.layer_of(layer)
+        # Not said of a search with a filter, which is always exact.
+        recall = self.index.graph(layer).recall if approximate and not where else None
+        embedded = self._elmo.embed([query.words for query in queries], layers=layer, progress=False)
+        # Shape: (n_queries, dim)
+        vectors = np.stack([array[query.position] for array, query in zip(embedded, queries, strict=True)])
+        found = self.index.search_many(
+            vectors, k, without=[query.words for query in queries], layer=layer, where=where, approximate=approximate
+        )
+        return [
+            FoundNeighbors(
+                words=query.words,
+                position=query.position,
+                layer=layer,
+                where=dict(where or {}),
+                recall=recall,
+                neighbors=neighbors,
+                static_neighbors=self._static and self._static.nearest(query.words[query.position], k),
+            )
+            for query, neighbors in zip(queries, found, strict=True)
+        ]
 
 
 def find_neighbors(
@@ -94,35 +207,23 @@ def find_neighbors(
     static: str | PathLike[str] | None = None,
 ) -> FoundNeighbors:
     """
+    One query: see `NeighborFinder`.
+
     # Parameters
 
-    folder
-        An index.
+    folder, bilm, static
+        See `NeighborFinder`.
     words, position
         A sentence, and the place of the word in it.
-    bilm
-        The biLM of the index. `None`: the one that the index names, unless that would have to be downloaded.
     k
         How many neighbours.
-    static
-        A file of static vectors, see `StaticVectors.from_file`.
 
     # Raises
 
     `ValueError`, `FileNotFoundError`
-        If one of the files is not there or damaged, or the biLM is not that of the index.
+        See `NeighborFinder`.
     """
-    index = NeighborIndex(folder)
-    elmo = Elmo.from_pretrained(_bilm_of(index, bilm))
-    layer: Any = index.about["layer"]
-    (vectors,) = elmo.embed([words], layers=layer, progress=False)
-    return FoundNeighbors(
-        words=words,
-        position=position,
-        layer=layer,
-        neighbors=index.search(vectors[position], k, without=words),
-        static_neighbors=None if static is None else StaticVectors.from_file(static).nearest(words[position], k),
-    )
+    return NeighborFinder(folder, bilm=bilm, static=static).find([Query(words, position)], k)[0]
 
 
 def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
@@ -174,3 +275,33 @@ def position_of(word: str, words: list[str], position: int | None) -> int:
         raise ValueError(f"--position must be a place of {word!r}, but is {position}; the words are {numbered}")
     remedy = "choose one with --position" if places else "name one of them with --word"
     raise ValueError(f"{word!r} must be in the sentence once, but is {len(places)} times: {remedy}: {numbered}")
+
+
+def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) -> Query:
+    """
+    # Parameters
+
+    text
+        A sentence with one word in brackets, as `They went to the [river] .`, or a word alone.
+    tokenizer
+        Splits what is before and after the word.
+
+    # Raises
+
+    `ValueError`
+        If there is another number of words in brackets, or of those between two brackets.
+    """
+    marked = _MARKED.findall(text)
+    if not marked and len(text.split()) == 1:
+        return Query(text.split(), 0)
+    if len(marked) != 1:
+        raise ValueError(
+            "a query must have one word in brackets, as 'They went to the [river] .', but "
+            f"{text!r:.100} has {len(marked)}"
+        )
+    words = marked[0].split()
+    if len(words) != 1:
+        raise ValueError(f"between the brackets must be one word, but there is {marked[0]!r:.100}")
+    before, after = _MARKED.split(text)[::2]
+    left = tokenizer(before)
+    return Query([*left, *words, *tokenizer(after)], len(left))

@@ -1,7 +1,6 @@
 """Dataset reader of parts of speech, in CoNLL-U, the format of Universal Dependencies."""
 
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, Optional
 
@@ -12,20 +11,17 @@ from allennlp.data.fields import Field, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import KnownTagsField
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.data.formats.conllu import conllu_sentences
 
 __all__ = ["PosReader"]
 
 logger = logging.getLogger(__name__)
 
-_N_COLUMNS = 10
 _COLUMNS = {"upos": 3, "xpos": 4}
 _UNIVERSAL = frozenset(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()  # noqa: SIM905
 )
 _NO_TAG = "_"
-# A word; a token that stands for several words (`2-3  don't`), or an empty node (`5.1`).
-_WORD, _OTHER = re.compile(r"[1-9]\d*"), re.compile(r"[1-9]\d*-[1-9]\d*|\d+\.[1-9]\d*")
 
 
 @DatasetReader.register("elmo_pos")
@@ -109,7 +105,7 @@ def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] 
     """The sentences of a file with the place of each, and its tags if the file has tags."""
     has_tags: bool | None = None
     n_sentences = 0
-    for where, rows in _sentences(path):
+    for where, rows in conllu_sentences(path):
         n_sentences += 1
         tags = []
         for number, columns in rows:
@@ -140,38 +136,3 @@ def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] 
             column.upper(),
             other,
         )
-
-
-def _sentences(path: str) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
-    """The words of each sentence, as columns with the numbers of their lines, and the place of the sentence."""
-    rows: list[tuple[int, list[str]]] = []
-    for number, line in numbered_lines(path):
-        if not line.strip():
-            if rows:
-                yield f"{path}, line {rows[0][0]}", rows
-                rows = []
-        elif not line.startswith("#"):
-            columns = line.split("\t")
-            _check(columns, len(rows) + 1, f"{path}, line {number}")
-            if _WORD.fullmatch(columns[0]):
-                rows.append((number, columns))
-    if rows:
-        yield f"{path}, line {rows[0][0]}", rows
-
-
-def _check(columns: list[str], next_word: int, where: str) -> None:
-    if len(columns) != _N_COLUMNS:
-        raise ValueError(
-            f"{where}: a line of CoNLL-U must have {_N_COLUMNS} columns with tabs between them, but this one has "
-            f"{len(columns)}: {columns[0]!r:.60}"
-        )
-    if _OTHER.fullmatch(columns[0]):
-        return
-    if columns[0] != str(next_word):
-        raise ValueError(
-            f"{where}: the words of a sentence must be counted from 1 (with ranges like 2-3 for multiword tokens, "
-            f"and 2.1 for empty nodes), so that {next_word} comes here, but here is {columns[0]!r}: an empty line "
-            "separates sentences"
-        )
-    if not columns[1].strip():
-        raise ValueError(f"{where}: a word must have a form in the second column, but that is empty")

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.text_lines import byte_lines, checked_text
 
-__all__ = ["LmText"]
+__all__ = ["LmText", "text_files"]
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class LmText:
         if max_words < 1:
             raise ConfigurationError(f"max_words must be at least 1, but is {max_words}")
         self._path = os.fspath(path)
-        self._files = _files(self._path)
+        self._files = text_files(self._path)
         self._replace = errors == "replace"
         self._max_words = max_words
         self._split = long_lines == "split"
@@ -114,7 +114,15 @@ class LmText:
             self._is_logged = True
 
 
-def _files(path: str) -> list[str]:
+def text_files(path: str) -> list[str]:
+    """
+    The files that the path of a text names, sorted: see `LmText`.
+
+    # Raises
+
+    `ConfigurationError`
+        If there is none.
+    """
     if os.path.isdir(path):
         files = [str(file) for file in Path(path).iterdir() if file.is_file() and not file.name.startswith(".")]
     elif os.path.isfile(path):

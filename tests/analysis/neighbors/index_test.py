@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index, neighbor_index
+from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index
+from elmo_tasks.analysis.neighbors import exact
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.vectors.elmo import Elmo
@@ -66,7 +67,7 @@ class TestNeighborIndex:
     @pytest.mark.parametrize(("k", "without"), [(1, None), (3, None), (3, SENTENCES[0]), (10, SENTENCES[0])])
     def test_the_nearest_words_are_found(self, elmo, index, monkeypatch, block, k, without):
         """Oracle: all cosines in float64, sorted: one word a sentence, the same sentence once, not the query's."""
-        monkeypatch.setattr(neighbor_index, "_BLOCK", block)
+        monkeypatch.setattr(exact, "_BLOCK", block)
         (vectors,) = elmo.embed([SENTENCES[0]], layers="top")
         found = index.search(vectors[1], k, without=without)
         wanted = expected(elmo, vectors[1].astype(float), k, without)
@@ -153,7 +154,7 @@ class TestNeighborIndex:
     def test_an_entry_with_a_right_checksum_may_still_be_wrong(self, copied, entry):
         """Oracle: the messages, for what a stranger has written who knows the format."""
         key, value, message = [
-            ("dtype", "int16", "must have the dtype float16 or float32, but has 'int16'"),
+            ("dtype", "int16", "must have the dtype float16 or float32 or int8, but has 'int16'"),
             ("dtype", ">f2", "must have the dtype float16 or float32"),
             ("dim", "16", "must have a dim of at least 1"),
             ("dim", True, "must have a dim of at least 1"),

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis.neighbor_query import find_neighbors, index_text, position_of
+from elmo_tasks.analysis.neighbors.query import find_neighbors, index_text, position_of
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 

@@ -1,0 +1,67 @@
+"""Texts of an index: sentences, with lemmas and parts of speech where the files have them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from elmo_tasks.data import LmText
+from elmo_tasks.data.formats.conllu import conllu_sentences
+from elmo_tasks.data.formats.lm_text import text_files
+
+__all__ = ["TAGS", "TaggedSentence", "read_text"]
+
+TAGS = ("lemma", "pos")
+"""What each word of a text may have, by the names of the fields of `TaggedSentence`."""
+
+_ENDINGS = tuple(f".conllu{compressed}" for compressed in ("", ".gz", ".xz", ".bz2"))
+_FORM, _LEMMA, _UPOS = 1, 2, 3
+
+
+class TaggedSentence(NamedTuple):
+    """A sentence, and of each word its lemma and its universal part of speech."""
+
+    words: list[str]
+    lemma: list[str]
+    pos: list[str]
+
+
+def read_text(corpus: str) -> Iterable[Sequence[str] | TaggedSentence]:
+    """
+    # Parameters
+
+    corpus
+        Tokenised text, as `LmText` reads it; or files of CoNLL-U, whose names end with `.conllu`, and `.gz`, `.xz` or
+        `.bz2` after that.
+
+    # Returns
+
+    `Iterable[Union[Sequence[str], TaggedSentence]]`
+        Sentences; of CoNLL-U tagged ones, with `_` for white space in a form or a lemma.
+
+    # Raises
+
+    `ConfigurationError`
+        If there is no such file.
+    `ValueError`
+        If some of the files are CoNLL-U and some are not; and while reading, see `LmText` and `conllu_sentences`.
+    """
+    files = text_files(corpus)
+    others = [file for file in files if not file.endswith(_ENDINGS)]
+    if len(others) == len(files):
+        return LmText(corpus)
+    if others:
+        raise ValueError(
+            f"the files of a text must all be CoNLL-U, or none, but in {corpus!r} there are {others[0]!r} and "
+            f"{next(file for file in files if file not in others)!r}: name them one by one, or with a pattern"
+        )
+    return _tagged(files)
+
+
+def _tagged(files: Sequence[str]) -> Iterator[TaggedSentence]:
+    for file in files:
+        for _, rows in conllu_sentences(file):
+            columns = ([_joined(line[column]) for _, line in rows] for column in (_FORM, _LEMMA, _UPOS))
+            yield TaggedSentence(*columns)
+
+
+def _joined(text: str) -> str:
+    return "_".join(text.split()) or "_"
