@@ -77,7 +77,7 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
 
-results: install  ## write README.md's table and docs/replication from the files in results/
+results: install  ## write README.md's table, docs/replication and docs/report.html from the files in results/
 	$(BIN)/python -m elmo_tasks.replication README.md results/*.json
 
 replicate: install  ## train what the plan of the open replication still needs, and print its tables; ELMO_TASKS_DATA=FOLDER

@@ -92,7 +92,9 @@ class TestWheel:
         """Oracle: the files of the checkout."""
         pretrained = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "elmo_tasks/pretrained").rglob("*.*")}
         assert "elmo_tasks/pretrained/small-open/README.md" in pretrained
-        assert pretrained | {"elmo_tasks/py.typed"} <= set(wheel.namelist())
+        templates = CHECKOUT / "elmo_tasks/replication/report/templates"
+        pages = {str(path.relative_to(CHECKOUT)) for path in templates.iterdir()}
+        assert pretrained | pages | {"elmo_tasks/py.typed"} <= set(wheel.namelist())
 
     def test_its_metadata(self, wheel):
         """Oracle: the version, the licence and what `import elmo_tasks.vectors.elmo` needs; not what AllenNLP needs."""
@@ -103,7 +105,7 @@ class TestWheel:
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
         assert packages == {"torch", "numpy", "h5py", "lmdb", "safetensors", "tqdm", "filelock"}
-        extras = {"allennlp", "spacy", "sklearn", "parquet", "ray", "docs", "dev"}
+        extras = {"allennlp", "spacy", "sklearn", "neighbors", "parquet", "ray", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/licenses/LICENSE")]
         assert b"SPDX-License-Identifier: Apache-2.0" in wheel.read(name)

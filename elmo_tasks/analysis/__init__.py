@@ -4,7 +4,8 @@ from elmo_tasks.analysis.compare import compare
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of, table_of
 from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
 from elmo_tasks.analysis.neighbors.builder import build_index
-from elmo_tasks.analysis.neighbors.graph import Graph, build_graph
+from elmo_tasks.analysis.neighbors.graph import Graph
+from elmo_tasks.analysis.neighbors.graph_builder import build_graph
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.query import (
     FoundNeighbors,

@@ -7,6 +7,7 @@ from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
+from elmo_tasks.commands.report import Report
 from elmo_tasks.commands.squad_predictions import SquadPredictions
 from elmo_tasks.commands.tables import Tables
 from elmo_tasks.commands.wsd import DisambiguateWords
@@ -20,6 +21,7 @@ __all__ = [
     "FormerElmo",
     "Neighbors",
     "PerplexityOfText",
+    "Report",
     "SquadPredictions",
     "Tables",
 ]

@@ -2,6 +2,8 @@
 
 from elmo_tasks.replication.evidence.evidence import Evidence
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs, word_senses
+from elmo_tasks.replication.overview.report_page import report_page
+from elmo_tasks.replication.overview.sources import ReportedRun, Sources, read_sources
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan import plan
@@ -46,8 +48,10 @@ __all__ = [
     "Outcome",
     "PlanFile",
     "Replication",
+    "ReportedRun",
     "Results",
     "Run",
+    "Sources",
     "Summary",
     "Table",
     "Task",
@@ -64,8 +68,10 @@ __all__ = [
     "layout",
     "mixes",
     "plan",
+    "read_sources",
     "readme_table",
     "replication_of",
+    "report_page",
     "run_here",
     "run_on_ray",
     "runs_page",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.printable import one_line
+from elmo_tasks.replication.overview.report_page import report_page, without_figures
+from elmo_tasks.replication.overview.sources import read_sources
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 
 __all__ = ["main"]
@@ -35,8 +37,9 @@ def main(arguments: list[str] | None = None) -> str | None:
             given.readme: readme,
             pages / "tables.md": tables_page(given.results),
             pages / "runs.md": runs_page(given.results),
+            pages.parent / "report.html": _report(given.results[0].parent),
         }
-        stale = [path for path in made if not path.is_file() or path.read_text(encoding="utf-8") != made[path]]
+        stale = [path for path in made if not path.is_file() or not _is_same(path.read_text("utf-8"), made[path])]
         if stale and given.check:
             return f"{', '.join(map(str, stale))} must be what the result files say, but is stale: run `make results`"
         for path in stale:
@@ -46,6 +49,17 @@ def main(arguments: list[str] | None = None) -> str | None:
     except (ValueError, OSError) as error:
         return one_line(f"{given.readme}: {error}")
     return None
+
+
+def _report(folder: Path) -> str:
+    sources = read_sources(folder)
+    if sources.problems:
+        raise ValueError(sources.problems[0])
+    return report_page(sources)
+
+
+def _is_same(old: str, new: str) -> bool:
+    return without_figures(old) == without_figures(new)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Tests of `allennlp elmo-neighbors`."""
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis.neighbors import query as neighbor_query
+from elmo_tasks.analysis.neighbors.exact import has_library
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from tests.paths import TINY_BILM
@@ -77,6 +79,71 @@ class TestNeighbors:
             command, "query", index, sentence, "--word", "play", "--position", "2"
         )
         assert "is 0 times: name one" in message_of(command, "query", index, sentence, "--word", "plays")
+
+    def test_a_shell_answers_each_line(self, index, command, monkeypatch, capsys):
+        """Oracle: what `query` prints; a line that cannot be answered is one line, and the next is read."""
+        command("elmo-neighbors", "query", index, "They [play] chess .", "-k", "2")
+        alone = capsys.readouterr().out
+        monkeypatch.setattr("sys.stdin", io.StringIO("They [play] chess .\n\nno brackets\nYes\n"))
+        command("elmo-neighbors", "shell", index, "-k", "2")
+        printed = capsys.readouterr().out
+        assert printed.startswith(alone)
+        rest = printed.removeprefix(alone).splitlines()
+        assert rest[0].startswith("a query must have one word in brackets") and rest[1] == "[Yes]"
+
+    def test_a_shell_answers_with_json(self, index, command, monkeypatch, capsys):
+        """Oracle: the keys of a line for each query."""
+        monkeypatch.setattr("sys.stdin", io.StringIO("They [play] chess .\n[a] [b]\n"))
+        command("elmo-neighbors", "shell", index, "--json", "-k", "1")
+        found, error = map(json.loads, capsys.readouterr().out.splitlines())
+        assert (found["words"][found["position"]], len(found["neighbors"]), found["recall"]) == ("play", 1, None)
+        assert error["error"].endswith("has 2")
+
+    def test_a_batch_is_written_as_lines_of_json(self, index, command, tmp_path, capsys):
+        """Oracle: the JSON of each query by itself; a bad line is named, and nothing is written."""
+        sentences = ["They [play] chess .", "The [theatre] opens ."]
+        (tmp_path / "queries.txt").write_text("\n\n".join(sentences) + "\n")
+        command("elmo-neighbors", "batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "out.jsonl")
+        lines = (tmp_path / "out.jsonl").read_text().splitlines()
+        capsys.readouterr()
+        for sentence, line in zip(sentences, lines, strict=True):
+            command("elmo-neighbors", "query", index, sentence, "--json")
+            alone, found = json.loads(capsys.readouterr().out), json.loads(line)
+            assert [each["words"] for each in found["neighbors"]] == [each["words"] for each in alone["neighbors"]]
+        (tmp_path / "queries.txt").write_text("They [play] .\nThey play .\n")
+        given = ("batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "no.jsonl")
+        assert "queries.txt, line 2: a query must have one word in brackets" in message_of(command, *given)
+        assert not (tmp_path / "no.jsonl").exists()
+
+    def test_tags_filter_the_neighbours(self, command, fixtures_root, tmp_path, capsys):
+        """Oracle: the tags of the fixture: all neighbours are nouns."""
+        command("elmo-neighbors", "index", fixtures_root / "pos" / "dev.conllu", tmp_path / "tagged")
+        capsys.readouterr()
+        command(*("elmo-neighbors", "query", tmp_path / "tagged", "We [like] it", "--json", "--filter", "pos=NOUN"))
+        found = json.loads(capsys.readouterr().out)
+        tags = dict(
+            zip(
+                *((tmp_path / "tagged" / f"{n}.txt").read_text().splitlines() for n in ("sentences", "pos")),
+                strict=True,
+            )
+        )
+        assert found["where"] == {"pos": "NOUN"} and len(found["neighbors"]) == 10
+        for each in found["neighbors"]:
+            assert tags[" ".join(each["words"])].split()[each["position"]] == "NOUN"
+        with pytest.raises(SystemExit) as ended:
+            command("elmo-neighbors", "query", tmp_path / "tagged", "[We]", "--filter", "pos")
+        assert ended.value.code == 2
+
+    @pytest.mark.skipif(not has_library(), reason="usearch is not installed: `pip install usearch`")
+    def test_an_approximate_search_says_its_recall(self, index, command, capsys):
+        """Oracle: the line that the graph was built with; without a graph how to build it."""
+        query = ("query", index, "They [play] chess .", "--approximate")
+        assert "build it with `allennlp elmo-neighbors graph" in message_of(command, *query)
+        command("elmo-neighbors", "graph", index)
+        built = capsys.readouterr().out.strip()
+        assert built.startswith("built a graph of 19 words in 0.0 MB; approximate: finds ")
+        command("elmo-neighbors", *query)
+        assert built.partition("; ")[2] in capsys.readouterr().out.splitlines()
 
     def test_errors_are_one_line(self, index, command, tmp_path):
         """Oracle: the messages."""

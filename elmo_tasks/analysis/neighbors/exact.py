@@ -31,7 +31,7 @@ def nearest_rows(
     # Parameters
 
     matrix
-        Shape `(n_rows, dim)`; float16, float32 or int8, of any length but 0.
+        Shape `(n_rows, dim)`; float16 or float32 of the length 1, or int8 of any length but 0.
     targets
         Shape `(n_targets, dim)`, float32, of the length 1.
     n_best
@@ -53,7 +53,9 @@ def nearest_rows(
 def cosines_of(matrix: np.ndarray, rows: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The cosines of some rows with a target of the length 1, in float32, and the rows: the nearest first."""
     chosen = matrix[rows].astype(np.float32)
-    cosines = chosen @ target / np.maximum(np.linalg.norm(chosen, axis=1), np.finfo(np.float32).tiny)
+    cosines = chosen @ target
+    if matrix.dtype == np.int8:
+        cosines /= np.maximum(np.linalg.norm(chosen, axis=1), np.finfo(np.float32).tiny)
     order = np.argsort(-cosines, kind="stable")
     return cosines[order], rows[order]
 

@@ -172,9 +172,10 @@ class NeighborIndex:
             )
         return self.layers[-1] if layer is None else layer
 
-    def graph(self, layer: Layer | None = None) -> Graph:
+    def graph(self, layer: Layer | None = None, *, again: bool = False) -> Graph:
         """
-        The graph of a layer, for approximate search: see `build_graph`.
+        The graph of a layer, for approximate search: see `build_graph`. It is opened once, and `again` if it has been
+        built since.
 
         # Raises
 
@@ -186,7 +187,7 @@ class NeighborIndex:
             If its library is not installed.
         """
         chosen = self.layer_of(layer)
-        if chosen not in self._graphs:
+        if again or chosen not in self._graphs:
             self._graphs[chosen] = Graph(self.folder, self._vector_files[chosen], self._digests, len(self), self.dim)
         return self._graphs[chosen]
 

@@ -1,6 +1,8 @@
 """Figures 1 and 2, drawn: readable in print, in black and white too."""
 
 import csv
+import io
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.figure_values import Row
 
-__all__ = ["draw_curves", "draw_mixes", "write_csv"]
+__all__ = ["curves_svg", "draw_curves", "draw_mixes", "mixes_svg", "write_csv"]
 
 # Of a column of print, in inches.
 _WIDTH, _HEIGHT = 3.3, 2.6
@@ -45,6 +47,20 @@ def draw_curves(rows: Sequence[Row], x: str, stem: Path) -> list[Path]:
     `List[Path]`
         `.png`, `.svg` and `.csv`.
     """
+    return [*_save(_curves(rows, x), stem), write_csv(rows, stem.with_name(stem.name + ".csv"))]
+
+
+def curves_svg(rows: Sequence[Row], x: str, name: str) -> str:
+    """As `draw_curves`, as an element of a page; `name` makes its ids different from those of other figures."""
+    return _svg(_curves(rows, x), name)
+
+
+def mixes_svg(rows: Sequence[Row], name: str) -> str:
+    """As `draw_mixes`, as an element of a page; `name` makes its ids different from those of other figures."""
+    return _svg(_mixes(rows), name)
+
+
+def _curves(rows: Sequence[Row], x: str) -> Any:
     tasks = [task for task in TASKS if any(row["task"] == task for row in rows)]
     figure, panels = _panels(len(tasks))
     for panel, task in zip(panels, tasks, strict=True):
@@ -53,7 +69,7 @@ def draw_curves(rows: Sequence[Row], x: str, stem: Path) -> list[Path]:
             chosen = [row for row in rows if (row["task"], row["variant"]) == (task, variant)]
             xs, means = [row[x] for row in chosen], [row["mean"] for row in chosen]
             sds = [row["sd"] or 0.0 for row in chosen]
-            name = variant if variant == "baseline" else f"ELMo ({variant})"
+            name = (variant if variant == "baseline" else f"ELMo ({variant})").replace("$", r"\$")
             panel.plot(xs, means, marker=marker, linestyle=line, color=color, markersize=3, linewidth=1, label=name)
             low = [mean - sd for mean, sd in zip(means, sds, strict=True)]
             high = [mean + sd for mean, sd in zip(means, sds, strict=True)]
@@ -66,7 +82,7 @@ def draw_curves(rows: Sequence[Row], x: str, stem: Path) -> list[Path]:
         else:
             panel.xaxis.get_major_locator().set_params(integer=True)
         panel.legend(frameon=False)
-    return [*_save(figure, stem), write_csv(rows, stem.with_name(stem.name + ".csv"))]
+    return figure
 
 
 def draw_mixes(rows: Sequence[Row], stem: Path) -> list[Path]:
@@ -86,6 +102,10 @@ def draw_mixes(rows: Sequence[Row], stem: Path) -> list[Path]:
     `List[Path]`
         `.png`, `.svg` and `.csv`.
     """
+    return [*_save(_mixes(rows), stem), write_csv(rows, stem.with_name(stem.name + ".csv"))]
+
+
+def _mixes(rows: Sequence[Row]) -> Any:
     places = [place for place in ("input", "output") if any(row["place"] == place for row in rows)]
     figure, panels = _panels(len(places))
     for panel, place in zip(panels, places, strict=True):
@@ -100,11 +120,22 @@ def draw_mixes(rows: Sequence[Row], stem: Path) -> list[Path]:
         panel.set_xticks(range(len(tasks)), [TASKS[task].title for task in tasks])
         panel.set_yticks(range(len(layers)), [f"layer {layer}" for layer in layers])
         panel.set_title(f"ELMo at the {place}")
-    return [*_save(figure, stem), write_csv(rows, stem.with_name(stem.name + ".csv"))]
+    return figure
 
 
 def _mean(rows: Iterable[Row]) -> float:
     return statistics.fmean(row["weight"] for row in rows)
+
+
+def _svg(figure: Any, name: str) -> str:
+    """Without the head of a file; with ids that are not those of another figure of the page."""
+    from matplotlib import rc_context
+
+    file = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = file.getvalue()
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
 
 def _panels(n: int) -> tuple[Any, list[Any]]:

@@ -7,6 +7,7 @@ from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
 from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS
 from elmo_tasks.replication.report import paper
+from elmo_tasks.replication.report.linked_text import LinkedText
 from elmo_tasks.replication.report.results import Results, Split
 from elmo_tasks.replication.report.summary import Summary
 from elmo_tasks.replication.report.table import Table
@@ -52,7 +53,8 @@ def increases(results: Results) -> list[list[str]]:
         baseline, elmo = _summaries(results, task.name, task.split)
         increase = _NO_RUN if baseline is None or elmo is None else f"{baseline.absolute_increase(elmo):+.2f}"
         quoted = f"{paper.TABLE_1[task.name].absolute:+.2f}"
-        rows.append([task.title, f"{task.score}, {task.split}", _cell(baseline), _cell(elmo), increase, quoted])
+        cells = _cells(results, task.name, [baseline, elmo])
+        rows.append([task.title, f"{task.score}, {task.split}", *cells, increase, quoted])
     return rows
 
 
@@ -68,7 +70,7 @@ def _table_1(results: Results) -> Table:
             [
                 task.title,
                 f"{task.score}, {task.split}",
-                *(_cell(baseline), _cell(elmo), _increase(baseline, elmo), _p(baseline, elmo)),
+                *(*_cells(results, task.name, [baseline, elmo]), _increase(baseline, elmo), _p(baseline, elmo)),
                 f"{quoted.previous} ({quoted.whose})",
                 *(str(quoted.baseline), f"{quoted.elmo}{sd}"),
                 f"{quoted.absolute:.2f} ({quoted.relative:.1f}%)",
@@ -100,7 +102,9 @@ def _table_6(results: Results) -> Table:
     rows = []
     for model in dict.fromkeys([*ours, *paper.TABLE_6]):
         quoted = paper.TABLE_6.get(model)
-        rows.append([model, *map(_cell, ours.get(model, [None, None])), _NO_RUN if quoted is None else str(quoted[0])])
+        variant = variants[LAYER_NAMES.index(model)].name if model in ours else None
+        cells = [_cell(summary, POS.name, variant) for summary in ours.get(model, [None, None])]
+        rows.append([model, *cells, _NO_RUN if quoted is None else str(quoted[0])])
     first, second = (ours[name][1] for name in LAYER_NAMES[1:])
     test = f"{_increase(first, second)}, p (Welch's t-test, two-sided): {_p(first, second)}"
     sources = paper.sources_of("".join(source for _, source in paper.TABLE_6.values()))
@@ -126,7 +130,7 @@ def _ablation(
         ours = _summaries(results, task.name, "dev")
         first, second = (ours[index] for index in compared)
         rows.append(
-            [task.title, task.score, *map(_cell, ours), _increase(first, second), _p(first, second)],
+            [task.title, task.score, *_cells(results, task.name, ours), _increase(first, second), _p(first, second)],
         )
         if task.name in quoted:
             rows.append([f"{task.title}, paper", task.score, *map(str, quoted[task.name][0]), "", ""])
@@ -146,8 +150,14 @@ def _summaries(results: Results, task: str, split: Split) -> list[Summary | None
     return [results.summary(task, variant.name, split) for variant in variants_of(results.table, TASKS[task])]
 
 
-def _cell(summary: Summary | None) -> str:
-    return _NO_RUN if summary is None else str(summary)
+def _cells(results: Results, task: str, summaries: Sequence[Summary | None]) -> list[str]:
+    """Those of `_summaries`."""
+    variants = variants_of(results.table, TASKS[task])
+    return [_cell(summary, task, variant.name) for summary, variant in zip(summaries, variants, strict=True)]
+
+
+def _cell(summary: Summary | None, task: str, variant: str | None) -> str:
+    return _NO_RUN if summary is None or variant is None else LinkedText(str(summary), (task, variant))
 
 
 def _increase(first: Summary | None, second: Summary | None) -> str:

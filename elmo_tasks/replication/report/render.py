@@ -1,12 +1,12 @@
 """Tables as Markdown, LaTeX and HTML."""
 
-import html
 import re
 from collections.abc import Callable, Iterable
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
 from elmo_tasks.printable import one_line
+from elmo_tasks.replication.report.page import rendered
 from elmo_tasks.replication.report.table import Table
 
 __all__ = ["RENDERERS", "grid", "html_table", "latex_table", "listed", "markdown_table"]
@@ -38,21 +38,37 @@ def listed(sentences: Iterable[str]) -> str:
 
 
 def latex_table(table: Table) -> str:
-    """A `table` that needs the package `booktabs`."""
+    """
+    A `table` as wide as the text at most, and in smaller letters if it is wider, with all that is to be said about it
+    below; it needs the packages `booktabs` and `graphicx`.
+    """
     table = _in_lines(table)
     cells = tabulate(table.rows, table.columns, tablefmt="latex_booktabs", disable_numparse=True)
-    text = " ".join([f"{table.title}.", *table.caption, *table.runs])
-    caption = "".join(LATEX_ESCAPE_RULES.get(character, character) for character in text)
-    lines = [r"\begin{table}", r"\centering", cells, rf"\caption{{{caption}}}", r"\end{table}"]
+    lines = [
+        r"% Needs \usepackage{booktabs,graphicx}",
+        r"\begin{table}[p]",
+        r"\centering",
+        r"\small",
+        r"\setlength{\tabcolsep}{4pt}",
+        # Scaled down, but never up.
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        f"{cells}}}",
+        rf"\caption{{{_latex(table.title)}. {_latex(table.caption[0])}}}",
+        # In short lines, since a setting has no place where a line may end.
+        r"\par\raggedright\scriptsize",
+        *(_latex(sentence) + r"\par" for sentence in [*table.caption[1:], *table.runs]),
+        r"\end{table}",
+    ]
     return "".join(_LATEX.get(character, character) for character in "\n".join(lines))
 
 
+def _latex(text: str) -> str:
+    return "".join(LATEX_ESCAPE_RULES.get(character, character) for character in text)
+
+
 def html_table(table: Table) -> str:
-    """A `table` with a `caption`."""
-    table = _in_lines(table)
-    caption = html.escape(" ".join([f"{table.title}.", *table.caption, *table.runs]))
-    cells = tabulate(table.rows, table.columns, tablefmt="html", disable_numparse=True)
-    return cells.replace("<table>", f"<table>\n<caption>{caption}</caption>", 1)
+    """A whole page, with what is to be known of the data and the runs folded below the table."""
+    return rendered("table.html", table=_in_lines(table), anchor=lambda cell: None)
 
 
 RENDERERS: dict[str, Callable[[Table], str]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import build_index
+from elmo_tasks.analysis import TaggedSentence, build_index
 from elmo_tasks.analysis.neighbors import builder, growing_files
 from elmo_tasks.files import atomic_files
 from elmo_tasks.files.sealed_json import read_sealed
@@ -161,3 +161,55 @@ class TestBuildIndex:
             build_index(elmo, [], folder, progress=False)
         with pytest.raises(ValueError, match=r"without white space, and not empty, .* but the text has \['New York'\]"):
             build_index(elmo, [["New York"]], folder, progress=False)
+
+    def test_several_layers_are_embedded_at_once(self, elmo, tmp_path):
+        """Oracle: the vectors of indexes of one layer each; `--layer` names the file."""
+        several = build_index(elmo, SENTENCES, tmp_path / "several", layer=[0, "mix", "top"], progress=False)
+        for layer in (0, "mix", "top"):
+            one = build_index(elmo, SENTENCES, tmp_path / f"of-{layer}", layer=layer, progress=False)
+            found = (tmp_path / "several" / f"vectors-{layer}.bin").read_bytes()
+            wanted = np.frombuffer((one.folder / "vectors.bin").read_bytes(), np.float16)
+            np.testing.assert_allclose(np.frombuffer(found, np.float16), wanted, atol=1e-3)
+        assert several.layers == [0, "mix", "top"]
+        assert "layer" not in several.about and one.about["layer"] == "top"
+
+    def test_int8_has_the_directions_of_float32(self, elmo, tmp_path):
+        """Oracle: the cosines between both are 1 but for the rounding."""
+        arrays = []
+        for dtype in ("float32", "int8"):
+            build_index(elmo, SENTENCES, tmp_path / dtype, dtype=dtype, progress=False)
+            array = np.fromfile(tmp_path / dtype / "vectors.bin", dtype).reshape(-1, elmo.dim).astype(float)
+            arrays.append(array / np.linalg.norm(array, axis=1, keepdims=True))
+        assert (arrays[0] * arrays[1]).sum(1).min() > 0.9999
+        assert np.abs(np.fromfile(tmp_path / "int8" / "vectors.bin", "int8")).max() == 127
+
+    def test_tags_are_kept_and_resumed(self, elmo, tmp_path, monkeypatch):
+        """Oracle: the lines by hand, and the bytes of an index that was built at once; other tags are another text."""
+        monkeypatch.setattr("elmo_tasks.vectors.batching._BATCHES_AHEAD", 1)
+        tagged = [TaggedSentence(words, [word.lower() for word in words], ["X"] * len(words)) for words in SENTENCES]
+        build_index(elmo, tagged, tmp_path / "whole", batch_tokens=1, progress=False)
+        assert (tmp_path / "whole" / "lemma.txt").read_text().splitlines()[:2] == [
+            "they play on saturday .",
+            "the play was long .",
+        ]
+        assert (tmp_path / "whole" / "pos.txt").read_text().splitlines()[4] == "X X"
+
+        def broken() -> Iterator[TaggedSentence]:
+            yield from tagged[:3]
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            build_index(elmo, broken(), tmp_path / "index", batch_tokens=1, progress=False)
+        other = [tagged[0]._replace(pos=["Y"] * 5), *tagged[1:]]
+        with pytest.raises(ValueError, match=r"only with the same text, but sentence 0"):
+            build_index(elmo, other, tmp_path / "index", batch_tokens=1, progress=False)
+        build_index(elmo, tagged, tmp_path / "index", batch_tokens=1, progress=False)
+        assert contents(tmp_path / "index") == contents(tmp_path / "whole")
+        with pytest.raises(ValueError, match=r"all have tags, or none"):
+            build_index(elmo, [tagged[0], SENTENCES[0]], tmp_path / "mixed", progress=False)
+
+    @pytest.mark.parametrize("layer", [[], ["top", "top"], 3, [0, "all"], True])
+    def test_other_layers_are_errors(self, elmo, tmp_path, layer):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match=r"^layers must be"):
+            build_index(elmo, SENTENCES, tmp_path / "index", layer=layer, progress=False)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import Neighbor, NeighborIndex, build_index
+from elmo_tasks.analysis import Neighbor, NeighborIndex, TaggedSentence, build_index
 from elmo_tasks.analysis.neighbors import exact
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
@@ -82,6 +82,55 @@ class TestNeighborIndex:
         (vectors,) = elmo.embed([["play"]], layers=0)
         assert [neighbor.words for neighbor in index.search(vectors[0], 2)] == sentences
 
+    def test_many_vectors_have_the_neighbours_of_each(self, elmo, index):
+        """Oracle: the search for one; each has its own sentence that does not count."""
+        vectors = np.concatenate(elmo.embed(SENTENCES[:2], layers="top"))
+        without = [SENTENCES[0]] * 5 + [SENTENCES[1]] * 5
+        many = index.search_many(vectors, 3, without=without)
+        for vector, sentence, found in zip(vectors, without, many, strict=True):
+            one = index.search(vector, 3, without=sentence)
+            assert [each[:2] for each in found] == [each[:2] for each in one]
+            assert [each.similarity for each in found] == pytest.approx([each.similarity for each in one], abs=1e-5)
+
+    def test_a_layer_is_one_of_the_index(self, elmo, tmp_path):
+        """Oracle: the indexes of one layer each; the default is the last; the message for another."""
+        several = build_index(elmo, SENTENCES, tmp_path / "index", layer=[0, 1], dtype="float32", progress=False)
+        for layer in (0, 1):
+            (vectors,) = elmo.embed([SENTENCES[1]], layers=layer)
+            one = build_index(elmo, SENTENCES, tmp_path / f"{layer}", layer=layer, dtype="float32", progress=False)
+            wanted = one.search(vectors[1], 3)
+            assert [each[:2] for each in several.search(vectors[1], 3, layer=layer)] == [each[:2] for each in wanted]
+        assert several.layer_of(None) == 1
+        with pytest.raises(ValueError, match=r"was built with \(0, 1\), but is top: name one of them"):
+            several.search(vectors[1], layer="top")
+
+    def test_neighbours_may_be_filtered_by_their_tags(self, elmo, tmp_path):
+        """Oracle: the search without a filter, of which the words with other tags are removed; and the messages."""
+        tags = [["X" if word[0].isupper() else "Y" for word in words] for words in SENTENCES]
+        tagged = [TaggedSentence(words, words, row) for words, row in zip(SENTENCES, tags, strict=True)]
+        index = build_index(elmo, tagged, tmp_path / "index", dtype="float32", progress=False)
+        (vectors,) = elmo.embed([SENTENCES[0]], layers="top")
+        found = index.search(vectors[1], 9, where={"pos": "X"})
+        assert [each.words[each.position] for each in found].count("They") == 1
+        assert len(found) == 5 and all(each.position == 0 for each in found)
+        assert [each.words for each in index.search(vectors[1], 9, where={"pos": "Y", "lemma": "café"})] == [
+            SENTENCES[5]
+        ]
+        with pytest.raises(ValueError, match=r"by the tags of the text, but 'stem' is none; '.*' has lemma and pos"):
+            index.search(vectors[1], where={"stem": "x"})
+        with pytest.raises(ValueError, match=r"must leave some words, but no word of '.*' has pos=Z"):
+            index.search(vectors[1], where={"pos": "Z"})
+        with pytest.raises(ValueError, match=r"has none: index CoNLL-U"):
+            NeighborIndex(build_index(elmo, SENTENCES, tmp_path / "plain", progress=False).folder).rows_with(
+                {"pos": "X"}
+            )
+
+    def test_an_index_of_an_older_version_is_read(self, copied):
+        """Oracle: the entries that versions before layers and tags wrote, by hand; the files are the same."""
+        about = read_sealed(copied / "index.json")
+        assert set(about) == {"layer", "dim", "dtype", "files"}
+        assert set(about["files"]) == {"vectors.bin", "sentences.txt", "starts.npy", "lines.npy"}
+
     def test_sizes_and_sentences_are_those_of_the_text(self, index):
         """Oracle: by hand: 4 bytes for each of 16 numbers of 29 words, next to the text."""
         assert (len(index), index.n_sentences) == (29, 6)
@@ -150,7 +199,7 @@ class TestNeighborIndex:
             else:
                 assert name == "index.json" and index.about == about
 
-    @pytest.mark.parametrize("entry", range(8))
+    @pytest.mark.parametrize("entry", range(11))
     def test_an_entry_with_a_right_checksum_may_still_be_wrong(self, copied, entry):
         """Oracle: the messages, for what a stranger has written who knows the format."""
         key, value, message = [
@@ -162,6 +211,9 @@ class TestNeighborIndex:
             ("bilm", ["x"], "must have text as 'bilm'"),
             ("files", {"../vectors.bin": "0"}, "files of its own folder only"),
             ("files", {}, "has no SHA-256 of lines.npy"),
+            ("layers", [], "must have layers, each once"),
+            ("layers", [{}], "must have a layer, a number"),
+            ("tags", ["../x"], "must have no tags but lemma, pos"),
         ][entry]
         rewrite(copied, **{key: value})
         with pytest.raises(ValueError, match=message):

@@ -5,7 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis.neighbors.query import find_neighbors, index_text, position_of
+from elmo_tasks.analysis.neighbors.query import (
+    NeighborFinder,
+    Query,
+    find_neighbors,
+    index_text,
+    marked_word,
+    position_of,
+)
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 
@@ -40,6 +47,64 @@ class TestFindNeighbors:
         found.write(tmp_path / "found.json")
         written = json.loads((tmp_path / "found.json").read_text())
         assert written["words"] == QUERY and written["neighbors"][0]["words"] == found.neighbors[0].words
+
+
+class TestNeighborFinder:
+    def test_queries_are_answered_together_as_one_by_one(self, index):
+        """Oracle: `find_neighbors` for each; no queries have no answers."""
+        finder = NeighborFinder(index)
+        queries = [Query(QUERY, 1), Query(["Yes", "!"], 0), Query(QUERY, 2)]
+        for query, found in zip(queries, finder.find(queries, 2), strict=True):
+            one = find_neighbors(index, query.words, query.position, k=2)
+            assert [each[:2] for each in found.neighbors] == [each[:2] for each in one.neighbors]
+            assert (found.words, found.position, found.layer, found.recall) == (*query, 1, None)
+        assert finder.find([]) == []
+
+    def test_settings_are_checked_before_a_query(self, index):
+        """Oracle: the messages."""
+        finder = NeighborFinder(index)
+        for given, message in (
+            ({"k": 0}, "at least 1"),
+            ({"layer": 0}, "built with"),
+            ({"where": {"pos": "X"}}, "tags"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                finder.check(**{"k": 1, "layer": None, **given})
+
+    def test_conllu_is_indexed_with_its_tags(self, tmp_path):
+        """Oracle: by hand; white space in a form or lemma is an underscore, a multiword token is its words."""
+        rows = ["1\tNew York\tNew York\tPROPN", "2-3\tdon't\t_\t_", "2\tdo\tdo\tAUX", "3\tn't\tnot\tPART"]
+        text = "".join(row + "\t_" * 6 + "\n" for row in rows) + "\n"
+        (tmp_path / "a.conllu").write_text(text)
+        index_text(str(tmp_path), tmp_path / "index", str(TINY_BILM))
+        found = {name: (tmp_path / "index" / f"{name}.txt").read_text() for name in ("sentences", "lemma", "pos")}
+        assert found == {"sentences": "New_York do n't\n", "lemma": "New_York do not\n", "pos": "PROPN AUX PART\n"}
+        (tmp_path / "b.txt").write_text("A text .\n")
+        with pytest.raises(ValueError, match=r"must all be CoNLL-U, or none, but in .*b.txt.* and .*a.conllu"):
+            index_text(f"{tmp_path}/*.*", tmp_path / "other", str(TINY_BILM))
+
+
+class TestMarkedWord:
+    def test_the_word_is_in_brackets(self):
+        """Oracle: by hand; a word alone needs none."""
+        assert marked_word("They [play] chess .") == Query(["They", "play", "chess", "."], 1)
+        assert marked_word("[don't] go") == Query(["don't", "go"], 0)
+        assert marked_word(" river ") == Query(["river"], 0)
+        assert marked_word("ab[c]de", list) == Query(["a", "b", "c", "d", "e"], 2)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("They play", "one word in brackets, .* but 'They play' has 0"),
+            ("[a] [b]", "has 2"),
+            ("[two words] here", "between the brackets must be one word, but there is 'two words'"),
+            ("[] here", "but there is ''"),
+        ],
+    )
+    def test_other_brackets_are_errors(self, text, message):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match=message):
+            marked_word(text)
 
 
 class TestPositionOf:
