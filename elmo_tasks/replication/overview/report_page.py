@@ -28,7 +28,7 @@ class _Figure(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """The runs of a task, variant and size."""
+    """The runs of a task, variant and size, from one table or from files of their own."""
 
     id: str
     title: str
@@ -52,10 +52,12 @@ def report_page(sources: Sources) -> str:
         All tables with the paper's numbers, figures, and how each number was made. The same sources give the same page.
     """
     blocks = _blocks(sources.runs)
-    ids = {(block.runs[0].task, block.runs[0].variant): block.id for block in reversed(blocks)}
+    # The runs on the whole training set come before those on parts of it.
+    ids = {(run.table, run.task, run.variant): block.id for block in reversed(blocks) for run in block.runs[:1]}
 
-    def anchor(cell: str) -> str | None:
-        return ids.get(getattr(cell, "of", None))  # type: ignore[arg-type]
+    def anchor(cell: str, table: str) -> str | None:
+        of = getattr(cell, "of", ())
+        return ids.get((table, *of), ids.get((None, *of)))
 
     text = rendered(
         "report.html",
@@ -86,9 +88,12 @@ def _tasks(runs: Iterable[ReportedRun]) -> list[str]:
 
 def _blocks(runs: Iterable[ReportedRun]) -> list[_Block]:
     blocks = []
-    for (task, variant, size), group in groupby(runs, key=lambda run: (run.task, run.variant, run.size)):
+    for (task, table, variant, size), group in groupby(
+        runs, key=lambda run: (run.task, run.table, run.variant, run.size)
+    ):
         chosen = list(group)
         part = "" if size is None else f", {size:,} of its training set"
+        of_table = "" if table is None else f" ({table.partition(':')[0]})"
         common = {
             name: value
             for name, value in chosen[0].facts.items()
@@ -96,7 +101,7 @@ def _blocks(runs: Iterable[ReportedRun]) -> list[_Block]:
         }
         own = [{name: value for name, value in run.facts.items() if name not in common} for run in chosen]
         config = next((run.config for run in chosen if run.config is not None), None)
-        title = f"{TASKS[task].title}, {variant}{part}"
+        title = f"{TASKS[task].title}, {variant}{part}{of_table}"
         blocks.append(_Block(f"runs-{len(blocks) + 1}", one_line(title), chosen, common, own, config))
     return blocks
 

@@ -37,6 +37,9 @@ class ReportedRun:
         `None` if only the mean over seeds was kept.
     size
         How much of the training set; `None` is all of it.
+    table
+        The title of the table whose result file it is from: those of two tables may be of other data or settings.
+        `None`: it has a file or folder of its own.
     dev, test
         In percent; a text for a mean.
     epochs
@@ -53,6 +56,7 @@ class ReportedRun:
     variant: str
     seed: int | None
     size: int | None = None
+    table: str | None = None
     dev: float | str | None
     test: float | str | None
     epochs: tuple[float, ...] = ()
@@ -104,7 +108,6 @@ def read_sources(folder: Path) -> Sources:
     problems: list[str] = []
     tables: dict[str, Table] = {}
     runs: dict[tuple[Any, ...], ReportedRun] = {}
-    # A run's own files know more of it than a table: they come later, and count.
     for path in sorted(folder.glob("table*.json")):
         try:
             table, of_table = _of_result_file(path)
@@ -128,11 +131,11 @@ def read_sources(folder: Path) -> Sources:
 
 
 def _key(run: ReportedRun) -> tuple[Any, ...]:
-    return run.task, run.variant, run.size, run.seed
+    return run.table, run.task, run.variant, run.size, run.seed
 
 
 def _order(run: ReportedRun) -> tuple[Any, ...]:
-    return list(TASKS).index(run.task), run.variant, run.size or 0, run.seed or 0
+    return list(TASKS).index(run.task), run.table or "", run.variant, run.size or 0, run.seed or 0
 
 
 def _of_result_file(path: Path) -> tuple[Table, list[ReportedRun]]:
@@ -140,11 +143,13 @@ def _of_result_file(path: Path) -> tuple[Table, list[ReportedRun]]:
     if isinstance(content, dict) and content.get("table") == Exhibit.TABLE_5:
         return word_senses_table(path), []
     results = Results.from_file(path)
+    table = layout(results)
     runs = [
         ReportedRun(
             task=row["task"],
             variant=row["variant"],
             seed=row.get("seed"),
+            table=table.title,
             dev=row["dev"] if "dev" in row else _mean(row, "dev"),
             test=row["test"] if "test" in row else _mean(row, "test"),
             facts=_facts(
@@ -159,7 +164,7 @@ def _of_result_file(path: Path) -> tuple[Table, list[ReportedRun]]:
         )
         for row in [*results.runs, *_merged(results.summaries)]
     ]
-    return layout(results), runs
+    return table, runs
 
 
 def _merged(summaries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

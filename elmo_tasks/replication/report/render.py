@@ -68,7 +68,7 @@ def _latex(text: str) -> str:
 
 def html_table(table: Table) -> str:
     """A whole page, with what is to be known of the data and the runs folded below the table."""
-    return rendered("table.html", table=_in_lines(table), anchor=lambda cell: None)
+    return rendered("table.html", table=_in_lines(table), anchor=lambda cell, title: None)
 
 
 RENDERERS: dict[str, Callable[[Table], str]] = {
