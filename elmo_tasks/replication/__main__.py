@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> str | None:
             given.readme: readme,
             pages / "tables.md": tables_page(given.results),
             pages / "runs.md": runs_page(given.results),
-            pages.parent / "report.html": _report(given.results[0].parent),
+            pages.parent / "report.html": _report(given.results),
         }
         stale = [path for path in made if not path.is_file() or not _is_same(path.read_text("utf-8"), made[path])]
         if stale and given.check:
@@ -51,8 +51,9 @@ def main(arguments: list[str] | None = None) -> str | None:
     return None
 
 
-def _report(folder: Path) -> str:
-    sources = read_sources(folder)
+def _report(result_files: list[Path]) -> str:
+    """With the runs that are next to the files."""
+    sources = read_sources(result_files[0].parent, result_files)
     if sources.problems:
         raise ValueError(sources.problems[0])
     return report_page(sources)

@@ -6,7 +6,7 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-from tests.paths import FIXTURES, TINY_BILM, TRAINING_CONFIGS
+from tests.paths import CHECKOUT, FIXTURES, TINY_BILM, TRAINING_CONFIGS
 
 # The first so many sentences, pairs, trees or documents of each file.
 _COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm": 40}
@@ -15,7 +15,7 @@ _COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm":
 def make_home(home: Path) -> Path:
     """
     A home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, all as the pages name them; returns the
-    folder to work in, which has `training_configs/`, `fixtures/` and a text.
+    folder to work in, which has `training_configs/`, `fixtures/`, `results/` and a text.
     """
     data, work = home / "data", home / "work"
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
@@ -37,6 +37,7 @@ def make_home(home: Path) -> Path:
     assert "\n  hidden=300,\n" in template
     sst.write_text(template.replace("\n  hidden=300,\n", "\n  hidden=16,\n"), encoding="utf-8")
     (work / "fixtures").symlink_to(FIXTURES)
+    (work / "results").symlink_to(CHECKOUT / "results")
     (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")
     return work
 

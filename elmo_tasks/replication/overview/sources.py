@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,15 @@ class Sources:
     problems: list[str]
 
 
-def read_sources(folder: Path) -> Sources:
+def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> Sources:
     """
     # Parameters
 
     folder
         Result files (`table*.json`), run files (`runs/TASK/VARIANT/SEED.json`) and folders of runs, as `allennlp
         elmo-tables` makes them; whatever of these is there.
+    result_files
+        `None`: those of the folder.
 
     # Returns
 
@@ -108,7 +110,7 @@ def read_sources(folder: Path) -> Sources:
     problems: list[str] = []
     tables: dict[str, Table] = {}
     runs: dict[tuple[Any, ...], ReportedRun] = {}
-    for path in sorted(folder.glob("table*.json")):
+    for path in sorted(folder.glob("table*.json") if result_files is None else result_files):
         try:
             table, of_table = _of_result_file(path)
             tables[table.title] = table

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elmo_tasks.replication import Results, readme_table, runs_page, tables_page
+from elmo_tasks.replication import Results, read_sources, readme_table, report_page, runs_page, tables_page
 from elmo_tasks.replication.__main__ import main
 from elmo_tasks.replication.report.pages import BEGIN, END, with_section
 from tests.paths import CHECKOUT
@@ -84,9 +84,13 @@ class TestMain:
         assert (tmp_path / "README.md").read_text() == with_section(README, readme_table(results))
         assert (tmp_path / "docs" / "replication" / "tables.md").read_text() == tables_page(results)
         assert (tmp_path / "docs" / "replication" / "runs.md").read_text() == runs_page(results)
+        report = report_page(read_sources(tmp_path, results))
+        assert (tmp_path / "docs" / "report.html").read_text() == report
         assert main([*files, "--check"]) is None
 
-    @pytest.mark.parametrize("name", ["README.md", "docs/replication/tables.md", "docs/replication/runs.md"])
+    @pytest.mark.parametrize(
+        "name", ["README.md", "docs/replication/tables.md", "docs/replication/runs.md", "docs/report.html"]
+    )
     def test_a_page_that_was_changed_is_stale(self, files, tmp_path, name):
         """Oracle: the message names that file and no other."""
         main(files)

@@ -62,8 +62,12 @@ class TestRenderers:
     def test_latex(self):
         """Oracle: by hand."""
         assert lines_of("latex") == [
-            r"\begin{table}",
+            r"% Needs \usepackage{booktabs,graphicx}",
+            r"\begin{table}[p]",
             r"\centering",
+            r"\small",
+            r"\setlength{\tabcolsep}{4pt}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             r"\begin{tabular}{ll}",
             r"\toprule",
             r"task|s & p \\",
@@ -71,14 +75,23 @@ class TestRenderers:
             r"50\% \& \$5\_a & \ensuremath{<} 0.001 \\",
             r"1 $\pm$ 2 & $\lambda$=1 \\",
             r"\bottomrule",
-            r"\end{tabular}",
-            r"\caption{A\_title. \{a\} \ensuremath{<}b\ensuremath{>}. A ``run''.}",
+            r"\end{tabular}}",
+            r"\caption{A\_title. \{a\} \ensuremath{<}b\ensuremath{>}.}",
+            r"\par\raggedright\scriptsize",
+            r"A ``run''.\par",
             r"\end{table}",
         ]
 
-    def test_html(self):
-        """Oracle: an XML parser."""
-        root = ElementTree.fromstring(RENDERERS["html"](TABLE))
+    def test_html_is_a_whole_page(self):
+        """Oracle: an XML parser: charset, title, cells, the caption below, and the notes folded."""
+        page = RENDERERS["html"](TABLE)
+        assert page.startswith("<!DOCTYPE html>\n<html")
+        root = ElementTree.fromstring(page.replace("<!DOCTYPE html>", ""))
+        assert root.find("head/meta").attrib == {"charset": "utf-8"}
+        assert root.findtext("head/title") == root.findtext("body/h1") == "A_title"
         rows = [[cell.text.strip() for cell in row] for row in root.iter("tr")]
         assert rows == [TABLE.columns, *TABLE.rows]
-        assert root.find("caption").text == "A_title. {a} <b>. A “run”."
+        assert root.findtext("body/div/table/caption") == "{a} <b>."
+        assert "caption-side: bottom" in root.findtext("head/style")
+        (notes,) = root.iter("details")
+        assert [each.text for each in notes.iter("li")] == ["A “run”."]

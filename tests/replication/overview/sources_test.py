@@ -1,0 +1,73 @@
+import pytest
+
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
+from elmo_tasks.replication import read_sources
+from elmo_tasks.replication.report.layer_weights import LayerWeight
+from tests.replication.overview.folders import copied_results, write_run_file, write_run_folder
+
+
+class TestReadSources:
+    def test_tables_are_those_of_the_result_files(self, tmp_path):
+        """Oracle: the files of the checkout: their titles, and a score of table 1 with what its file says of it."""
+        sources = read_sources(copied_results(tmp_path))
+        assert [table.title.partition(":")[0] for table in sources.tables] == [f"Table {n}" for n in (1, 2, 3, 5, 6)]
+        assert sources.problems == []
+        of_seed = {(run.table, run.task, run.variant, run.seed): run for run in sources.runs}
+        run = of_seed["Table 1: baseline and ELMo", "snli", "both", 1]
+        assert (run.dev, run.test, run.facts["commit"]) == (70.29, 69.39, "bc2ccc6")
+        assert run.facts["command"] == (
+            "allennlp elmo-tables --table 1 --tasks snli --seeds 3 --arguments '{\"hidden\": 150}' "
+            "--overrides '{\"trainer.num_epochs\": 4}'"
+        )
+        ner = next(run for run in sources.runs if (run.task, run.variant) == ("ner", "input"))
+        assert (ner.seed, ner.dev, ner.test) == (None, "47.16 ± 0.74 (3 seeds)", "38.02 ± 1.60 (3 seeds)")
+
+    def test_runs_with_files_of_their_own_make_tables(self, tmp_path):
+        """Oracle: by hand: the cells of two seeds and one, the facts and the weights of a run."""
+        for seed, dev in ((1, 80.0), (2, 82.0)):
+            write_run_file(tmp_path, "ner", "input", seed, dev, weights=(0.5, 0.3, 0.2))
+        write_run_folder(tmp_path, "ner", "baseline", 1, 70.0)
+        sources = read_sources(tmp_path)
+        (table,) = sources.tables
+        assert table.title.startswith("Table 1") and table.rows[0][2:4] == ["70.00 (1)", "80.00 ± 1.41 (2)"]
+        baseline, first, _ = sources.runs
+        assert baseline.epochs == (70.0, 70.0) and '"type": "</pre><b>"' in baseline.config
+        assert first.epochs == (78.0, 80.0) and first.layer_weights[0] == LayerWeight("input", 0, 0.5, 1.5)
+        expected = {
+            "run file": "runs/ner/input/1.json",
+            "commits": "abc1234",
+            "digest of the config": "c0ffee",
+            "digest of data/train.txt": "d00d",
+            "arguments of the template": '{"hidden": 150}',
+            "machines": "a machine",
+        }
+        assert expected.items() <= first.facts.items()
+
+    def test_what_cannot_be_read_is_named_and_the_rest_is_read(self, tmp_path):
+        """Oracle: the sentences: a changed file, a failed run, one of another format, a score of 101, no JSON."""
+        write_run_file(tmp_path, "ner", "input", 1, 80.0)
+        changed = write_run_file(tmp_path, "ner", "input", 2, 81.0)
+        changed.write_text(changed.read_text().replace("81.0", "91.0"))
+        write_run_file(tmp_path, "ner", "input", 3, 80.0, status="failed", reason="out of memory")
+        write_run_file(tmp_path, "ner", "input", 4, 80.0, format=2)
+        write_run_file(tmp_path, "ner", "input", 5, 101.0)
+        (tmp_path / "table1.json").write_text("[")
+        folder = write_run_folder(tmp_path, "ner", "baseline", 1, 70.0)
+        write_sealed(folder / "record.json", {**read_sealed(folder / "record.json"), "finished": None})
+        sources = read_sources(tmp_path)
+        assert [run.seed for run in sources.runs] == [1]
+        wanted = ("table1.json must be JSON", "2.json is damaged or was changed", "has failed: out of memory")
+        wanted += ('must have "format": 1', "from 0 to 100, but one is 101.0", "baseline/1 must be a finished run")
+        assert len(sources.problems) == len(wanted)
+        for problem, words in zip(sources.problems, wanted, strict=True):
+            assert words in problem
+
+    def test_a_folder_without_results_is_an_error(self, tmp_path):
+        """Oracle: the messages."""
+        with pytest.raises(FileNotFoundError, match=r"a folder of results '.*none', but there is none"):
+            read_sources(tmp_path / "none")
+        with pytest.raises(ValueError, match=r"must have results \(table\*.json, runs/, or folders of runs\), but"):
+            read_sources(tmp_path)
+        (tmp_path / "table1.json").write_text("{}")
+        with pytest.raises(ValueError, match=r"but has none: .*table1.json must be a result file"):
+            read_sources(tmp_path)
