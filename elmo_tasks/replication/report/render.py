@@ -53,13 +53,19 @@ def latex_table(table: Table) -> str:
         # Scaled down, but never up.
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         f"{cells}}}",
-        rf"\caption{{{_latex(table.title)}. {_latex(table.caption[0])}}}",
+        rf"\caption{{{_latex(_unnumbered(table.title))}. {_latex(table.caption[0])}}}",
         # In short lines, since a setting has no place where a line may end.
         r"\par\raggedright\scriptsize",
         *(_latex(sentence) + r"\par" for sentence in [*table.caption[1:], *table.runs]),
         r"\end{table}",
     ]
     return "".join(_LATEX.get(character, character) for character in "\n".join(lines))
+
+
+def _unnumbered(title: str) -> str:
+    """LaTeX gives a table the number that it has in the text around it."""
+    numbered = re.fullmatch(r"(Table \d+): (.*)", title)
+    return title if numbered is None else f"{numbered[2][:1].upper()}{numbered[2][1:]} ({numbered[1]} of the paper)"
 
 
 def _latex(text: str) -> str:

@@ -82,6 +82,11 @@ class TestRenderers:
             r"\end{table}",
         ]
 
+    def test_latex_gives_a_table_its_own_number(self):
+        """Oracle: by hand: its own table 2 may be the paper's Table 5."""
+        made = RENDERERS["latex"](Table("Table 5: word senses, F1", ["a"], [["b"]], ["First."], []))
+        assert r"\caption{Word senses, F1 (Table 5 of the paper). First.}" in made
+
     def test_html_is_a_whole_page(self):
         """Oracle: an XML parser: charset, title, cells, the caption below, and the notes folded."""
         page = RENDERERS["html"](TABLE)
