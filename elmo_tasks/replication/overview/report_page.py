@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.replication.overview.sources import ReportedRun, Sources
@@ -11,9 +11,8 @@ from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.plan import variants_of
 from elmo_tasks.replication.plan.task import POS, TASKS
 from elmo_tasks.replication.report.figure_plots import curves_svg, mixes_svg
-from elmo_tasks.replication.report.figure_values import Row
+from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
 from elmo_tasks.replication.report.page import rendered
-from elmo_tasks.replication.report.summary import Summary
 
 __all__ = ["report_page", "without_figures"]
 
@@ -112,51 +111,38 @@ def _curves(runs: Iterable[ReportedRun]) -> list[_Figure]:
     for task in _tasks(runs):
         names = _compared(task)
         chosen = [run for run in runs if run.task == task and run.variant in names]
+        finished = [run.finished for run in chosen if run.finished is not None]
         title = f"Figure 1: {TASKS[task].title}, {TASKS[task].score} on the dev set"
         bands = "means over seeds; the bands are standard deviations"
-        if rows := _by_epochs([run for run in chosen if run.size is None]):
+        if rows := by_epochs(finished):
             svg = curves_svg(rows, "epoch", f"epochs-{task}")
             figures.append(_Figure(f"{title}, by epochs", f"On the whole training set: {bands}.", svg))
-        if rows := _by_sizes(chosen):
-            svg = curves_svg(rows, "size", f"sizes-{task}")
+        total = next((run.training_size for run in chosen if run.training_size is not None), None)
+        # Without its size, the whole training set has no place next to its parts.
+        parts = [run for run in finished if run.size is not None or total is not None]
+        if any(run.size is not None for run in parts):
+            svg = curves_svg(by_sizes(parts, {task: total or 0}.__getitem__), "size", f"sizes-{task}")
             figures.append(_Figure(f"{title}, by the size of the training set", f"The best epoch: {bands}.", svg))
     return figures
 
 
 def _compared(task: str) -> list[str]:
+    """Without and with ELMo; of the parts of speech, the layers."""
     exhibit = Exhibit.TABLE_6 if task == POS.name else Exhibit.TABLE_1
     return [variant.name for variant in variants_of(exhibit, TASKS[task])]
 
 
-def _by_epochs(runs: Iterable[ReportedRun]) -> list[Row]:
-    return _rows(runs, "epoch", lambda run: enumerate(run.epochs, start=1))
-
-
-def _by_sizes(runs: Iterable[ReportedRun]) -> list[Row]:
-    """Of the parts of the training set; the whole, whose size a run does not say, is among the epochs."""
-    return _rows(runs, "size", lambda run: [(run.size, run.dev)] if run.size is not None else [])
-
-
-def _rows(runs: Iterable[ReportedRun], x: str, points: Any) -> list[Row]:
-    values: dict[tuple[str, str, int], list[float]] = {}
-    for run in runs:
-        for place, score in points(run):
-            values.setdefault((run.task, run.variant, place), []).append(float(score))
-    summaries = {key: Summary.of(scores) for key, scores in sorted(values.items())}
-    return [
-        {"task": task, "variant": variant, x: place, "mean": summary.mean, "sd": summary.sd, "n": summary.n}
-        for (task, variant, place), summary in summaries.items()
-    ]
-
-
 def _mixes(runs: Iterable[ReportedRun]) -> list[_Figure]:
     """Figure 2, of the runs with ELMo where Table 1 has it."""
-    rows = [
-        {"task": run.task, "place": place, "layer": layer, "weight": weight, "gamma": gamma}
+    chosen = [
+        run.finished
         for run in runs
-        if run.size is None and run.task != POS.name and run.variant == _compared(run.task)[1]
-        for place, layer, weight, gamma in run.layer_weights
+        if run.finished is not None
+        and run.size is None
+        and run.task != POS.name
+        and run.variant == _compared(run.task)[1]
     ]
+    rows = mixes(chosen)
     if not rows:
         return []
     caption = "Layer 0 is the context-insensitive one. Each cell is the mean over seeds."

@@ -3,27 +3,30 @@
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.analysis import run_scores
-from elmo_tasks.files.sealed_json import json_sha256, read_json, read_sealed
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.files.sealed_json import json_sha256, read_json
+from elmo_tasks.replication.evidence.run_file import RunFile
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.plan import variants_of
+from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.report.layer_weights import LayerWeight, layer_weights
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
-from elmo_tasks.replication.train.record import check_scores, read_record
+from elmo_tasks.replication.train.record import read_record
 
 __all__ = ["ReportedRun", "Sources", "read_sources"]
 
 _RECORD = "record.json"
-_FORMAT_OF_RUN = 1
 _TABLES = (Exhibit.TABLE_1, Exhibit.TABLE_2, Exhibit.TABLE_3, Exhibit.TABLE_6)
+_ERRORS = (ValueError, OSError, ConfigurationError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +45,14 @@ class ReportedRun:
         `None`: it has a file or folder of its own.
     dev, test
         In percent; a text for a mean.
-    epochs
-        The score on the dev set after each epoch, in percent.
-    layer_weights
-        Of each place of ELMo.
     facts
         What else is known of it, by its name: commit, digests, versions and so on.
     config
         Its config, as JSON; `None` if it is not known.
+    finished
+        All scores; `None` for one of a result file.
+    training_size
+        How large the whole training set is; `None` if that is not known.
     """
 
     task: str
@@ -59,10 +62,10 @@ class ReportedRun:
     table: str | None = None
     dev: float | str | None
     test: float | str | None
-    epochs: tuple[float, ...] = ()
-    layer_weights: tuple[LayerWeight, ...] = ()
     facts: dict[str, str] = field(default_factory=dict)
     config: str | None = None
+    finished: FinishedRun | None = None
+    training_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Sources:
     tables
         In the paper's order.
     runs
-        All, in the order of tasks, variants, sizes and seeds.
+        All, in the order of tasks, tables, variants, sizes and seeds.
     problems
         Sentences on files that could not be read.
     """
@@ -109,31 +112,35 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> So
         raise FileNotFoundError(f"there must be a folder of results '{folder}', but there is none")
     problems: list[str] = []
     tables: dict[str, Table] = {}
-    runs: dict[tuple[Any, ...], ReportedRun] = {}
+    runs: list[ReportedRun] = []
     for path in sorted(folder.glob("table*.json") if result_files is None else result_files):
         try:
             table, of_table = _of_result_file(path)
             tables[table.title] = table
-            runs |= {_key(run): run for run in of_table}
-        except (ValueError, OSError) as error:
+            runs += of_table
+        except _ERRORS as error:
             problems.append(str(error))
-    found: list[tuple[ReportedRun, dict[str, Any]]] = []
+    own: dict[tuple[Any, ...], ReportedRun] = {}
+    # A run that has a file and a folder is the same in both: the folder has its config.
     for path in [*sorted((folder / "runs").rglob("*.json")), *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
         try:
-            found.append(_of_record(path) if path.name == _RECORD else _of_run_file(path))
-        except (ValueError, OSError) as error:
+            run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)
+            key = (run.task, run.variant, run.size, run.seed)
+            earlier = own.get(key)
+            own[key] = run if earlier is None else replace(earlier, config=run.config)
+        except _ERRORS as error:
             problems.append(str(error))
-    runs |= {_key(run): run for run, _ in found}
-    for table in _tables_of(found):
-        tables.setdefault(table.title, table)
+    for table in _tables_of(own.values()):
+        if table.title in tables and tables[table.title].rows != table.rows:
+            table = replace(table, title=f"{table.title} (of the runs that have files of their own)")
+        else:
+            runs = [run for run in runs if run.table != table.title]
+        tables[table.title] = table
+    runs = sorted([*runs, *own.values()], key=_order)
     if not tables and not runs:
         seen = f": {problems[0]}" if problems else ""
         raise ValueError(f"'{folder}' must have results (table*.json, runs/, or folders of runs), but has none{seen}")
-    return Sources([tables[title] for title in sorted(tables)], sorted(runs.values(), key=_order), problems)
-
-
-def _key(run: ReportedRun) -> tuple[Any, ...]:
-    return run.table, run.task, run.variant, run.size, run.seed
+    return Sources([tables[title] for title in sorted(tables)], runs, problems)
 
 
 def _order(run: ReportedRun) -> tuple[Any, ...]:
@@ -219,118 +226,80 @@ def _facts(given: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in given.items() if value not in (None, "", [], {})}
 
 
-def _of_run_file(path: Path) -> tuple[ReportedRun, dict[str, Any]]:
+def _of_run_file(path: Path) -> ReportedRun:
     """A run that another machine may have trained: the file says all of it."""
-    content = read_sealed(path)
-    try:
-        if content["format"] != _FORMAT_OF_RUN:
-            raise ValueError(f'it must have "format": {_FORMAT_OF_RUN}, but has {content["format"]!r:.20}')
-        if content["status"] != "finished":
-            raise ValueError(f"the run has failed: {content.get('reason')}")
-        weights = tuple(LayerWeight(**row) for row in content["layer_weights"])
-        digests = content["digests"]
-        run = ReportedRun(
-            **{key: content[key] for key in ("task", "variant", "seed", "size", "dev", "test")},
-            epochs=tuple(map(float, content["epochs"])),
-            layer_weights=weights,
-            facts=_facts(
-                {
-                    "run file": "/".join(path.parts[-4:]),
-                    "commits": ", ".join(map(str, content["commits"])),
-                    "command": "allennlp elmo-tables --plan open",
-                    **_settings(content.get("about", {})),
-                    "digest of the config": digests.get("config"),
-                    "digest of what the code computes": digests.get("computation"),
-                    **{f"digest of {name}": digest for name, digest in digests.get("inputs", {}).items()},
-                    "versions": _versions(content["versions"]),
-                    "machines": ", ".join(map(str, content["machines"])),
-                    "seconds": content["seconds"],
-                    "finished": content.get("finished"),
-                }
-            ),
-        )
-        _check(run)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"{path} must be a finished run, as `allennlp elmo-tables` writes it, but: {error!r}"
-        ) from None
-    return run, content.get("about", {})
+    file = RunFile.read(path)
+    if file.run is None:
+        raise ValueError(f"{path} has no scores, since the run has failed: {file.reason}")
+    content, inputs = file.content, file.digests.get("inputs", {})
+    about = content.get("about", {})
+    return _reported(
+        replace(file.run, about=about),
+        {
+            "run file": "/".join(path.parts[-4:]),
+            "commits": ", ".join(map(str, content["commits"])),
+            "command": "allennlp elmo-tables --plan open",
+            **_settings(about),
+            "digest of the config": file.digests.get("config"),
+            "digest of what the code computes": file.digests.get("computation"),
+            **{f"digest of {name}": digest for name, digest in inputs.items()},
+            "versions": _versions(content["versions"]),
+            "machines": ", ".join(map(str, content["machines"])),
+            "seconds": content["seconds"],
+            "finished": content.get("finished"),
+        },
+        training_size=content["training_size"],
+    )
 
 
-def _of_record(path: Path) -> tuple[ReportedRun, dict[str, Any]]:
+def _of_record(path: Path, folder: Path) -> ReportedRun:
     """A run in its own folder."""
-    record, directory = read_record(path.parent) or {}, path.parent / "run"
+    record = read_record(path.parent) or {}
     try:
-        identity, task = record["identity"], record["identity"]["task"]
+        identity, about = record["identity"], record["about"]
+        part = path.parent.parent.name.partition("-of-")[2]
+        named = {key: identity[key] for key in ("task", "variant", "seed")}
+        size = int(part) if part else None
+        run = Run(**named, size=size, results=folder, config={}, identity=identity, about=about)
+        if run.folder != path.parent or run.task not in TASKS:
+            raise ValueError(f"it is {run.name}, which has another folder")
         if record["finished"] is None:
             raise ValueError("it is not finished")
-        check_scores(path.parent)
-        metric = TASKS[task].metric
-        dev, test = run_scores(directory, metric)
-        size, archive = path.parent.parent.name.partition("-of-")[2], directory / "model.tar.gz"
-        run = ReportedRun(
-            task=task,
-            variant=identity["variant"],
-            seed=identity["seed"],
-            size=int(size) if size else None,
-            dev=100 * dev,
-            test=None if test is None else 100 * test,
-            epochs=_epochs(directory, f"validation_{metric}"),
-            # Those who share runs may omit the archives, which are large.
-            layer_weights=tuple(layer_weights(archive)) if archive.is_file() else (),
-            facts=_facts(
-                {
-                    "folder": "/".join(path.parent.parts[-3:]),
-                    "command": f"allennlp train {path.parent.name}/config.json -s {path.parent.name}/run",
-                    **_settings(record["about"]),
-                    "digest of the run": record["digest"],
-                    "digest of the config": json_sha256(identity["config"])[:16],
-                    **{f"digest of {name}": digest for name, digest in identity["inputs"].items()},
-                    "versions": _versions(record["versions"]),
-                    "finished": record["finished"],
-                }
-            ),
+        # Those who share runs may omit the archives, which are large.
+        finished = FinishedRun.of(run, with_layers=(run.serialization_dir / "model.tar.gz").is_file())
+        return _reported(
+            finished,
+            {
+                "folder": run.name,
+                "command": f"allennlp train {run.name}/config.json -s {run.name}/run",
+                **_settings(about),
+                "digest of the run": record["digest"],
+                "digest of the config": json_sha256(identity["config"])[:16],
+                **{f"digest of {name}": digest for name, digest in identity["inputs"].items()},
+                "versions": _versions(record["versions"]),
+                "finished": record["finished"],
+            },
             config=json.dumps(identity["config"], indent=1, ensure_ascii=False),
         )
-        _check(run)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, *_ERRORS) as error:
         raise ValueError(f"{path.parent} must be a finished run, but: {error}") from None
-    return run, record["about"]
 
 
-def _epochs(directory: Path, metric: str) -> tuple[float, ...]:
-    files = {int(path.stem.rpartition("_")[2]): path for path in directory.glob("metrics_epoch_*.json")}
-    return tuple(100 * float(read_json(files[epoch])[metric]) for epoch in sorted(files))
+def _reported(run: FinishedRun, facts: Mapping[str, Any], **others: Any) -> ReportedRun:
+    named = {key: getattr(run, key) for key in ("task", "variant", "seed", "size", "dev", "test")}
+    return ReportedRun(**named, facts=_facts(facts), finished=run, **others)
 
 
 def _versions(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def _check(run: ReportedRun) -> None:
-    if run.task not in TASKS or not isinstance(run.variant, str) or type(run.seed) is not int:
-        raise ValueError(f"it must be the run of a task, a variant and a seed, but is {run.task!r:.50}")
-    for score in (run.dev, *(() if run.test is None else (run.test,)), *run.epochs):
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 100:
-            raise ValueError(f"scores must be numbers from 0 to 100, but one is {score!r:.50}")
-
-
-def _tables_of(found: Iterable[tuple[ReportedRun, dict[str, Any]]]) -> list[Table]:
+def _tables_of(runs: Iterable[ReportedRun]) -> list[Table]:
     """Those tables of which some runs on the whole training set are there."""
     tables = []
-    whole = [(run, about) for run, about in found if run.size is None]
+    whole = [run.finished for run in runs if run.finished is not None and run.size is None]
     for exhibit in _TABLES:
         wanted = {(task, variant.name) for task in TASKS_OF[exhibit] for variant in variants_of(exhibit, TASKS[task])}
-        rows, about, versions = [], {}, set()
-        for run, settings in whole:
-            if (run.task, run.variant) in wanted:
-                rows.append({"metric": TASKS[run.task].metric, **_scores(run)})
-                about[run.task] = {**about.get(run.task, {}), **{k: v for k, v in settings.items() if v is not None}}
-                versions.add(run.facts.get("versions", ""))
-        if rows:
-            tables.append(layout(Results(exhibit, rows, about=about, versions=sorted(versions - {""}))))
+        if chosen := [run for run in whole if (run.task, run.variant) in wanted]:
+            tables.append(layout(Results.of_runs(exhibit, chosen)))
     return tables
-
-
-def _scores(run: ReportedRun) -> dict[str, Any]:
-    return {key: getattr(run, key) for key in ("task", "variant", "seed", "dev", "test")}

@@ -7,6 +7,7 @@ from typing import Any
 
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.replication import TASKS
+from elmo_tasks.replication.evidence.run_file import place_of
 from tests.paths import CHECKOUT
 
 
@@ -20,7 +21,8 @@ def copied_results(folder: Path) -> Path:
 
 def write_run_file(folder: Path, task: str, variant: str, seed: int, dev: float, **others: Any) -> Path:
     """A finished run as a small file; `weights` are those of the layers at the input."""
-    path = folder / "runs" / task / variant / f"{seed}.json"
+    size = others.get("size")
+    path = place_of(folder / "runs", task, variant, seed, size)
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = others.pop("weights", ())
     content = {
@@ -32,6 +34,7 @@ def write_run_file(folder: Path, task: str, variant: str, seed: int, dev: float,
         ],
         "digests": {"config": "c0ffee", "computation": "ba5e", "inputs": {"data/train.txt": "d00d"}},
         "about": {"data": "open data", "bilm": "small", "arguments": {"hidden": 150}, "overrides": {}},
+        "training_size": others.pop("training_size", None),
         **{"versions": {"torch": "2.13.0"}, "commits": ["abc1234"], "machines": ["a machine"], "seconds": 12.5},
         **others,
     }

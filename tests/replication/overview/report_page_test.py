@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copied_results(tmp_path_factory.mktemp("results"))
     for seed in (1, 2):
         write_run_file(folder, "srl", "baseline", seed, 60.0 + seed, machines=[SCRIPT])
-        write_run_file(folder, "srl", "input", seed, 70.0 + seed, weights=(0.2, 0.5, 0.3))
+        write_run_file(folder, "srl", "input", seed, 70.0 + seed, weights=(0.2, 0.5, 0.3), training_size=5000)
         write_run_file(folder, "srl", "input", seed + 2, 65.0 + seed, size=1000)
     write_run_folder(folder, "ner", "baseline", 1, 70.0)
     write_run_file(folder, "ner", SCRIPT.replace("/", ""), 1, 80.0)

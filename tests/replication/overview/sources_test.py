@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
-from elmo_tasks.replication import read_sources
+from elmo_tasks.replication import Results, read_sources
 from elmo_tasks.replication.report.layer_weights import LayerWeight
 from tests.replication.overview.folders import copied_results, write_run_file, write_run_folder
 
@@ -31,8 +31,10 @@ class TestReadSources:
         (table,) = sources.tables
         assert table.title.startswith("Table 1") and table.rows[0][2:4] == ["70.00 (1)", "80.00 ± 1.41 (2)"]
         baseline, first, _ = sources.runs
-        assert baseline.epochs == (70.0, 70.0) and '"type": "</pre><b>"' in baseline.config
-        assert first.epochs == (78.0, 80.0) and first.layer_weights[0] == LayerWeight("input", 0, 0.5, 1.5)
+        assert baseline.finished.epochs == (70.0, 70.0) and '"type": "</pre><b>"' in baseline.config
+        assert first.finished.epochs == (78.0, 80.0) and first.finished.layer_weights[0] == LayerWeight(
+            "input", 0, 0.5, 1.5
+        )
         expected = {
             "run file": "runs/ner/input/1.json",
             "commits": "abc1234",
@@ -57,10 +59,31 @@ class TestReadSources:
         sources = read_sources(tmp_path)
         assert [run.seed for run in sources.runs] == [1]
         wanted = ("table1.json must be JSON", "2.json is damaged or was changed", "has failed: out of memory")
-        wanted += ('must have "format": 1', "from 0 to 100, but one is 101.0", "baseline/1 must be a finished run")
+        wanted += ("must have a format up to 1", "from 0 to 100, but has 101.0", "baseline/1 must be a finished run")
         assert len(sources.problems) == len(wanted)
         for problem, words in zip(sources.problems, wanted, strict=True):
             assert words in problem
+
+    def test_a_table_that_a_result_file_has_too_is_there_once(self, tmp_path):
+        """Oracle: the titles: the same rows are one table, of the runs; other rows are a second one."""
+        for seed, dev in ((1, 80.0), (2, 82.0)):
+            write_run_file(tmp_path, "ner", "input", seed, dev)
+        runs = [
+            {"task": "ner", "variant": "input", "seed": seed, "dev": dev, "test": dev - 1}
+            for seed, dev in ((1, 80.0), (2, 82.0))
+        ]
+        results = Results("table 1", [{**run, "metric": "f1-measure-overall"} for run in runs])
+        (tmp_path / "table1.json").write_text(results.to_json({}))
+        same = read_sources(tmp_path)
+        assert [table.title for table in same.tables] == ["Table 1: baseline and ELMo"]
+        assert [run.table for run in same.runs] == [None, None]
+        write_run_file(tmp_path, "ner", "input", 3, 70.0)
+        other = read_sources(tmp_path)
+        assert [table.title for table in other.tables] == [
+            "Table 1: baseline and ELMo",
+            "Table 1: baseline and ELMo (of the runs that have files of their own)",
+        ]
+        assert len(other.runs) == 5
 
     def test_a_folder_without_results_is_an_error(self, tmp_path):
         """Oracle: the messages."""
