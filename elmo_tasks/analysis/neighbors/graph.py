@@ -10,10 +10,10 @@ from elmo_tasks.analysis.neighbors.exact import cosines_of
 from elmo_tasks.analysis.neighbors.files import ABOUT
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
 
-__all__ = ["LOOKED_AT_SEARCH", "Graph", "graph_files", "library", "rows_by_graph"]
+__all__ = ["Graph", "graph_files", "library", "opened_graph", "rows_by_graph"]
 
-LOOKED_AT_SEARCH = 128
-"""How many words a search looks at: more find more, and take longer."""
+# How many words a search looks at: more find more, and take longer.
+_LOOKED_AT = 128
 
 
 class Graph:
@@ -65,10 +65,9 @@ class Graph:
         check_listed_file(path, files[path], record)
         self.recall = float(recall)
         self.n_bytes = path.stat().st_size
-        self._index = library().restore(str(path), view=True)
-        if self._index is None or (len(self._index), self._index.ndim) != (n_words, dim):
+        self._index = opened_graph(path)
+        if (len(self._index), self._index.ndim) != (n_words, dim):
             raise ValueError(f"{path} must have {n_words:,} words of {dim} numbers, but has not: build it again")
-        self._index.expansion_search = LOOKED_AT_SEARCH
 
     def nearest_rows(
         self, matrix: np.ndarray, targets: np.ndarray, n_best: int
@@ -87,6 +86,15 @@ def library() -> Any:
             name=error.name,
         ) from None
     return Index
+
+
+def opened_graph(path: Path) -> Any:
+    """The library's index of a file that it has written, mapped into memory."""
+    graph = library().restore(str(path), view=True)
+    if graph is None:
+        raise ValueError(f"{path} must be a graph of usearch, but is not: build it again")
+    graph.expansion_search = _LOOKED_AT
+    return graph
 
 
 def graph_files(folder: Path, vector_file: str) -> tuple[Path, Path]:

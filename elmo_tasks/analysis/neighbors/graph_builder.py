@@ -6,7 +6,7 @@ import numpy as np
 
 from elmo_tasks.analysis.neighbors.exact import nearest_rows
 from elmo_tasks.analysis.neighbors.files import Layer
-from elmo_tasks.analysis.neighbors.graph import LOOKED_AT_SEARCH, Graph, graph_files, library, rows_by_graph
+from elmo_tasks.analysis.neighbors.graph import Graph, graph_files, library, opened_graph, rows_by_graph
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
@@ -16,7 +16,7 @@ from elmo_tasks.progress import progress_bar
 __all__ = ["build_graph"]
 
 # Links of a word, and how many words are looked at when it gets them.
-_LINKS, _LOOKED_AT_BUILD = 16, 128
+_LINKS, _LOOKED_AT_BUILD = 12, 128
 # Words that are added at once: Ctrl-C waits for them.
 _AT_ONCE = 8192
 # Words by which the recall is measured, and how many neighbours of each.
@@ -54,17 +54,19 @@ def build_graph(index: NeighborIndex, layer: Layer | None = None, *, progress: b
     path, record = graph_files(index.folder, name)
     # Numbers of 8 bits: half the memory. The order of what is found is that of the vectors on disk.
     graph = library()(ndim=index.dim, metric="cos", dtype="i8", connectivity=_LINKS, expansion_add=_LOOKED_AT_BUILD)
-    graph.expansion_search = LOOKED_AT_SEARCH
     with progress_bar(len(vectors), progress, "words") as advance:
         for start in range(0, len(vectors), _AT_ONCE):
-            block = np.asarray(vectors[start : start + _AT_ONCE])
-            graph.add(np.arange(start, start + len(block)), block, copy=True)
+            # Read, not mapped: ten million words fit into 4 GiB, but not next to their vectors.
+            count, offset = _AT_ONCE * index.dim, start * index.dim * vectors.itemsize
+            block = np.fromfile(index.folder / name, vectors.dtype, count, offset=offset).reshape(-1, index.dim)
+            graph.add(np.arange(start, start + len(block)), block)
             advance(len(block))
-    recall = _measured_recall(graph, vectors)
     # So that no record is ever next to another graph.
     record.unlink(missing_ok=True)
     with atomic_file(path) as temporary:
         graph.save(str(temporary))
+        del graph
+        recall = _measured_recall(opened_graph(temporary), vectors)
     files = {path.name: sha256_of(path)}
     write_sealed(record, {"vectors": index.digest_of(layer), "recall": recall, "queries": _MEASURED, "files": files})
     return index.graph(layer, again=True)
