@@ -1,5 +1,7 @@
 """Exact search for the nearest rows of a matrix that is mapped into memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import torch
 
@@ -81,26 +83,34 @@ def _by_library(matrix: np.ndarray, targets: np.ndarray, n_best: int) -> tuple[l
 def _by_products(
     matrix: np.ndarray, targets: np.ndarray, n_best: int, rows: np.ndarray | None
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    n_all, n_together = len(matrix) if rows is None else len(rows), _BLOCKS * _BLOCK
     of_targets = torch.from_numpy(targets)
-    n_all = len(matrix) if rows is None else len(rows)
-    # Shape of each: (n_targets, n_best)
-    best, numbers = torch.empty(len(targets), 0), torch.empty(len(targets), 0, dtype=torch.long)
-    for first in range(0, n_all, _BLOCKS * _BLOCK):
-        last = min(first + _BLOCKS * _BLOCK, n_all)
+
+    def best_of(first: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of some rows the highest cosines, shape `(n_targets, n_best)`, and their numbers."""
+        last = min(first + n_together, n_all)
         # Shape: (n_targets, last - first)
         cosines = torch.empty(len(targets), last - first)
         for start in range(first, last, _BLOCK):
             end = min(start + _BLOCK, last)
-            stored = matrix[start:end] if rows is None else matrix[rows[start:end]]
             # Shape: (n_block, dim)
-            block = torch.from_numpy(stored).float()
+            block = torch.from_numpy(matrix[start:end] if rows is None else matrix[rows[start:end]]).float()
             products = of_targets @ block.T
             if matrix.dtype == np.int8:
                 products /= block.norm(dim=1).clamp_min(torch.finfo(torch.float32).tiny)
             cosines[:, start - first : end - first] = products
-        best = torch.cat([best, cosines], 1)
-        numbers = torch.cat([numbers, torch.arange(first, last).expand(len(targets), -1)], 1)
-        best, order = best.topk(min(n_best, best.size(1)))
-        numbers = numbers.gather(1, order)
-    found = numbers.numpy() if rows is None else rows[numbers.numpy()]
-    return list(best.numpy()), list(found)
+        best, numbers = cosines.topk(min(n_best, last - first))
+        return best, numbers + first
+
+    # Threads of our own, each with its own blocks: torch's would wait for each other in each of these small products.
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(n_threads) as pool:
+            parts = list(pool.map(best_of, range(0, n_all, n_together)))
+    finally:
+        torch.set_num_threads(n_threads)
+    # Shape of each: (n_targets, n_best)
+    best, order = torch.cat([best for best, _ in parts], 1).topk(n_best)
+    numbers = torch.cat([numbers for _, numbers in parts], 1).gather(1, order).numpy()
+    return list(best.numpy()), list(numbers if rows is None else rows[numbers])
