@@ -322,7 +322,7 @@ class NeighborIndex:
             else:
                 best = graph.nearest_rows(stored, targets[left], n_best)
             for number, cosines, words in zip(left, *best, strict=True):
-                found[number] = self._distinct(cosines.tolist(), words, k, without and without[number])
+                found[number] = self._distinct(cosines.tolist(), words, k, None if without is None else without[number])
             left = [number for number in left if len(found[number]) < k and n_best < n_all]
             n_best *= 8
         return [found[number] for number in range(len(targets))]

@@ -191,7 +191,7 @@ class NeighborFinder:
                 where=dict(where or {}),
                 recall=recall,
                 neighbors=neighbors,
-                static_neighbors=self._static and self._static.nearest(query.words[query.position], k),
+                static_neighbors=None if self._static is None else self._static.nearest(query.words[query.position], k),
             )
             for query, neighbors in zip(queries, found, strict=True)
         ]

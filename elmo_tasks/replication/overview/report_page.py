@@ -86,7 +86,7 @@ def _tasks(runs: Iterable[ReportedRun]) -> list[str]:
 
 
 def _blocks(runs: Iterable[ReportedRun]) -> list[_Block]:
-    blocks = []
+    blocks: list[_Block] = []
     for (task, table, variant, size), group in groupby(
         runs, key=lambda run: (run.task, run.table, run.variant, run.size)
     ):
