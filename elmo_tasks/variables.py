@@ -71,6 +71,12 @@ VARIABLES = (
         "them: only if you trust all of them.",
     ),
     Variable(
+        "ELMO_TASKS_CUDA_GRAPHS",
+        "graphs, where they pass their test",
+        "With `0`, the biLM computes on CUDA with torch's own kernels alone: without recorded graphs and without "
+        "Triton's kernels.",
+    ),
+    Variable(
         "ALLENNLP_LOG_LEVEL",
         "`INFO`",
         "AllenNLP: the lowest level of what `allennlp` logs; with `WARNING` it is quiet.",

@@ -1,5 +1,6 @@
 """The bidirectional language model: from sentences to the layers of all their words."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
@@ -25,6 +26,8 @@ from elmo_tasks.bilm.word_rows import WordRows
 
 __all__ = ["Bilm"]
 
+logger = logging.getLogger(__name__)
+
 
 class Bilm(nn.Module):
     """
@@ -46,7 +49,8 @@ class Bilm(nn.Module):
         trained; a frozen biLM ignores autocast.
     max_tokens_per_batch
         A batch with more words than this (boundaries counted) is computed in parts, to save memory; the result is the
-        same. `None`: never. A stateful biLM never divides a batch.
+        same. `None`: never. A stateful biLM never divides a batch. If the memory of a GPU is too small for it, it is
+        halved from then on, with a warning; not where gradients are computed, since they need the memory of all parts.
 
     # Raises
 
@@ -192,9 +196,37 @@ class Bilm(nn.Module):
         `ValueError`
             If the ids have another shape or are outside of the public scheme, or a sentence has words after its
             padding; or if the device has no instructions for the precision.
+        `torch.OutOfMemoryError`
+            If the longest sentence, or what is returned, does not fit into the memory of the GPU.
         """
         character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
         lengths = sentence_lengths(character_ids, self.word_rows)
+        while True:
+            try:
+                return self._output(character_ids, lengths)
+            except torch.OutOfMemoryError as error:
+                if (smaller := self._smaller_parts(lengths)) is None:
+                    raise
+                reason = str(error).partition(". ")[0]
+            # Outside of the handler, which keeps the tensors of the attempt alive.
+            logger.warning(
+                "a batch did not fit into the memory of %s (%s): the biLM computes at most %d words at once from now "
+                "on, which max_tokens_per_batch sets from the beginning",
+                self._begin_ids.device,
+                reason,
+                smaller,
+            )
+            self.max_tokens_per_batch = smaller
+
+    def _smaller_parts(self, lengths: np.ndarray) -> int | None:
+        """Half of the words of the parts of a batch; `None` if they cannot be smaller."""
+        if self.stateful or (torch.is_grad_enabled() and any(each.requires_grad for each in self.parameters())):
+            return None
+        n_tokens, longest = int(lengths.sum()) + 2 * len(lengths), int(lengths.max(initial=0)) + 2
+        now = min(n_tokens, self.max_tokens_per_batch or n_tokens)
+        return max(now // 2, longest) if now > longest else None
+
+    def _output(self, character_ids: torch.Tensor, lengths: np.ndarray) -> BilmOutput:
         # Shape: (batch_size, timesteps)
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         weight = self.character_encoder.projection.weight

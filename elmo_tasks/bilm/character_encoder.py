@@ -165,7 +165,7 @@ class CharacterEncoder(nn.Module):
         the filters.
         """
         linear_layers = self._linear_layers(dtype)
-        n_at_once = _WORDS_AT_ONCE.get(words.device.type, 4096)
+        n_at_once = _WORDS_AT_ONCE.get(words.device.type, 2048)
         # Shape: (n_words,)
         lengths = (is_used * torch.arange(1, words.size(1) + 1, device=words.device)).amax(-1)
         lengths, order = lengths.sort()

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.cache.cached_bilm import CachedBilm
-from elmo_tasks.bilm.cache.layer_cache import LayerCache
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.documents import Document, embed_documents
@@ -18,6 +16,10 @@ from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
 from elmo_tasks.vectors.pooling import Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
 from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
+
+if TYPE_CHECKING:
+    from elmo_tasks.bilm.cache.cached_bilm import CachedBilm
+    from elmo_tasks.bilm.cache.layer_cache import LayerCache
 
 __all__ = ["Elmo", "EmbedArguments", "Precision"]
 
@@ -60,7 +62,7 @@ class Elmo:
     """
 
     def __init__(
-        self, bilm: Bilm, *, layer_cache: LayerCache | None = None, tokenizer: Tokenizer | None = None
+        self, bilm: Bilm, *, layer_cache: "LayerCache | None" = None, tokenizer: Tokenizer | None = None
     ) -> None:
         if bilm.stateful:
             raise ValueError(
@@ -68,7 +70,12 @@ class Elmo:
                 "stateful=False"
             )
         self.bilm = bilm
-        self._layers_of = bilm if layer_cache is None else CachedBilm(bilm, layer_cache)
+        self._layers_of: Bilm | CachedBilm = bilm
+        if layer_cache is not None:
+            # It needs lmdb.
+            from elmo_tasks.bilm.cache import cached_bilm
+
+            self._layers_of = cached_bilm.CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
 
     @classmethod
@@ -78,7 +85,7 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        layer_cache: LayerCache | None = None,
+        layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """
@@ -122,7 +129,7 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        layer_cache: LayerCache | None = None,
+        layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """

@@ -391,6 +391,53 @@ class TestMaxTokensPerBatch:
             Bilm(SMALL, max_tokens_per_batch=value)
 
 
+class TestTooLittleMemory:
+    """A GPU stands behind these tests whose memory holds the LSTMs of a number of words."""
+
+    BATCH = ([f"w{index}" for index in range(5)], ["a"] * 3, [], ["b"], ["c", "d"])
+
+    @pytest.fixture
+    def limited(self, monkeypatch):
+        """A biLM with memory for twelve words, boundaries counted."""
+        computed = Bilm._packed_layers
+
+        def packed_layers(bilm, sentences, *arguments):
+            if sentences.words.size(1) > 12:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ...")
+            return computed(bilm, sentences, *arguments)
+
+        monkeypatch.setattr(Bilm, "_packed_layers", packed_layers)
+        return random_bilm()
+
+    @pytest.mark.parametrize("max_tokens", [None, 16])
+    def test_a_batch_that_does_not_fit_is_divided_and_this_is_said(self, limited, caplog, max_tokens):
+        """Oracle: the layers of each sentence alone; 21 words are halved once, or 16; the next batch needs no trial."""
+        limited.max_tokens_per_batch = max_tokens
+        for _ in range(2):
+            output = limited(self.BATCH)
+            for row, sentence in enumerate(self.BATCH):
+                for layer, alone in zip(output.layers, limited([sentence]).layers, strict=True):
+                    torch.testing.assert_close(layer[row, : len(sentence)], alone[0], rtol=0, atol=1e-6)
+        (record,) = caplog.records
+        assert limited.max_tokens_per_batch == (10 if max_tokens is None else 8)
+        assert "(CUDA out of memory)" in record.getMessage() and "max_tokens_per_batch" in record.getMessage()
+
+    def test_a_sentence_that_does_not_fit_is_an_error(self, limited):
+        """Oracle: torch's error, after as few attempts as there are halves."""
+        with pytest.raises(torch.OutOfMemoryError, match="Tried to allocate"):
+            limited([["a"] * 40, *self.BATCH])
+        assert limited.max_tokens_per_batch == 42
+
+    def test_gradients_and_states_are_not_divided(self, limited):
+        """Oracle: torch's error: gradients need the memory of all parts, and a state is that of a whole batch."""
+        with pytest.raises(torch.OutOfMemoryError):
+            limited.requires_grad_()(self.BATCH)
+        limited.requires_grad_(False).stateful = True
+        with pytest.raises(torch.OutOfMemoryError):
+            limited(self.BATCH)
+        assert limited.max_tokens_per_batch == 32768
+
+
 class TestPrecision:
     @pytest.mark.parametrize("folder", [SHIPPED_BILM, TINY_BILM], ids=lambda folder: folder.name)
     def test_bf16_is_near_float32(self, monkeypatch, news, folder):

@@ -1,10 +1,13 @@
 """A layer of the biLM: the LSTMs of both directions, run in one loop."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence
+from elmo_tasks.bilm.lstm.graph_choice import graphs_are_used, turn_off
+from elmo_tasks.bilm.lstm.graph_pool import RecordingError, pool_of
 from elmo_tasks.bilm.lstm.precision import tf32_is_on
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
@@ -57,6 +60,16 @@ class BidirectionalLayer:
             The outputs, of shape `(n_lstms, n_words, projection_dim)` and of type `dtype`, laid out as `inputs`; and,
             where `states` were given, for each LSTM the state after the last word of each sentence.
         """
+        with _current(inputs.device):
+            return self._outputs_and_states(inputs, batch_sizes, states, dtype)
+
+    def _outputs_and_states(
+        self,
+        inputs: torch.Tensor,
+        batch_sizes: Sequence[int],
+        states: Sequence[LstmState] | None,
+        dtype: torch.dtype | None,
+    ) -> tuple[torch.Tensor, Sequence[LstmState] | None]:
         parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
         dtype = dtype or parameters[0].dtype
         inputs = inputs.to(dtype)
@@ -65,7 +78,7 @@ class BidirectionalLayer:
         output, memory = (torch.stack(parts) for parts in zip(*begin, strict=True))
         output = output.to(dtype)
         is_frozen = not any(parameter.requires_grad for parameter in parameters)
-        outputs: torch.Tensor
+        outputs: torch.Tensor | None = None
         if torch.is_grad_enabled() and (inputs.requires_grad or not is_frozen):
             outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
                 inputs, *self._stacked_parameters(), output, memory, batch_sizes, *clips
@@ -75,23 +88,40 @@ class BidirectionalLayer:
                 parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
             )
             # For LSTMs in training nothing is kept, and a graph that is replayed once does not pay for its recording.
-            if _records_graphs(inputs) and states is None and is_frozen:
-                # Whether TF32 is used is recorded in a graph.
-                key = dtype, tf32_is_on()
-                outputs = self._graphs(parameters, key, lambda: GraphedRecurrence(weights))(inputs, batch_sizes)
-            else:
+            if states is None and is_frozen and graphs_are_used(inputs):
+                outputs = self._from_graphs(weights, parameters, inputs, batch_sizes)
+            if outputs is None:
                 outputs = run_lstms(weights, inputs, batch_sizes, output, memory)
         if states is None:
             return outputs, None
         return outputs, list(zip(outputs[:, _last_rows(batch_sizes)], memory, strict=True))
+
+    def _from_graphs(
+        self,
+        weights: LstmWeights,
+        parameters: Sequence[torch.Tensor],
+        inputs: torch.Tensor,
+        batch_sizes: Sequence[int],
+    ) -> torch.Tensor | None:
+        """The outputs; `None` if a graph cannot be recorded."""
+        # Whether TF32 is used is recorded in a graph.
+        key = inputs.dtype, tf32_is_on()
+        try:
+            graphed = self._graphs(parameters, key, lambda: GraphedRecurrence(weights, pool_of(inputs.device)))
+            return graphed(inputs, batch_sizes)
+        except RecordingError as error:
+            reason = str(error)
+        turn_off(inputs.device, reason)
+        return None
 
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         kernels, biases, projections = zip(*(lstm.recurrent_parameters() for lstm in self.lstms), strict=True)
         return torch.stack(kernels), torch.stack(biases), torch.stack(projections)
 
 
-def _records_graphs(inputs: torch.Tensor) -> bool:
-    return inputs.is_cuda
+def _current(device: torch.device) -> AbstractContextManager[object]:
+    """Makes a GPU the current one: graphs are recorded on it, and Triton starts its kernels there."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def _last_rows(batch_sizes: Sequence[int]) -> list[int]:

@@ -15,8 +15,6 @@ most are near a half, and rounding them would be the largest error of all.
 """
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
 
 import torch
 
@@ -52,11 +50,6 @@ def cell_forward(
     `torch.Tensor`
         Shape `(n_lstms, n_rows, cell_dim)`: half of the hidden units.
     """
-    if memory.is_cuda and memory.dtype == torch.float32 and _has_triton():
-        from elmo_tasks.bilm.lstm import triton_cell
-
-        assert isinstance(products, torch.Tensor)
-        return triton_cell.cell_forward(products, memory, clip, dtype, gates)
     if gates is None:
         gates = memory.new_empty(*memory.shape[:-1], 4 * memory.size(-1))
     for product, gate in zip(products, gates, strict=True):
@@ -103,10 +96,6 @@ def cell_backward(
     `torch.Tensor`
         Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory before the step.
     """
-    if memory.is_cuda and memory.dtype == torch.float32 and _has_triton():
-        from elmo_tasks.bilm.lstm import triton_cell
-
-        return triton_cell.cell_backward(gates, memory, previous_memory, d_hidden, d_memory, clip, d_products)
     # Shape: (n_lstms, n_rows, cell_dim), each
     input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
     squashed = torch.sigmoid(2.0 * memory)
@@ -123,9 +112,3 @@ def cell_backward(
     for d_product, gradient in zip(d_products.chunk(4, -1), gradients, strict=True):
         d_product.copy_(gradient)
     return d_memory * forget_gate
-
-
-@cache
-def _has_triton() -> bool:
-    # It is installed with torch for CUDA, but not on every system.
-    return find_spec("triton") is not None

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
+from elmo_tasks.bilm.lstm.fast_cell import cell_backward, cell_forward
 from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
 
 __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
@@ -81,6 +81,7 @@ def run_lstms(
     output: torch.Tensor,
     memory: torch.Tensor,
     *,
+    outputs: torch.Tensor | None = None,
     gates: torch.Tensor | None = None,
     memories: torch.Tensor | None = None,
     hidden: torch.Tensor | None = None,
@@ -99,6 +100,8 @@ def run_lstms(
     output, memory
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
         `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
+    outputs
+        Receives the outputs, of their shape and type. `None`: a new tensor does.
     gates, memories, hidden
         Receive what the backward pass needs, packed as `inputs`: all three or none.
 
@@ -108,7 +111,8 @@ def run_lstms(
         Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed as `inputs`, and of their type.
     """
     dtype = inputs.dtype
-    outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
+    if outputs is None:
+        outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
     # On a CPU, allocating memory for the gates of a step takes longer than computing them; a CUDA kernel needs none.
     scratch = None
     if gates is None and not memory.is_cuda:

@@ -1,5 +1,5 @@
+import threading
 from collections.abc import Sequence
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.lstm import bidirectional_layer, cuda_graphs, precision
+from elmo_tasks.bilm.lstm import bidirectional_layer, cuda_graphs, graph_pool, precision
 from elmo_tasks.bilm.lstm.cuda_graphs import GraphedRecurrence, rectangles
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
 from tests.bilm.helpers import random_bilm
+from tests.bilm.lstm.replaying_pool import ReplayingPool
 from tests.devices import DEVICES
 from tests.paths import bilm_files
 
@@ -57,37 +58,11 @@ class TestRectangles:
         assert one == (1, [0])
 
 
-class Replayed(cuda_graphs._Graph):
-    """A graph that runs its steps when it is replayed, with the same buffers; a CPU can record none."""
-
-    n_made = 0
-
-    def __init__(self, weights: LstmWeights, n_rows: int, like: torch.Tensor) -> None:
-        nothing = SimpleNamespace(
-            Stream=lambda _: SimpleNamespace(wait_stream=lambda _: None),
-            current_stream=lambda _: SimpleNamespace(wait_stream=lambda _: None),
-            stream=lambda _: torch.no_grad(),
-            CUDAGraph=lambda: SimpleNamespace(replay=self._run_again),
-            graph=lambda _, **kwargs: torch.no_grad(),
-        )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cuda_graphs, "torch", SimpleNamespace(**{**vars(torch), "cuda": nothing}))
-            super().__init__(weights, n_rows, like)
-        self._weights, self._n_rows = weights, n_rows
-        Replayed.n_made += 1
-
-    def _run_again(self) -> None:
-        self._outputs.copy_(run_lstms(self._weights, self.inputs, [self._n_rows] * N_STEPS, self.output, self.memory))
-        self.output.copy_(self._outputs[:, -self._n_rows :])
-
-
 @pytest.fixture
-def replayed(monkeypatch: pytest.MonkeyPatch) -> type[Replayed]:
-    monkeypatch.setattr(cuda_graphs, "_Graph", Replayed)
-    # Memory is pinned by CUDA alone.
+def pool(monkeypatch: pytest.MonkeyPatch) -> ReplayingPool:
+    """A pool on the CPU; memory is pinned by CUDA alone."""
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
-    monkeypatch.setattr(Replayed, "n_made", 0)
-    return Replayed
+    return ReplayingPool()
 
 
 def random_weights(dtype: torch.dtype = torch.float32) -> LstmWeights:
@@ -114,11 +89,11 @@ SENTENCES = {
 class TestGraphedRecurrence:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     @pytest.mark.parametrize("max_graphs", [24, 2, 1])
-    def test_it_is_the_recurrence(self, replayed, monkeypatch, max_graphs, dtype):
+    def test_it_is_the_recurrence(self, pool, monkeypatch, max_graphs, dtype):
         """Oracle: `run_lstms`, one batch after the other with the same graphs, whose buffers are dirty."""
-        monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", max_graphs)
+        monkeypatch.setattr(graph_pool, "_MAX_GRAPHS", max_graphs)
         weights = random_weights(dtype)
-        graphed = GraphedRecurrence(weights)
+        graphed = GraphedRecurrence(weights, pool)
         for seed, lengths in enumerate([*SENTENCES.values(), *SENTENCES.values()]):
             batch_sizes = batch_sizes_of(lengths)
             inputs = draw(seed, 2, sum(lengths), 3, dtype=dtype)
@@ -127,42 +102,98 @@ class TestGraphedRecurrence:
             atol = 1e-6 if dtype == torch.float32 else 2**-6
             torch.testing.assert_close(outputs, plainly(weights, inputs, batch_sizes), rtol=0, atol=atol)
             assert torch.equal(inputs, before)
-            assert len(graphed._graphs) <= max_graphs
+            assert pool.size().n_graphs <= max_graphs
 
-    def test_graphs_are_made_once(self, replayed):
+    @pytest.mark.parametrize("most_rows", [0, 3, 100])
+    def test_steps_with_many_rows_are_not_recorded(self, pool, monkeypatch, most_rows):
+        """Oracle: `run_lstms`; the numbers of rows of the graphs. The state goes from the plain steps to the graphs."""
+        weights, lengths = random_weights(), [*SENTENCES["many lengths"], *[17] * 90]
+        batch_sizes, inputs = batch_sizes_of(lengths), draw(0, 2, sum(lengths), 3)
+        n_bytes = cuda_graphs._n_bytes(weights, 1, inputs)
+        monkeypatch.setattr(graph_pool, "_MAX_BYTES_OF_GRAPH", n_bytes * most_rows)
+        graphed = GraphedRecurrence(weights, pool)
+        for _ in range(2):
+            outputs = graphed(inputs, batch_sizes)
+            torch.testing.assert_close(outputs, plainly(weights, inputs, batch_sizes), rtol=0, atol=1e-6)
+        numbers = {n_rows for n_rows, _ in rectangles(batch_sizes) if n_rows <= most_rows}
+        assert {graph.memory.size(1) for graph in pool._alive()} == numbers
+        assert len(numbers) < len({n_rows for n_rows, _ in rectangles(batch_sizes)})
+
+    def test_the_size_of_a_graph_is_that_of_its_buffers(self, pool):
+        """Oracle: the bytes of its tensors."""
+        for dtype in (torch.float32, torch.bfloat16):
+            graphed = GraphedRecurrence(random_weights(dtype), pool)
+            graphed(draw(0, 2, 6, 3, dtype=dtype), [3, 3])
+            (graph,) = graphed._graphs.values()
+            assert graph.n_bytes == sum(
+                tensor.nbytes for tensor in (graph.inputs, graph.outputs, graph.output, graph.memory)
+            )
+
+    def test_threads_may_share_it(self, pool):
+        """Oracle: `run_lstms`; two threads with batches of the same and of other shapes."""
+        weights = random_weights()
+        graphed, found = GraphedRecurrence(weights, pool), []
+
+        def compute(seed: int) -> None:
+            for index in range(20):
+                lengths = [[9, 3], [20, 20, 1], [3]][(seed + index) % 3]
+                inputs = draw(100 * seed + index, 2, sum(lengths), 3)
+                outputs = graphed(inputs, batch_sizes_of(lengths))
+                found.append((outputs, plainly(weights, inputs, batch_sizes_of(lengths))))
+
+        threads = [threading.Thread(target=compute, args=(seed,)) for seed in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 40
+        for outputs, expected in found:
+            torch.testing.assert_close(outputs, expected, rtol=0, atol=1e-5)
+
+    def test_a_graph_that_the_pool_has_dropped_is_recorded_again(self, pool):
+        """Oracle: `run_lstms`, and the number of recordings."""
+        weights, inputs = random_weights(), draw(0, 2, 8, 3)
+        graphed = GraphedRecurrence(weights, pool)
+        for n_recorded in (1, 2):
+            outputs = graphed(inputs, [1] * 8)
+            torch.testing.assert_close(outputs, plainly(weights, inputs, [1] * 8), rtol=0, atol=1e-6)
+            assert pool.n_recorded == n_recorded
+            pool.clear()
+
+    def test_graphs_are_made_once(self, pool):
         """Oracle: the numbers of rows of the rectangles."""
-        graphed = GraphedRecurrence(random_weights())
+        graphed = GraphedRecurrence(random_weights(), pool)
         lengths = SENTENCES["many lengths"]
         batch_sizes = batch_sizes_of(lengths)
         numbers = {n_rows for n_rows, _ in rectangles(batch_sizes)}
         assert len(numbers) > 3
         for _ in range(3):
             graphed(draw(0, 2, sum(lengths), 3), batch_sizes)
-            assert replayed.n_made == len(graphed._graphs) == len(numbers)
+            assert pool.n_recorded == pool.size().n_graphs == len(numbers)
 
-    def test_the_least_recently_used_graph_is_removed(self, replayed, monkeypatch):
+    def test_the_least_recently_used_graph_is_removed(self, pool, monkeypatch):
         """Oracle: the order of use, by hand."""
-        monkeypatch.setattr(cuda_graphs, "_MAX_GRAPHS", 2)
-        graphed = GraphedRecurrence(random_weights())
+        monkeypatch.setattr(graph_pool, "_MAX_GRAPHS", 2)
+        graphed = GraphedRecurrence(random_weights(), pool)
         kept = []
         for n_rows in (1, 2, 1, 4, 2):
             graphed(draw(0, 2, n_rows, 3), [n_rows])
-            kept.append(list(graphed._graphs))
+            kept.append([graph.memory.size(1) for graph in pool._alive()])
         assert kept == [[1], [1, 2], [2, 1], [1, 4], [4, 2]]
 
-    def test_a_result_stays_when_more_is_computed(self, replayed):
+    def test_a_result_stays_when_more_is_computed(self, pool):
         """Oracle: the result before."""
-        graphed = GraphedRecurrence(random_weights())
+        graphed = GraphedRecurrence(random_weights(), pool)
         first = graphed(draw(0, 2, 8, 3), [1] * 8)
         before = first.clone()
         graphed(draw(1, 2, 8, 3), [1] * 8)
         assert torch.equal(first, before)
 
     @pytest.mark.parametrize("modes", [(True, False), (False, True)])
-    def test_inference_mode_may_change_between_batches(self, replayed, modes):
+    def test_inference_mode_may_change_between_batches(self, pool, modes):
         """Oracle: `run_lstms`; torch refuses to write to tensors of inference mode outside of it."""
         weights = random_weights()
-        graphed = GraphedRecurrence(weights)
+        graphed = GraphedRecurrence(weights, pool)
         for mode in modes:
             inputs = draw(0, 2, 12, 3)
             with torch.inference_mode(mode):
@@ -174,8 +205,9 @@ class TestGraphedRecurrence:
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A GPU; and on every machine the CPU, with graphs that run their steps when they are replayed."""
     if request.param == "cpu":
-        request.getfixturevalue("replayed")
-        monkeypatch.setattr(bidirectional_layer, "_records_graphs", lambda inputs: True)
+        pool = request.getfixturevalue("pool")
+        monkeypatch.setattr(bidirectional_layer, "pool_of", lambda device: pool)
+        monkeypatch.setattr(bidirectional_layer, "graphs_are_used", lambda inputs: True)
     return request.param
 
 
@@ -195,7 +227,7 @@ class TestBilmWithGraphs:
         bilm = Bilm.from_files(*bilm_files(shipped_bilm)).requires_grad_(False).to(device)
         for _ in range(2):
             torch.testing.assert_close(self.layers(bilm), expected, rtol=0, atol=1e-4)
-        assert all(layer._graphs._value._graphs for layer in bilm._layers)
+        assert all(layer._graphs._entry.value._graphs for layer in bilm._layers)
 
     @pytest.mark.parametrize("digits", ["tf32", "bf16"])
     @torch.no_grad()

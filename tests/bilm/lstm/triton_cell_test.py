@@ -10,6 +10,7 @@ from elmo_tasks.bilm.lstm import cell
 triton = pytest.importorskip("triton")
 
 from elmo_tasks.bilm.lstm import triton_cell  # noqa: E402
+from tests.bilm.lstm import fast_cell_test  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -80,12 +81,16 @@ class TestKernels:
 class TestKernelsOnACpu:
     @pytest.mark.slow
     def test_they_pass_their_tests_in_the_interpreter_of_triton(self):
-        """Oracle: `TestKernels`, in a process that imports Triton with its interpreter switched on."""
+        """
+        Oracle: `TestKernels`, in a process that imports Triton with its interpreter switched on; and the test that is
+        made before their first use.
+        """
         environment = {**os.environ, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::TestKernels"]
+        tests = [f"{__file__}::TestKernels", f"{fast_cell_test.__file__}::TestInTheInterpreter"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
-        assert f"{3 * len(SHAPES) * 3 * 2} passed" in done.stdout
+        assert f"{3 * len(SHAPES) * 3 * 2 + 2} passed" in done.stdout
 
 
 @pytest.mark.skipif(IS_INTERPRETED, reason="the interpreter compiles nothing")

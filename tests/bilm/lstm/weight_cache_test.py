@@ -4,6 +4,7 @@ import pickle
 import pytest
 import torch
 
+from elmo_tasks.bilm.lstm import weight_cache
 from elmo_tasks.bilm.lstm.weight_cache import WeightCache
 
 
@@ -104,3 +105,21 @@ class TestWeightCache:
         cached: WeightCache[torch.Tensor] = WeightCache()
         weight = torch.ones(2, requires_grad=True)
         assert not cached([weight], None, lambda: 2.0 * weight).requires_grad
+
+    def test_a_thread_that_makes_another_value_takes_none_away(self, monkeypatch):
+        """Oracle: the value; the other thread comes between the making of a value and its return, and fails."""
+        linear = torch.nn.Linear(2, 3).requires_grad_(False)
+        cache: WeightCache[str] = WeightCache()
+        parameters = list(linear.parameters())
+
+        def fail() -> str:
+            raise ValueError
+
+        class Interrupted(weight_cache.WeightsState):
+            def __init__(self, weights) -> None:
+                with pytest.raises(ValueError):
+                    cache(parameters, "other", fail)
+                super().__init__(weights)
+
+        monkeypatch.setattr(weight_cache, "WeightsState", Interrupted)
+        assert cache(parameters, "one", lambda: "made") == "made"
