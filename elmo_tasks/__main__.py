@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from elmo_tasks import configs, downloads, embed_job, verify
+from elmo_tasks import configs, downloads, embed_job, gpu_check, verify
 from elmo_tasks.printable import one_line
 from elmo_tasks.version import __version__
 
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Returns
 
     `int`
-        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr.
+        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr; that of
+        `check-gpu`.
     """
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and exit")
@@ -44,16 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_verify = subparsers.add_parser("verify", help=verify.DESCRIPTION, description=verify.DESCRIPTION)
     verify.add_arguments(of_verify)
     of_verify.set_defaults(func=verify.run)
+    of_gpu = subparsers.add_parser("check-gpu", help=gpu_check.DESCRIPTION, description=gpu_check.DESCRIPTION)
+    gpu_check.add_arguments(of_gpu)
+    of_gpu.set_defaults(func=gpu_check.check_gpu)
     parsed = parser.parse_args(arguments)
     try:
-        parsed.func(parsed)
+        return parsed.func(parsed) or 0
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
         return _INTERRUPTED
-    return 0
 
 
 class _Version(argparse.Action):

@@ -20,6 +20,7 @@ class ReplayingPool(GraphPool):
     def __init__(self, most: int | None = None) -> None:
         super().__init__(torch.device("cpu"))
         self.n_recorded = 0
+        self.is_recording = False
         self._most = most
 
     @contextmanager
@@ -30,7 +31,14 @@ class ReplayingPool(GraphPool):
     def record(self, steps: Callable[[], object]) -> SimpleNamespace:
         if self.n_recorded == self._most:
             raise RecordingError("RuntimeError: operation not permitted when stream is capturing")
-        self.n_recorded += 1
         # As on CUDA, where a first run compiles kernels.
         steps()
+        self.is_recording = True
+        try:
+            steps()
+        except Exception as error:
+            raise RecordingError(str(error)) from None
+        finally:
+            self.is_recording = False
+        self.n_recorded += 1
         return SimpleNamespace(replay=steps)
