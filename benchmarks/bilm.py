@@ -2,7 +2,8 @@
 Speed of our biLM and of AllenNLP's, on the same sentences and weights: `python benchmarks/bilm.py`.
 
 Both run in one process, alternating, so that other load slows both; the ratio is what counts. The weights are random,
-in the public format. Peak memory is measured in a separate process for each.
+in the public format. Peak memory is measured in a separate process for each. Where AllenNLP is not installed, its biLM
+is stated again in `gpu/plain_elmo.py`. With `--output FILE.jsonl`, what is in the file is not measured again.
 """
 
 import argparse
@@ -12,11 +13,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from gpu.plain_elmo import PlainElmo
+from gpu.records import Records
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import sentences_to_character_ids
@@ -27,7 +31,12 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
 ORIGINAL = BilmOptions()
 SMALL = replace(ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1)
-SIZES = {"small": SMALL, "original": ORIGINAL}
+SIZES = {
+    # To try the script out.
+    "tiny": replace(ORIGINAL, cell_dim=16, projection_dim=8, filters=ORIGINAL.filters[:3], n_highway=1),
+    "small": SMALL,
+    "original": ORIGINAL,
+}
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -59,7 +68,8 @@ def make_bilms(size: str, device: str) -> dict[str, Callable[[torch.Tensor], lis
             from allennlp.modules.elmo import _ElmoBiLm
             from allennlp.nn.util import remove_sentence_boundaries
         except ImportError:
-            print("AllenNLP is not installed: ours alone", file=sys.stderr)
+            print("AllenNLP is not installed: its biLM is stated again in plain torch", file=sys.stderr)
+            made["AllenNLP"] = PlainElmo(ours).eval().to(device)
         else:
             theirs = _ElmoBiLm(*files).eval().to(device)
 
@@ -117,48 +127,80 @@ def peak(device: str, dtype: torch.dtype) -> float:
     return best
 
 
-def compare(size: str, device: str, batch_sizes: list[int], repeats: int, text: Path | None) -> None:
-    bilms = make_bilms(size, device)
+def compare(records: Records, size: str, device: str, batch_sizes: list[int], repeats: int, text: Path | None) -> None:
+    @cache
+    def made() -> tuple[dict[str, Callable[[torch.Tensor], list[torch.Tensor]]], dict[str, float]]:
+        bilms = make_bilms(size, device)
+        print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
+        print("batch  what        tokens/s   ratio (min to max)      share of peak   difference, cosine to float32")
+        return bilms, {name: peak(device, DTYPES[name]) for name in bilms if name in DTYPES}
+
     all_sentences = sentences(text)
-    print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
-    print("batch  what        tokens/s   ratio (min to max)      share of peak   difference, cosine to float32")
-    peaks = {name: peak(device, DTYPES[name]) for name in bilms if name in DTYPES}
     for batch_size in batch_sizes:
         used = all_sentences[: max(batch_size, 8)]
         parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
-        batches = [sentences_to_character_ids(part).to(device) for part in parts]
-        n_tokens = sum(map(len, used))
-        times = {name: [] for name in bilms}
-        for _ in range(repeats + 1):
-            for name, bilm in bilms.items():
-                times[name].append(seconds(partial(run_all, bilm, batches)))
-        expected = bilms.get("AllenNLP", bilms["float32"])(batches[0])
-        exact = bilms["float32"](batches[0])
-        is_word = (batches[0] > 0).any(-1)
+        records.measure(
+            f"biLM, {size}, batches of {batch_size}, {device}",
+            lambda parts=parts, batch_size=batch_size: compare_batches(
+                *made(), size, device, parts, batch_size, repeats
+            ),
+        )
+
+
+def compare_batches(
+    bilms: dict[str, Callable[[torch.Tensor], list[torch.Tensor]]],
+    peaks: dict[str, float],
+    size: str,
+    device: str,
+    parts: list[list[list[str]]],
+    batch_size: int,
+    repeats: int,
+) -> dict[str, object]:
+    """Prints a row for each biLM; and their numbers."""
+    batches = [sentences_to_character_ids(part).to(device) for part in parts]
+    n_tokens = sum(len(sentence) for part in parts for sentence in part)
+    times = {name: [] for name in bilms}
+    for _ in range(repeats + 1):
         for name, bilm in bilms.items():
-            measured = times[name][1:]  # The first round warms up.
-            row = f"{batch_size:5}  {name:9} {n_tokens / statistics.median(measured):10,.0f}"
-            if name in DTYPES:
-                base = times["AllenNLP"][1:] if "AllenNLP" in times else measured
-                ratios = [theirs / ours for theirs, ours in zip(base, measured, strict=True)]
-                needed = sum(flops(SIZES[size], part) for part in parts)
-                layers = bilm(batches[0])
-                difference = max((a - b).abs().max().item() for a, b in zip(layers, expected, strict=True))
-                cosine = min(
-                    torch.cosine_similarity(a, b, -1)[is_word].min().item() for a, b in zip(layers, exact, strict=True)
-                )
-                row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-                row += f"{needed / min(measured) / peaks[name]:16.0%}         {difference:.1e}   {cosine:.5f}"
-            print(row, flush=True)
+            times[name].append(seconds(partial(run_all, bilm, batches)))
+    expected = bilms["AllenNLP"](batches[0])
+    exact = bilms["float32"](batches[0])
+    is_word = (batches[0] > 0).any(-1)
+    numbers: dict[str, object] = {"words": n_tokens}
+    for name, bilm in bilms.items():
+        measured = times[name][1:]  # The first round warms up.
+        speed = n_tokens / statistics.median(measured)
+        numbers[f"{name}, tokens/s"] = round(speed)
+        row = f"{batch_size:5}  {name:9} {speed:10,.0f}"
+        if name in DTYPES:
+            ratios = [theirs / ours for theirs, ours in zip(times["AllenNLP"][1:], measured, strict=True)]
+            needed = sum(flops(SIZES[size], part) for part in parts)
+            layers = bilm(batches[0])
+            difference = max((a - b).abs().max().item() for a, b in zip(layers, expected, strict=True))
+            cosine = min(
+                torch.cosine_similarity(a, b, -1)[is_word].min().item() for a, b in zip(layers, exact, strict=True)
+            )
+            numbers[f"{name}, ratio"] = round(statistics.median(ratios), 2)
+            numbers[f"{name}, difference"], numbers[f"{name}, lowest cosine"] = difference, cosine
+            row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            row += f"{needed / min(measured) / peaks[name]:16.0%}         {difference:.1e}   {cosine:.5f}"
+        print(row, flush=True)
+    return numbers
 
 
-def show_memory(size: str, device: str, text: Path | None) -> None:
+def measure_memory(records: Records, size: str, device: str, text: Path | None) -> None:
     """Peak memory of a batch of 64, each biLM in a process of its own."""
     for name in ("AllenNLP", "float32", "bf16"):
         command = [sys.executable, __file__, "--sizes", size, "--memory-of", name, "--device", device]
         command += [] if text is None else ["--text", str(text)]
-        process = subprocess.run(command, capture_output=True, text=True, check=True)
-        print(f"peak memory, batch of 64, {name}: {process.stdout.strip()}", flush=True)
+
+        def run(command: list[str] = command) -> dict[str, object]:
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
+            if process.returncode:
+                raise RuntimeError(process.stderr.strip().splitlines()[-1])
+            return {"memory": process.stdout.strip().splitlines()[-1]}
+
+        records.measure(f"peak memory, {size}, batches of 64, {name}, {device}", run)
 
 
 def memory_of(name: str, size: str, device: str, text: Path | None) -> str:
@@ -185,22 +227,26 @@ def resident(which: str) -> float:
 
 
 @torch.no_grad()
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "original"])
     parser.add_argument("--batch-sizes", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--text", type=Path, help="file with a tokenised sentence a line; default: the data that ships")
+    parser.add_argument("--output", type=Path, help="JSON lines; what is there is not measured again")
+    parser.add_argument("--minutes", type=float, default=inf, help="nothing is begun after this time")
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.memory_of:
         print(memory_of(arguments.memory_of, arguments.sizes[0], arguments.device, arguments.text))
-        return
+        return 0
+    records = Records(arguments.output, arguments.minutes)
     for size in arguments.sizes:
-        compare(size, arguments.device, arguments.batch_sizes, arguments.repeats, arguments.text)
-        show_memory(size, arguments.device, arguments.text)
+        compare(records, size, arguments.device, arguments.batch_sizes, arguments.repeats, arguments.text)
+        measure_memory(records, size, arguments.device, arguments.text)
+    return records.status()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

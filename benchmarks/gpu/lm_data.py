@@ -9,7 +9,7 @@ them. Packing needs AllenNLP, for its reader of texts; reading does not.
 
 import argparse
 import lzma
-import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -71,10 +71,8 @@ def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: in
     _write(folder / _WORDS, [np.frombuffer("\n".join(words).encode(), dtype=np.uint8)])
     names = [_WORDS]
     for name, sentences in texts.items():
-        for index, part in enumerate(_parts(sentences, part_tokens if name == "train" else sys.maxsize)):
+        for index, (lengths, tokens) in enumerate(_parts(sentences, numbers, part_tokens if name == "train" else None)):
             names.append(f"{name}-{index:02}.xz")
-            lengths = np.array([len(sentence) for sentence in part], dtype=np.uint16)
-            tokens = np.fromiter((numbers[word] for sentence in part for word in sentence), np.uint32, lengths.sum())
             is_rare = tokens >= _RARE
             low = np.where(is_rare, _RARE, tokens).astype(np.uint16)
             _write(folder / names[-1], [lengths, low, tokens[is_rare]])
@@ -83,17 +81,20 @@ def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: in
     write_sealed(folder / _INDEX, {"format": 1, "words": len(words), "files": files})
 
 
-def _parts(sentences: Iterable[list[str]], most_tokens: int) -> Iterator[list[list[str]]]:
-    part: list[list[str]] = []
-    n_tokens = 0
+def _parts(
+    sentences: Iterable[list[str]], numbers: dict[str, int], most_tokens: int | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The lengths of sentences and the numbers of their words, in parts of so many words or a few more."""
+    lengths, tokens = array("H"), array("I")
     for sentence in sentences:
-        part.append(sentence)
-        n_tokens += len(sentence)
-        if n_tokens >= most_tokens:
-            yield part
-            part, n_tokens = [], 0
-    if part:
-        yield part
+        lengths.append(len(sentence))
+        # Not the words themselves, which would fill the memory.
+        tokens.extend(map(numbers.__getitem__, sentence))
+        if most_tokens is not None and len(tokens) >= most_tokens:
+            yield np.array(lengths, dtype=np.uint16), np.array(tokens, dtype=np.uint32)
+            lengths, tokens = array("H"), array("I")
+    if tokens:
+        yield np.array(lengths, dtype=np.uint16), np.array(tokens, dtype=np.uint32)
 
 
 def _write(path: Path, arrays: list[np.ndarray]) -> None:

@@ -41,7 +41,7 @@ class Records:
                     file.write("\n")
 
     def measure(self, name: str, make: Callable[[], dict[str, Any]]) -> None:
-        """Makes a measurement, unless it is there or the time is up; one that raises an error is made again next time."""
+        """Makes a measurement, unless it is there or the time is up; after an error it is made again next time."""
         if name in self._names:
             return
         if time.monotonic() > self._deadline:

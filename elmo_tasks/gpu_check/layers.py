@@ -75,10 +75,11 @@ def _cases(size: str, is_quick: bool, is_cuda: bool) -> dict[str, tuple[list[lis
     """Batches of every kind, with the layers that a CPU computes; kept for the precisions of a size."""
     n_long = (5000 if is_cuda else 300) if size == "small" or not is_quick else 500
     n_sentences, n_short = 16 if is_quick else 64, 600 if is_cuda else 100
+    longest = 40
     if size == "tiny":
-        n_sentences, n_long, n_short = 6, 40, 20
+        n_sentences, longest, n_long, n_short = 4, 9, 12, 20
     batches = {
-        "ragged sentences": ragged(n_sentences, 40),
+        "ragged sentences": ragged(n_sentences, longest),
         "one word": sentences([1], seed=1),
         "a long sentence": sentences([n_long], seed=2),
         "many short sentences": sentences([2] * n_short, seed=3),

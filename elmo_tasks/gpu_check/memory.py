@@ -16,6 +16,7 @@ from elmo_tasks.bilm.bilm import logger as logger_of_bilm
 from elmo_tasks.bilm.lstm.graph_pool import pool_of
 from elmo_tasks.gpu_check.batches import layers_of, make_bilm, plain_path, ragged, relative_difference, sentences
 from elmo_tasks.gpu_check.part import NotApplicable, Numbers, Part, PartFailed, Setting
+from elmo_tasks.gpu_check.second_process import shape_of
 
 __all__ = ["memory_parts"]
 
@@ -148,7 +149,7 @@ def _check_two_processes(setting: Setting) -> Numbers:
     size = setting.sizes[0]
     command = [sys.executable, "-m", "elmo_tasks.gpu_check.second_process", str(setting.device), size]
     model = make_bilm(size).to(setting.device)
-    batches = [ragged(10 + seed, 20, seed) for seed in range(4)]
+    batches = [ragged(*shape_of(size, seed), seed) for seed in range(4)]
     expected = [layers_of(model, batch) for batch in batches]
     largest, n_rounds = 0.0, 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
