@@ -48,7 +48,7 @@ class Text:
     lengths: np.ndarray
 
 
-def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: int) -> None:
+def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: int, min_count: int = 1) -> None:
     """
     Writes texts, of which `train` has parts.
 
@@ -60,11 +60,14 @@ def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: in
         Sentences of `train`, `dev` and `test`, which are read twice.
     part_tokens
         The words of a part of `train`.
+    min_count
+        How often a word of the vocabulary occurs in `train`.
     """
     counts: Counter[str] = Counter()
-    for sentences in texts.values():
+    for name, sentences in texts.items():
         for sentence in sentences:
-            counts.update(sentence)
+            # Words of the other texts have characters, but are no reason to predict a word.
+            counts.update(sentence if name == "train" else dict.fromkeys(sentence, 0))
     words = sorted(counts, key=lambda word: (-counts[word], word))
     numbers = {word: number for number, word in enumerate(words)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +81,8 @@ def pack(folder: Path, texts: dict[str, Iterable[list[str]]], *, part_tokens: in
             _write(folder / names[-1], [lengths, low, tokens[is_rare]])
             print(f"{names[-1]}: {len(tokens):,} words, {(folder / names[-1]).stat().st_size:,} bytes", flush=True)
     files = {name: sha256_of(folder / name) for name in names}
-    write_sealed(folder / _INDEX, {"format": 1, "words": len(words), "files": files})
+    n_frequent = sum(count >= min_count for count in counts.values())
+    write_sealed(folder / _INDEX, {"format": 1, "frequent_words": n_frequent, "files": files})
 
 
 def _parts(
@@ -154,12 +158,12 @@ class LmData:
 
     def __init__(self, folder: Path, max_words: int, device: torch.device) -> None:
         index = folder / _INDEX
-        check_listed_file(folder / _WORDS, listed_files(index, read_sealed(index))[folder / _WORDS], index)
+        content = read_sealed(index)
+        check_listed_file(folder / _WORDS, listed_files(index, content)[folder / _WORDS], index)
         words = _read(folder / _WORDS, 1)[0].tobytes().decode().split("\n")
+        frequent = [word for word in words[: content["frequent_words"]] if word not in _SPECIAL_WORDS]
         self.folder = folder
-        self.vocabulary = WordList(
-            ["<S>", "</S>", "<UNK>", *islice((word for word in words if word not in _SPECIAL_WORDS), max_words - 3)]
-        )
+        self.vocabulary = WordList(["<S>", "</S>", "<UNK>", *frequent[: max(1, max_words - 3)]])
         self.boundaries = self.vocabulary.indices(["<S>", "</S>"])
         # Shape: (n_distinct, 50)
         self._character_ids = torch.from_numpy(words_to_character_ids(words)).to(device)
@@ -195,6 +199,7 @@ def main() -> None:
     for name in ("train", "dev", "test"):
         parser.add_argument(f"--{name}", required=True, help="tokenised text, a sentence a line; plain, .gz or .xz")
     parser.add_argument("--part-tokens", type=int, default=11_000_000, help="words of a part: about 16 MB")
+    parser.add_argument("--min-count", type=int, default=3, help="of a word of the vocabulary in the training text")
     parser.add_argument("--sentences", type=int, help="of each text at most, to try it out")
     arguments = parser.parse_args()
     from elmo_tasks.data.formats.lm_text import LmText
@@ -202,7 +207,7 @@ def main() -> None:
     texts = {}
     for name in ("train", "dev", "test"):
         texts[name] = _First(LmText(getattr(arguments, name)), arguments.sentences)
-    pack(arguments.folder, texts, part_tokens=arguments.part_tokens)
+    pack(arguments.folder, texts, part_tokens=arguments.part_tokens, min_count=arguments.min_count)
 
 
 class _First:

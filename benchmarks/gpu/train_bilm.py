@@ -18,6 +18,7 @@ from lm_training import Settings, Training, perplexities
 
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.gpu_check.part import SIZES
+from elmo_tasks.printable import one_line
 
 
 def export(training: Training, data: LmData, folder: Path, dtype: torch.dtype) -> dict[str, float]:
@@ -78,4 +79,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (ValueError, OSError, RuntimeError) as error:
+        sys.exit(f"error: {one_line(error)}")

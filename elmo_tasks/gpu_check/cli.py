@@ -47,6 +47,8 @@ def check_gpu(arguments: argparse.Namespace) -> int:
     `OSError`
         If the report cannot be written.
     """
+    import torch
+
     from elmo_tasks.gpu_check.device import describe, usable_device, why_no_cuda
     from elmo_tasks.gpu_check.gradients import gradient_parts
     from elmo_tasks.gpu_check.graphs import graph_parts
@@ -61,6 +63,8 @@ def check_gpu(arguments: argparse.Namespace) -> int:
         return _NO_CUDA
     sizes = arguments.sizes or (["small"] if arguments.quick else ["small", "original"])
     setting = Setting(usable_device(arguments.device), sizes, arguments.quick)
+    if setting.is_cuda:
+        torch.cuda.set_device(setting.device)
     parts = [
         Part("versions and device", describe),
         *graph_parts(),

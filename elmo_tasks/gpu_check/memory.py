@@ -101,10 +101,12 @@ def _check_too_little(setting: Setting) -> Numbers:
         expected = layers_of(whole, batch)
         peak = torch.cuda.max_memory_allocated(setting.device)
         divided = _unbounded(whole)
+        pool_of(setting.device).clear()
         torch.cuda.empty_cache()
+        kept = max(before, torch.cuda.memory_reserved(setting.device))
         total = torch.cuda.get_device_properties(setting.device).total_memory
-        # Half of what the batch takes, and room for what cuBLAS and the allocator keep.
-        limit = (before + (peak - before) // 2 + 2**25) / total
+        # Half of what the batch takes, and some room for blocks that are only used in part.
+        limit = (kept + (peak - before) // 2 + 2**25) / total
         with _records_of(logger_of_bilm) as messages:
             torch.cuda.set_per_process_memory_fraction(min(1.0, limit), setting.device)
             try:

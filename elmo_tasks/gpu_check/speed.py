@@ -1,9 +1,10 @@
 """Speed: layers of sentences, next to a biLM of torch's own modules in the same process."""
 
+import copy
 import statistics
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from elmo_tasks.bilm.lstm.precision import supports_bf16, tf32_set_to
 from elmo_tasks.gpu_check.batches import Precision, make_bilm, sentences
 from elmo_tasks.gpu_check.part import SIZES, Numbers, Part, Setting
 from elmo_tasks.gpu_check.torch_stack import TorchStack
+from elmo_tasks.printable import one_line
 
 __all__ = ["speed_parts"]
 
@@ -54,18 +56,40 @@ def _measure(setting: Setting, size: str, batch_size: int) -> Numbers:
     for precision in _precisions(setting):
         bilm = make_bilm(size, precision=precision).to(setting.device)
         ours = _tokens_per_second(setting, numbers["words"], partial(bilm, character_ids))
-        theirs = _in_precision(setting, precision, partial(stack, character_ids, lengths), numbers["words"])
-        numbers |= {f"{precision}, tokens/s": round(ours), f"{precision}, torch's own, tokens/s": round(theirs)}
+        theirs = _of_stack(setting, precision, stack, character_ids, lengths)
+        numbers |= {f"{precision}, tokens/s": round(ours), f"{precision}, torch's own, tokens/s": theirs}
         del bilm
     return numbers
 
 
-def _in_precision(setting: Setting, precision: Precision, run: Callable[[], Any], n_words: int) -> float:
-    is_rounded = precision == "bf16"
-    cudnn = torch.backends.cudnn.flags(allow_tf32=precision == "tf32") if setting.is_cuda else nullcontext()
-    with cudnn, tf32_set_to(precision == "tf32"):
-        with torch.autocast(setting.device.type, torch.bfloat16, enabled=is_rounded):
-            return _tokens_per_second(setting, n_words, run)
+def _of_stack(
+    setting: Setting, precision: Precision, stack: TorchStack, character_ids: torch.Tensor, lengths: torch.Tensor
+) -> float | str:
+    """The speed of torch's own modules; the error if they cannot compute in this precision here."""
+    try:
+        if precision == "bf16":
+            stack = copy.deepcopy(stack).bfloat16()
+        with tf32_set_to(precision == "tf32"), _cudnn_tf32(precision == "tf32"):
+            return round(_tokens_per_second(setting, int(lengths.sum()), partial(stack, character_ids, lengths)))
+    except RuntimeError as error:
+        return f"not measured: {one_line(error)}"
+
+
+@contextmanager
+def _cudnn_tf32(rounds: bool) -> Iterator[None]:
+    """Sets whether cuDNN rounds the factors of float32 products to TF32, which is its default."""
+    cudnn: Any = torch.backends.cudnn
+    # As for products, torch has an old and a new name; the new one is for convolutions and LSTMs apart.
+    is_new = hasattr(cudnn, "rnn")
+    places = [(cudnn.conv, "fp32_precision"), (cudnn.rnn, "fp32_precision")] if is_new else [(cudnn, "allow_tf32")]
+    before = [getattr(*place) for place in places]
+    for place in places:
+        setattr(*place, ("tf32" if rounds else "ieee") if is_new else rounds)
+    try:
+        yield
+    finally:
+        for place, value in zip(places, before, strict=True):
+            setattr(*place, value)
 
 
 def _tokens_per_second(setting: Setting, n_words: int, run: Callable[[], Any]) -> float:

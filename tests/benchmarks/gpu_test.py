@@ -1,6 +1,7 @@
 """Tests of the scripts for a machine with a GPU, on a CPU."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from elmo_tasks import Elmo
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, summary
 from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.verify import verify
 from tests.bilm.helpers import SMALL, allennlp_layers, random_bilm, save
 
@@ -52,9 +54,20 @@ class TestLmData:
             text = lm_data.read_text(folder, name)
             assert [words[token] for token in text.tokens] == [word for sentence in sentences for word in sentence]
             assert text.lengths.tolist() == [len(sentence) for sentence in sentences]
-        assert len(list(folder.glob("train-*.xz"))) == 3
-        assert data.vocabulary.words[:5] == ("<S>", "</S>", "<UNK>", "the", "bank")
+        assert len(list(folder.glob("train-*.xz"))) == 4
+        # As often as others in the training text alone, in alphabetical order; words of the other texts are unknown.
+        assert data.vocabulary.words == ("<S>", "</S>", "<UNK>", "the", "a", "bank", "of", "lends", "river", "é")
         assert all(finding.state == "whole" for finding in verify(folder))
+
+    def test_the_vocabulary_has_the_most_frequent_words_of_the_training_text(self, script, tmp_path, capsys):
+        """Oracle: `WordList.from_counts` of the training text; in `dev` and `test` another word is the most frequent."""
+        lm_data = script("lm_data")
+        train = [["b", "a", "b", "c"], ["b", "c", "rare", "<S>"]]
+        lm_data.pack(tmp_path, {"train": train, "dev": [["a"] * 9, ["new"] * 9]}, part_tokens=100, min_count=2)
+        counts = Counter(word for sentence in train for word in sentence)
+        for max_words in (4, 5, 100):
+            expected = WordList.from_counts(counts, max_words=max_words, min_count=2)
+            assert lm_data.LmData(tmp_path, max_words, torch.device("cpu")).vocabulary.words == expected.words
 
     def test_rare_words_have_large_numbers(self, script, tmp_path, monkeypatch, capsys):
         """Oracle: the words; two bytes hold the numbers of the first three."""
@@ -125,10 +138,11 @@ class TestTraining:
         for _ in range(4):
             first.run_step()
         first.save(tmp_path / "part.pt")
+        assert first.epoch == 0
         first.run_step()  # Of which nothing is left after a kill.
         second, _ = self.training(script, folder)
         second.load(tmp_path / "part.pt")
-        assert (second.step, second.epoch) == (4, first.epoch)
+        assert (second.step, second.epoch) == (4, 0)
         assert second.run(tmp_path / "part.pt", minutes=9, checkpoint_minutes=9) and second.epoch > 0
         for module in ("bilm", "softmax"):
             ours, theirs = (getattr(training, module).state_dict() for training in (second, whole))
