@@ -67,4 +67,4 @@ class TestImportCost:
         ]
         loaded = loaded_by("\n".join(statements))
         assert "torch" in loaded and (tmp_path / "out.h5").exists()
-        assert not loaded & {*OPTIONAL, "lmdb", "triton"}
+        assert not loaded & {*OPTIONAL, "lmdb"}

@@ -121,7 +121,7 @@ def _check_training(setting: Setting) -> Numbers:
             targets = numbered[contexts.targets]
             loss = softmax(contexts.hidden.flatten(0, 1), targets.flatten()) / targets.numel()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 10.0)
         optimizer.step()
     last = loss_of_all_words()

@@ -13,6 +13,7 @@ import torch
 from elmo_tasks.bilm.lstm import cuda_graphs, fast_cell, graph_choice
 from elmo_tasks.bilm.lstm.graph_pool import pool_of
 from elmo_tasks.bilm.lstm.precision import supports_bf16
+from elmo_tasks.bilm.lstm.recurrence import run_lstms
 from elmo_tasks.gpu_check.batches import layers_of, make_bilm, plain_path, ragged, relative_difference
 from elmo_tasks.gpu_check.part import NotApplicable, Numbers, Part, PartFailed, Setting
 
@@ -162,7 +163,7 @@ def _check_threads(setting: Setting) -> Numbers:
         except Exception as error:
             errors.append(f"{type(error).__name__}: {error}")
 
-    streams = (None, torch.cuda.Stream(setting.device))  # type: ignore[no-untyped-call]
+    streams = (None, torch.cuda.Stream(setting.device))
     threads = [threading.Thread(target=compute, args=arguments) for arguments in zip(streams, (1, -1), strict=True)]
     for thread in threads:
         thread.start()
@@ -194,7 +195,7 @@ def _check_failure(setting: Setting) -> Numbers:
     bilm, batch = make_bilm(setting.sizes[0]).to(setting.device), ragged(7, 12)
     with plain_path():
         expected = layers_of(bilm, batch)
-    with _fresh_choice(), patch.object(cuda_graphs, "run_lstms", _waiting(cuda_graphs.run_lstms)):
+    with _fresh_choice(), patch.object(cuda_graphs, "run_lstms", _waiting(run_lstms)):
         # The test passes by itself: the failure comes with a batch.
         graph_choice._VERDICTS[setting.device, torch.float32] = True
         found = layers_of(bilm, batch)
@@ -208,10 +209,10 @@ def _check_failure(setting: Setting) -> Numbers:
     return numbers
 
 
-def _waiting(run_lstms: Callable[..., Any]) -> Callable[..., Any]:
+def _waiting(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any, **keywords: Any) -> Any:
         torch.cuda.synchronize()
-        return run_lstms(*arguments, **keywords)
+        return function(*arguments, **keywords)
 
     return run
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 
-from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.bilm import logger as logger_of_bilm
 from elmo_tasks.bilm.lstm.graph_pool import pool_of
 from elmo_tasks.gpu_check.batches import layers_of, make_bilm, plain_path, ragged, relative_difference, sentences
@@ -94,54 +93,57 @@ def _check_too_little(setting: Setting) -> Numbers:
     setting.require_cuda("limits of the memory")
     batch = ragged(*((9, 9) if setting.is_tiny else (256, 60)))
     with plain_path():
-        whole = _unbounded(make_bilm(setting.sizes[0])).to(setting.device)
-        layers_of(whole, ragged(2, 4))
+        model = make_bilm(setting.sizes[0]).to(setting.device)
+        model.max_tokens_per_batch = None
+        layers_of(model, ragged(2, 4))
         before = torch.cuda.memory_allocated(setting.device)
         torch.cuda.reset_peak_memory_stats(setting.device)
-        expected = layers_of(whole, batch)
+        expected = layers_of(model, batch)
         peak = torch.cuda.max_memory_allocated(setting.device)
-        divided = _unbounded(whole)
         pool_of(setting.device).clear()
         torch.cuda.empty_cache()
         kept = max(before, torch.cuda.memory_reserved(setting.device))
         total = torch.cuda.get_device_properties(setting.device).total_memory
         # Half of what the batch takes, and some room for blocks that are only used in part.
         limit = (kept + (peak - before) // 2 + 2**25) / total
-        with _records_of(logger_of_bilm) as messages:
+        with _records_of(logger_of_bilm) as records:
             torch.cuda.set_per_process_memory_fraction(min(1.0, limit), setting.device)
             try:
-                found = layers_of(divided, batch)
+                found = layers_of(model, batch)
             finally:
                 torch.cuda.set_per_process_memory_fraction(1.0, setting.device)
-    numbers = {
+    difference = relative_difference(found, expected)
+    numbers: Numbers = {
         "MiB in one part": (peak - before) / 2**20,
-        "words in a part": divided.max_tokens_per_batch,
-        "times divided": len(messages),
-        "largest difference": relative_difference(found, expected),
+        "words in a part": model.max_tokens_per_batch,
+        "times divided": len(records),
+        "largest difference": difference,
     }
-    if not numbers["largest difference"] <= 1e-4:
-        raise PartFailed(f"the layers of a divided batch differ by {numbers['largest difference']:.1e}", numbers)
+    if not difference <= 1e-4:
+        raise PartFailed(f"the layers of a divided batch differ by {difference:.1e}", numbers)
     return numbers
 
 
-def _unbounded(model: Bilm) -> Bilm:
-    model.max_tokens_per_batch = None
-    return model
+class _Keeper(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
 
 
 @contextmanager
 def _records_of(logger: logging.Logger) -> Iterator[list[logging.LogRecord]]:
-    """The records of a logger, which are shown to nobody else: the part that causes them reports them."""
-    records: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = records.append  # type: ignore[method-assign]
+    """The records of a logger, which are shown nowhere else: the part that causes them reports them."""
+    keeper = _Keeper()
     propagates, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
+    logger.addHandler(keeper)
     try:
-        yield records
+        yield keeper.records
     finally:
         logger.propagate = propagates
-        logger.removeHandler(handler)
+        logger.removeHandler(keeper)
 
 
 def _check_two_processes(setting: Setting) -> Numbers:
