@@ -200,7 +200,7 @@ class Training:
 
     def load(self, path: Path) -> None:
         """
-        Goes on from a checkpoint.
+        Resumes from a checkpoint.
 
         # Raises
 

@@ -126,7 +126,7 @@ class Result:
 
 
 def run_parts(parts: Sequence[Part], setting: Setting) -> Iterator[Result]:
-    """The results of parts, each as soon as it is there. A part that raises anything fails, and the others go on."""
+    """The results of parts, each as soon as it is there. A part that raises anything fails; the others follow."""
     for part in parts:
         start = time.perf_counter()
         verdict: Literal["passed", "failed", "not applicable"] = "passed"

@@ -125,7 +125,7 @@ class TestRecord:
         pool.record(steps)
         assert cuda.n_handles == 2
 
-    def test_random_numbers_go_on_after_a_failure(self, cuda):
+    def test_random_numbers_still_work_after_a_failure(self, cuda):
         """Oracle: by hand; a CPU's generator stands for the GPU's: it gets a copy of its own state."""
         states = []
         generator = SimpleNamespace(clone_state=lambda: "a copy", graphsafe_set_state=states.append)
