@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     for name in ("train", "dev", "test"):
         parser.add_argument(f"--{name}", required=True, help="tokenised text, a sentence a line; plain, .gz or .xz")
-    parser.add_argument("--part-tokens", type=int, default=11_000_000, help="words of a part: about 16 MB")
+    parser.add_argument("--part-tokens", type=int, default=11_000_000, help="words of a part: about 13 MB")
     parser.add_argument("--min-count", type=int, default=3, help="of a word of the vocabulary in the training text")
     parser.add_argument("--sentences", type=int, help="of each text at most, to try it out")
     arguments = parser.parse_args()
