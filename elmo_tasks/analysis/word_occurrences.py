@@ -66,9 +66,7 @@ def occurrences_of(index: NeighborIndex, word: str, limit: int, layer: Layer | N
             places = [places[number * n_all // limit] for number in range(limit)]
         starts, lines = (np.load(index.folder / name, mmap_mode="r") for name in (STARTS, LINES))
         numbers = (np.searchsorted(lines, places, side="right") - 1).tolist()
-        positions = [
-            len(text[lines[number] : place].split()) for number, place in zip(numbers, places, strict=True)
-        ]
+        positions = [len(text[lines[number] : place].split()) for number, place in zip(numbers, places, strict=True)]
     rows = [int(starts[number]) + position for number, position in zip(numbers, positions, strict=True)]
     # Shape: (n_found, dim)
     vectors = index.vectors(layer)[rows].astype(np.float32).reshape(len(rows), index.dim)

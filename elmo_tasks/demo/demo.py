@@ -12,7 +12,7 @@ from elmo_tasks.analysis import LanguageModel, StaticVectors
 from elmo_tasks.bilm import LayerCache
 from elmo_tasks.demo.languages import EXAMPLES, Example, language_of
 from elmo_tasks.demo.projection import Method
-from elmo_tasks.demo.task_archive import TaskArchive, grouped
+from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
 from elmo_tasks.demo.texts import Texts
 from elmo_tasks.demo.word_indexes import build_indexes, open_indexes
 from elmo_tasks.demo.words_in_context import WordsInContext, layer_name
@@ -132,6 +132,7 @@ class Demo:
 def loaded_demo(
     archives: Sequence[Path],
     *,
+    compared: Sequence[tuple[Path, Path]] = (),
     bilm: str = "small-open",
     indexes: Sequence[Path] = (),
     glove: Path | None = None,
@@ -142,6 +143,8 @@ def loaded_demo(
 
     archives
         Of trained models.
+    compared
+        Pairs of further archives, each of one task.
     bilm
         See `Elmo.from_pretrained`.
     indexes
@@ -160,6 +163,8 @@ def loaded_demo(
     word_file = options_file.with_name("vocab.txt")
     language = language or language_of(word_file)
     loaded = [TaskArchive.load(path) for path in archives]
+    for pair in compared:
+        loaded += compared_archives(*pair)
     elmo = Elmo.from_pretrained(bilm)
     if glove is None and language == "en":
         (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
@@ -187,8 +192,8 @@ def _language_model(word_file: Path) -> LanguageModel | str:
     folder = word_file.parent
     if not word_file.is_file():
         return (
-            f"to say how probable a word is, a biLM must have its softmax and {word_file.name}, but '{folder.name}' has "
-            "none: name one as `allennlp elmo-export` writes it with --bilm"
+            f"to say how probable a word is, a biLM must have its softmax and {word_file.name}, but '{folder.name}' "
+            "has none: name one as `allennlp elmo-export` writes it with --bilm"
         )
     try:
         return LanguageModel(folder)

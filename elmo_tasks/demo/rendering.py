@@ -60,7 +60,9 @@ def map_html(found: dict[str, Any]) -> str:
     layers = []
     for layer in found["layers"]:
         points = layer["points"]
-        places = zip(_scaled([p["x"] for p in points], _WIDTH), _scaled([-p["y"] for p in points], _HEIGHT), strict=True)
+        places = zip(
+            _scaled([p["x"] for p in points], _WIDTH), _scaled([-p["y"] for p in points], _HEIGHT), strict=True
+        )
         shown = [
             {**_in_context(point), "own": point["own"], "x": x, "y": y}
             for point, (x, y) in zip(points, places, strict=True)
@@ -108,8 +110,10 @@ def mixes_html(archives: Sequence[tuple[str, str, list[dict[str, Any]]]], layer_
     return _render("mixes.html", archives=archives, layer_names=layer_names)
 
 
-def likelihood_html(scores: dict[str, Any]) -> str:
-    """Of `WordLikelihoods`, as a dictionary."""
+def likelihood_html(scores: dict[str, Any] | str) -> str:
+    """Of `WordLikelihoods`, as a dictionary; or why there is none."""
+    if isinstance(scores, str):
+        return _render("note.html", note=scores)
     words = [*zip(scores["words"], scores["forward"], scores["backward"], scores["is_known"], strict=True)]
     rows = [
         {"word": word, "known": known, "forward": _chance(forward), "backward": _chance(backward)}
@@ -203,3 +207,4 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.globals["zip"] = zip

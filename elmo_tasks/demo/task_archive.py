@@ -13,7 +13,7 @@ from elmo_tasks.demo.texts import MAX_WORDS, checked_text
 from elmo_tasks.demo.views import View
 from elmo_tasks.modules import LayerMix
 
-__all__ = ["TASKS", "Task", "TaskArchive", "grouped"]
+__all__ = ["TASKS", "Task", "TaskArchive", "compared_archives", "grouped"]
 
 _MAX_WORDS_OF_TEXT = 1000
 
@@ -136,8 +136,9 @@ class TaskArchive:
             If it is no archive, or the archive of a model that is not one of the tasks.
         """
         if not path.exists():
-            raise FileNotFoundError(f"there must be the archive of a model, or the folder of its run, at '{path}', but "
-                                    "there is nothing")
+            raise FileNotFoundError(
+                f"there must be the archive of a model, or the folder of its run, at '{path}', but there is nothing"
+            )
         try:
             archive = load_archive(str(path))
         except Exception as error:
@@ -203,6 +204,24 @@ class TaskArchive:
             for name, module in self.predictor._model.named_modules()
             if isinstance(module, LayerMix)
         ]
+
+
+def compared_archives(first: Path, second: Path) -> list[TaskArchive]:
+    """
+    Two archives that are to be compared.
+
+    # Raises
+
+    `ValueError`
+        If they are of different tasks; and see `TaskArchive.load`.
+    """
+    pair = [TaskArchive.load(first), TaskArchive.load(second)]
+    if pair[0].task.name != pair[1].task.name:
+        raise ValueError(
+            f"archives that are compared must be of one task, but '{first}' is of {pair[0].task.name} and '{second}' "
+            f"of {pair[1].task.name}: name them without --compare, and each has a tab of its own"
+        )
+    return pair
 
 
 def grouped(archives: Sequence[TaskArchive]) -> dict[str, list[TaskArchive]]:

@@ -7,7 +7,9 @@ from elmo_tasks.analysis import NeighborIndex, build_index, occurrences_of
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 
-SENTENCES = [line.split() for line in ("They play on .", "a replay", "Play the play !", "눈 play눈 눈", "PLAY", "play-off")]
+SENTENCES = [
+    line.split() for line in ("They play on .", "a replay", "Play the play !", "눈 play눈 눈", "PLAY", "play-off")
+]
 
 
 @pytest.fixture(scope="module")

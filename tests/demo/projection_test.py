@@ -35,5 +35,5 @@ class TestProjected:
         monkeypatch.setattr(projection, "METHODS", ("pca", "umap"))
         with pytest.raises(ValueError, match="UMAP needs at least 8 occurrences of the word, but there are 3"):
             projected(np.ones((3, 4)), "umap")
-        with pytest.raises(ValueError, match="one of pca, umap, but is by 'tsne'$"):
+        with pytest.raises(ValueError, match=r"one of pca, umap, but is by 'tsne'$"):
             projected(np.ones((3, 4)), "tsne")

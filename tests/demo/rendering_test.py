@@ -1,4 +1,5 @@
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ LAYER = {"layer": 0, "name": "layer 0"}
 
 
 def text_of(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", html).split()))
 
 
 class TestEscaping:
@@ -79,7 +80,9 @@ class TestPredictions:
 
     def test_that_nothing_was_found_is_said(self):
         """Oracle: the sentence."""
-        assert "No entity was found." in predictions_html(["x"], [View([Line(["a"], [])], nothing="No entity was found.")])
+        assert "No entity was found." in predictions_html(
+            ["x"], [View([Line(["a"], [])], nothing="No entity was found.")]
+        )
 
 
 class TestLikelihood:
@@ -114,7 +117,11 @@ class TestMap:
 class TestMixes:
     def test_a_model_without_elmo_and_one_of_another_bilm_are_named(self):
         """Oracle: the sentences; layers have names only if the biLM has as many."""
-        text = text_of(mixes_html([("x", "NER", []), ("y", "NER", [{"place": "input", "weights": [0.2, 0.8], "gamma": 2.0}])], ["a"]))
+        text = text_of(
+            mixes_html(
+                [("x", "NER", []), ("y", "NER", [{"place": "input", "weights": [0.2, 0.8], "gamma": 2.0}])], ["a"]
+            )
+        )
         assert "NER: x This model has no ELMo." in text
         assert "At the input of the encoder, γ = 2.000 layer 0 0.200 layer 1 0.800" in text
         assert "No archive was given" in text_of(mixes_html([], ["a"]))

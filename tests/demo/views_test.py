@@ -51,7 +51,7 @@ class TestViews:
             (4, 4, "1"),
             (6, 6, "2"),
         ]
-        assert view.lines[0].words == sum(sentences, [])
+        assert view.lines[0].words == [*sentences[0], *sentences[1]]
 
 
 class TestWithDifferences:
@@ -72,7 +72,7 @@ class TestWithDifferences:
         assert [view.differs for view in other] == [True, True]
 
     def test_a_mention_differs_if_it_is_linked_to_another(self):
-        """Oracle: by hand: the third mention has another antecedent; that its cluster has another number is the same."""
+        """Oracle: by hand: a mention with another antecedent differs, and not one whose cluster has another number."""
         sentences = [["He", "told", "him", "that", "he", "won"]]
         first = clusters({"sentences": sentences, "clusters": [[[0, 0], [4, 4]]]})
         second = clusters({"sentences": sentences, "clusters": [[[2, 2], [4, 4]]]})

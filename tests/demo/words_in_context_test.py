@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +31,11 @@ class TestWordsInContext:
     def test_the_vectors_of_all_occurrences_are_compared(self, words):
         """Oracle: `Elmo.embed`, and cosines in NumPy; the context-insensitive vectors of one spelling are the same."""
         found = words.similarity(SENTENCES, "play")
-        assert [(one["words"][0], one["position"]) for one in found["occurrences"]] == [("Play", 0), ("The", 1), ("The", 4)]
+        assert [(one["words"][0], one["position"]) for one in found["occurrences"]] == [
+            ("Play", 0),
+            ("The", 1),
+            ("The", 4),
+        ]
         embedded = words.elmo.embed([line.split() for line in SENTENCES], layers="all", progress=False)
         for layer in found["layers"]:
             vectors = np.stack([embedded[0][layer["layer"], 0], *embedded[1][layer["layer"], [1, 4]]])

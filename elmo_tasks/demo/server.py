@@ -1,0 +1,93 @@
+"""The server of the page: on this machine, without a network."""
+
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import gradio
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from elmo_tasks.demo.demo import Demo
+from elmo_tasks.demo.page import make_page, make_theme
+
+__all__ = ["bound_socket", "make_app", "serve"]
+
+_STYLE = Path(__file__).with_name("style.css")
+# The browser refuses whatever is not from this server. Gradio makes scripts of strings.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
+)
+_SECONDS_TO_END = 1
+
+
+def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
+    """
+    # Parameters
+
+    demo
+        What it computes with.
+    host
+        The name or the address that it is reached by.
+    """
+    app = FastAPI(openapi_url=None)
+    if _is_local(host):
+        # Another site cannot have its name resolved to this machine and read the answers.
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", host])
+
+    @app.middleware("http")
+    async def with_policy(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        response = await answer(request)
+        response.headers["Content-Security-Policy"] = _POLICY
+        return response
+
+    return gradio.mount_gradio_app(
+        app,
+        make_page(demo),
+        path="/",
+        server_name=host,
+        footer_links=["api", "settings"],
+        show_error=True,
+        max_file_size="1kb",
+        ssr_mode=False,
+        theme=make_theme(),
+        css_paths=[_STYLE],
+    )
+
+
+@contextmanager
+def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
+    """
+    # Raises
+
+    `OSError`
+        If the port is in use, or the host is not one of this machine.
+    """
+    try:
+        bound = socket.create_server((host, port), backlog=128)
+    except OSError as error:
+        raise OSError(
+            f"the demo must have an address of this machine and a free port, but {host}:{port} is not one "
+            f"({error.strerror or error}): name another with --port, or --port 0 for any"
+        ) from error
+    with bound:
+        yield bound
+
+
+def serve(app: FastAPI, bound: socket.socket) -> None:
+    """Serves until the process is interrupted."""
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END)
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
