@@ -12,6 +12,7 @@ from elmo_tasks.demo.errors import for_the_page
 from elmo_tasks.demo.languages import Example
 from elmo_tasks.demo.projection import METHODS
 from elmo_tasks.demo.rendering import (
+    header_html,
     likelihood_html,
     map_html,
     mixes_html,
@@ -37,7 +38,7 @@ def make_page(demo: Demo) -> gradio.Blocks:
         The page with all of its tabs, and the functions over HTTP.
     """
     with gradio.Blocks(title="ELMo", analytics_enabled=False) as page:
-        gradio.Markdown(f"# ELMo\nDeep contextualized word representations. The biLM is `{demo.bilm}`.")
+        gradio.HTML(header_html(demo.bilm))
         with gradio.Tabs():
             with gradio.Tab("Words in context"):
                 _words_in_context(page, demo)
@@ -79,6 +80,8 @@ def _words_in_context(page: gradio.Blocks, demo: Demo) -> None:
             [(name.upper(), name) for name in METHODS], value="pca", label="Map by", visible=len(METHODS) > 1
         )
         button = gradio.Button("Compare", variant="primary")
+    with gradio.Row():
+        choices = [gradio.Button(f"Example: {example.word}", size="sm") for example in demo.examples]
     similarity, places, neighbors = gradio.HTML(), gradio.HTML(), gradio.HTML()
 
     def compare(text: str, of_word: str) -> str:
@@ -93,18 +96,16 @@ def _words_in_context(page: gradio.Blocks, demo: Demo) -> None:
     def chain(trigger: Callable[..., Any]) -> None:
         """One after the other, so that an error is shown once."""
         event = trigger(for_the_page(compare), [sentences, word], similarity, **_EVENT)
-        event = event.success(for_the_page(look_up), [sentences, word], neighbors, **_EVENT)
-        event.success(for_the_page(draw), [sentences, word, method], places, **_EVENT)
+        event = event.success(for_the_page(draw), [sentences, word, method], places, **_EVENT)
+        event.success(for_the_page(look_up), [sentences, word], neighbors, **_EVENT)
 
     chain(button.click)
     chain(word.submit)
     if demo.examples:
         chain(page.load)
-        with gradio.Row():
-            for example in demo.examples:
-                choice = gradio.Button(f"Example: {example.word}", size="sm")
-                values = "\n".join(example.sentences), example.word
-                chain(choice.click(_constant(values), None, [sentences, word], **_EVENT).then)
+    for choice, example in zip(choices, demo.examples, strict=True):
+        values = "\n".join(example.sentences), example.word
+        chain(choice.click(_constant(values), None, [sentences, word], **_EVENT).then)
     method.change(for_the_page(draw), [sentences, word, method], places, **_EVENT)
 
 

@@ -48,9 +48,11 @@ def projected(vectors: np.ndarray, method: Method = "pca") -> np.ndarray:
 
         places: np.ndarray = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=0).fit_transform(vectors)
         return places
+    points = np.zeros((len(vectors), 2))
+    if len(vectors) < 2:
+        return points
     centered = vectors - vectors.mean(0)
     # Principal components. Shapes: (n, n_components), (n_components,)
     left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
-    points = np.zeros((len(vectors), 2))
     points[:, : len(sizes)] = (left * sizes)[:, :2]
     return points

@@ -10,7 +10,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from elmo_tasks.demo.views import Line, Mark, View
 
-__all__ = ["likelihood_html", "map_html", "mixes_html", "neighbors_html", "predictions_html", "similarity_html"]
+__all__ = [
+    "header_html",
+    "likelihood_html",
+    "map_html",
+    "mixes_html",
+    "neighbors_html",
+    "predictions_html",
+    "similarity_html",
+]
 
 # Colours of marks in style.css.
 _N_COLORS = 10
@@ -18,10 +26,17 @@ _N_COLORS = 10
 _CONTEXT = 7
 # The size of a map and its margin, in pixels.
 _WIDTH, _HEIGHT, _MARGIN = 360, 260, 18
+# Differences between vectors of length 1 that are smaller than this come from float16.
+_LEAST_EXTENT = 0.02
 # A word that is this improbable has the darkest cell.
 _MOST_BITS = 20.0
 
 _Tree = list["str | tuple[Mark, _Tree]"]
+
+
+def header_html(bilm: str) -> str:
+    """The top of the page, with the name of the biLM."""
+    return _render("header.html", bilm=bilm)
 
 
 def similarity_html(found: dict[str, Any]) -> str:
@@ -60,9 +75,7 @@ def map_html(found: dict[str, Any]) -> str:
     layers = []
     for layer in found["layers"]:
         points = layer["points"]
-        places = zip(
-            _scaled([p["x"] for p in points], _WIDTH), _scaled([-p["y"] for p in points], _HEIGHT), strict=True
-        )
+        places = _on_the_map([(point["x"], point["y"]) for point in points])
         shown = [
             {**_in_context(point), "own": point["own"], "x": x, "y": y}
             for point, (x, y) in zip(points, places, strict=True)
@@ -163,11 +176,18 @@ def _strip(vector: list[float], largest: float) -> str:
     return f"linear-gradient(to right, {', '.join(stripes)})"
 
 
-def _scaled(numbers: list[float], size: int) -> list[float]:
-    low, high = min(numbers), max(numbers)
-    if high == low:
-        return [size / 2 for _ in numbers]
-    return [round(_MARGIN + (size - 2 * _MARGIN) * (number - low) / (high - low), 1) for number in numbers]
+def _on_the_map(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same points in pixels, with one scale for both directions."""
+    centers, ranges = [], []
+    for numbers in zip(*points, strict=True):
+        centers.append((max(numbers) + min(numbers)) / 2)
+        ranges.append(max(numbers) - min(numbers))
+    sizes = [_WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN]
+    scale = min(size / max(extent, _LEAST_EXTENT) for size, extent in zip(sizes, ranges, strict=True))
+    return [
+        (round(_WIDTH / 2 + scale * (x - centers[0]), 1), round(_HEIGHT / 2 - scale * (y - centers[1]), 1))
+        for x, y in points
+    ]
 
 
 def _chance(log_likelihood: float) -> dict[str, float | str]:

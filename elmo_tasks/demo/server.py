@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +81,8 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
 
 def serve(app: FastAPI, bound: socket.socket) -> None:
     """Serves until the process is interrupted."""
+    # Of Gradio, which asks for a constant of Starlette by its old name.
+    warnings.filterwarnings("ignore", message=".*HTTP_422_UNPROCESSABLE_ENTITY")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END)
     uvicorn.Server(config).run(sockets=[bound])
 
