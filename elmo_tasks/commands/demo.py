@@ -2,9 +2,11 @@
 
 import argparse
 import importlib.util
+from contextlib import suppress
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common.util import SigTermReceived
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import config_variables
@@ -67,7 +69,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             raise ImportError("the page is made by Gradio, which is not installed: `pip install 'elmo_tasks[demo]'`")
         # Not before it is needed: together they take seconds.
         from elmo_tasks.demo.demo import loaded_demo
-        from elmo_tasks.demo.server import bound_socket, make_app, serve
+        from elmo_tasks.demo.server import bound_socket, make_app, make_server
 
         with (
             bound_socket(arguments.host, arguments.port) as bound,
@@ -80,7 +82,9 @@ def _serve(arguments: argparse.Namespace) -> None:
                 language=arguments.language,
             ) as demo,
         ):
-            app = make_app(demo, arguments.host)
+            server = make_server(make_app(demo, arguments.host))
             host, port = bound.getsockname()[:2]
             print(printable(f"ELMo is at http://{host}:{port}/ (Ctrl-C ends it)"), flush=True)
-            serve(app, bound)
+            # SIGTERM is how supervisors of processes end a server.
+            with suppress(SigTermReceived):
+                server.run(sockets=[bound])

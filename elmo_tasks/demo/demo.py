@@ -60,22 +60,24 @@ class Demo:
         return [layer_name(layer, n_layers) for layer in range(n_layers)]
 
     def similarity(self, sentences: list[str], word: str) -> dict[str, Any]:
-        """See `WordsInContext`."""
+        """The vectors of a word in each sentence and layer, and their cosines: see `WordsInContext.similarity`."""
         with self.lock:
             return self.words.similarity(sentences, word)
 
     def neighbors(self, sentences: list[str], word: str, k: int = 8) -> dict[str, Any]:
-        """See `WordsInContext`."""
+        """The nearest neighbours of a word in each sentence, by layer: see `WordsInContext.neighbors`."""
         with self.lock:
             return self.words.neighbors(sentences, word, k)
 
     def map(self, sentences: list[str], word: str, method: Method = "pca") -> dict[str, Any]:
-        """See `WordsInContext`."""
+        """The occurrences of a word as points, by layer: see `WordsInContext.map`."""
         with self.lock:
             return self.words.map(sentences, word, method)
 
     def predict(self, task: str, *texts: str) -> dict[str, Any]:
         """
+        The predictions of all archives of a task.
+
         # Parameters
 
         task
@@ -96,6 +98,8 @@ class Demo:
 
     def layer_weights(self) -> dict[str, Any]:
         """
+        The mix of layers that each archive has learnt.
+
         # Returns
 
         `Dict[str, Any]`
@@ -111,6 +115,8 @@ class Demo:
 
     def likelihood(self, sentence: str) -> dict[str, Any]:
         """
+        The log-likelihood of each word of a sentence, forward and backward.
+
         # Returns
 
         `Dict[str, Any]`

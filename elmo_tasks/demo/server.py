@@ -15,7 +15,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from elmo_tasks.demo.demo import Demo
 from elmo_tasks.demo.page import make_page, make_theme
 
-__all__ = ["bound_socket", "make_app", "serve"]
+__all__ = ["bound_socket", "make_app", "make_server"]
 
 _STYLE = Path(__file__).with_name("style.css")
 # The browser refuses whatever is not from this server. Gradio makes scripts of strings.
@@ -79,12 +79,11 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
         yield bound
 
 
-def serve(app: FastAPI, bound: socket.socket) -> None:
-    """Serves until the process is interrupted."""
+def make_server(app: FastAPI) -> uvicorn.Server:
+    """A server, whose `run(sockets=[...])` serves until the process is interrupted."""
     # Of Gradio, which asks for a constant of Starlette by its old name.
     warnings.filterwarnings("ignore", message=".*HTTP_422_UNPROCESSABLE_ENTITY")
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END)
-    uvicorn.Server(config).run(sockets=[bound])
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END))
 
 
 def _is_local(host: str) -> bool:

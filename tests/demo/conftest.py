@@ -1,11 +1,19 @@
 """Archives of all tasks, with random weights."""
 
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
-from elmo_tasks.demo.task_archive import TaskArchive
+from elmo_tasks.analysis import LanguageModel
+from elmo_tasks.demo.demo import Demo
+from elmo_tasks.demo.task_archive import TaskArchive, grouped
+from elmo_tasks.demo.texts import Texts
+from elmo_tasks.demo.word_indexes import build_indexes
+from elmo_tasks.demo.words_in_context import WordsInContext
+from elmo_tasks.vectors.elmo import Elmo
 from tests.demo.archives import write_archive
+from tests.paths import TINY_BILM, WORDS_BILM
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +33,16 @@ def snli_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loaded(ner_archives: list[Path], snli_archive: Path) -> list[TaskArchive]:
     """Those of the two fixtures above."""
     return [TaskArchive.load(path) for path in (*ner_archives, snli_archive)]
+
+
+@pytest.fixture(scope="session")
+def demo(loaded: list[TaskArchive], tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The three archives, a tiny biLM with indexes of a small text, and another biLM with its softmax."""
+    elmo, folder = Elmo.from_pretrained(TINY_BILM), tmp_path_factory.mktemp("indexes")
+    return Demo(
+        words=WordsInContext(elmo=elmo, texts=Texts(), indexes=build_indexes(elmo, folder)),
+        archives=grouped(loaded),
+        language_model=LanguageModel(WORDS_BILM),
+        bilm="<b>tiny</b>",
+        lock=Lock(),
+    )

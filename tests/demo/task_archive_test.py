@@ -53,7 +53,9 @@ class TestTaskArchive:
     def test_only_archives_of_one_task_are_compared(self, ner_archives, snli_archive):
         """Oracle: the names, and the message."""
         assert [archive.name for archive in compared_archives(*ner_archives)] == ["ner", "ner_elmo"]
-        with pytest.raises(ValueError, match=r"must be of one task, but .* is of ner and .* of snli: name them without"):
+        with pytest.raises(
+            ValueError, match=r"must be of one task, but .* is of ner and .* of snli: name them without"
+        ):
             compared_archives(ner_archives[0], snli_archive)
 
     def test_what_is_no_archive_of_a_task_is_refused_in_a_sentence(self, tmp_path, snli_archive):
