@@ -15,7 +15,7 @@ from elmo_tasks.demo.projection import Method
 from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
 from elmo_tasks.demo.texts import Texts
 from elmo_tasks.demo.word_indexes import build_indexes, open_indexes
-from elmo_tasks.demo.words_in_context import WordsInContext, layer_name
+from elmo_tasks.demo.words_in_context import WordsInContext
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
@@ -52,12 +52,6 @@ class Demo:
     def examples(self) -> Sequence[Example]:
         """Words in sentences, one or more senses of each."""
         return EXAMPLES.get(self.words.texts.language, ())
-
-    @property
-    def layer_names(self) -> list[str]:
-        """Of the biLM."""
-        n_layers = self.words.elmo.n_layers
-        return [layer_name(layer, n_layers) for layer in range(n_layers)]
 
     def similarity(self, sentences: list[str], word: str) -> dict[str, Any]:
         """The vectors of a word in each sentence and layer, and their cosines: see `WordsInContext.similarity`."""
@@ -198,7 +192,7 @@ def _language_model(word_file: Path) -> LanguageModel | str:
     folder = word_file.parent
     if not word_file.is_file():
         return (
-            f"to say how probable a word is, a biLM must have its softmax and {word_file.name}, but '{folder.name}' "
+            f"a biLM must have its softmax and {word_file.name} to say how probable a word is, but '{folder.name}' "
             "has none: name one as `allennlp elmo-export` writes it with --bilm"
         )
     try:

@@ -62,6 +62,7 @@ def make_theme() -> gradio.themes.Base:
         font_mono=["ui-monospace", "monospace"],
     )
     return theme.set(
+        body_text_color_subdued="*neutral_600",
         button_primary_background_fill="*primary_700",
         button_primary_background_fill_hover="*primary_800",
         button_primary_background_fill_dark="*primary_700",
@@ -140,8 +141,8 @@ def _layers_and_likelihood(demo: Demo) -> None:
         for archives in demo.archives.values()
         for archive in archives
     ]
-    gradio.HTML(mixes_html(of_archives, demo.layer_names))
-    gradio.Markdown("### How probable the biLM finds each word")
+    gradio.HTML(mixes_html(of_archives))
+    gradio.Markdown("## How probable the biLM finds each word")
     if isinstance(demo.language_model, str):
         gradio.HTML(likelihood_html(demo.language_model))
         return

@@ -111,16 +111,14 @@ def predictions_html(names: Sequence[str], views: Sequence[View]) -> str:
     return _render("predictions.html", columns=columns, colors=colors, differ=differ)
 
 
-def mixes_html(archives: Sequence[tuple[str, str, list[dict[str, Any]]]], layer_names: Sequence[str]) -> str:
+def mixes_html(archives: Sequence[tuple[str, str, list[dict[str, Any]]]]) -> str:
     """
     # Parameters
 
     archives
         The name, the title of the task, and the `TaskArchive.mixes` of each.
-    layer_names
-        Names of the layers of the biLM of the demo; that of an archive may have another number of layers.
     """
-    return _render("mixes.html", archives=archives, layer_names=layer_names)
+    return _render("mixes.html", archives=archives)
 
 
 def likelihood_html(scores: dict[str, Any] | str) -> str:

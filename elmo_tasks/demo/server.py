@@ -3,14 +3,16 @@
 import ipaddress
 import socket
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import gradio
 import uvicorn
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from elmo_tasks.demo.demo import Demo
 from elmo_tasks.demo.page import make_page, make_theme
@@ -40,12 +42,7 @@ def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
         # Another site cannot have its name resolved to this machine and read the answers.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost", host])
 
-    @app.middleware("http")
-    async def with_policy(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await answer(request)
-        response.headers["Content-Security-Policy"] = _POLICY
-        return response
-
+    app.add_middleware(_WithPolicy)
     return gradio.mount_gradio_app(
         app,
         make_page(demo),
@@ -83,7 +80,23 @@ def make_server(app: FastAPI) -> uvicorn.Server:
     """A server, whose `run(sockets=[...])` serves until the process is interrupted."""
     # Of Gradio, which asks for a constant of Starlette by its old name.
     warnings.filterwarnings("ignore", message=".*HTTP_422_UNPROCESSABLE_ENTITY")
-    return uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END))
+    # Pages that are open when it ends are cut off, which uvicorn would log as errors with their stack traces.
+    return uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=_SECONDS_TO_END))
+
+
+class _WithPolicy:
+    """Adds the policy to each response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_policy(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Content-Security-Policy"] = _POLICY
+            await send(message)
+
+        await self._app(scope, receive, send_with_policy)
 
 
 def _is_local(host: str) -> bool:

@@ -11,11 +11,13 @@ class TestLoadedDemo:
         """Oracle: neighbours of each layer from the text that ships, static ones, and a temporary folder that goes."""
         with loaded_demo([], bilm=str(TINY_BILM)) as demo:
             found = demo.neighbors(list(demo.examples[0].sentences), "play", 3)
-            assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2] == [*range(len(demo.layer_names))]
+            assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2]
             assert len(found["static"]) == 3
             folder = demo.words.indexes[0].folder
             assert folder.is_dir()
-            with pytest.raises(ValueError, match=r"must have its softmax and vocab.txt, but 'bilm_tiny' has none"):
+            with pytest.raises(
+                ValueError, match=r"must have its softmax and vocab.txt to say .*, but 'bilm_tiny' has none"
+            ):
                 demo.likelihood("They play .")
         assert not folder.exists()
 

@@ -40,7 +40,7 @@ class TestEscaping:
             predictions_html([EVIL], [View([Line([EVIL], [Mark(0, 0, EVIL)], EVIL)])]),
             predictions_html(["a"], [View(label=EVIL, probabilities={EVIL: 1.0})]),
             predictions_html(["a"], [View(attention=[Attention(EVIL, [EVIL], [EVIL], [[1.0]])])]),
-            mixes_html([(EVIL, EVIL, [{"place": "input", "weights": [1.0], "gamma": 1.0}])], [EVIL]),
+            mixes_html([(EVIL, EVIL, [{"place": "input", "weights": [1.0], "gamma": 1.0}])]),
             likelihood_html(
                 {"words": [EVIL], "forward": [-1.0], "backward": [-1.0], "is_known": [True], "end": -1.0, "begin": -1.0}
             ),
@@ -118,10 +118,8 @@ class TestMixes:
     def test_a_model_without_elmo_and_one_of_another_bilm_are_named(self):
         """Oracle: the sentences; layers have names only if the biLM has as many."""
         text = text_of(
-            mixes_html(
-                [("x", "NER", []), ("y", "NER", [{"place": "input", "weights": [0.2, 0.8], "gamma": 2.0}])], ["a"]
-            )
+            mixes_html([("x", "NER", []), ("y", "NER", [{"place": "input", "weights": [0.2, 0.8], "gamma": 2.0}])])
         )
         assert "NER: x This model has no ELMo." in text
         assert "At the input of the encoder, γ = 2.000 layer 0 0.200 layer 1 0.800" in text
-        assert "No archive was given" in text_of(mixes_html([], ["a"]))
+        assert "No archive was given" in text_of(mixes_html([]))
