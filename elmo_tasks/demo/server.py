@@ -26,6 +26,16 @@ _POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
 )
 _SECONDS_TO_END = 1
+# On a narrow page some tabs are in a menu, whose button has no name for screen readers.
+_NAME_OF_MENU = """
+() => {
+  const name = () => document.querySelectorAll(".overflow-menu > button").forEach((menu) => {
+    menu.setAttribute("aria-label", "More tabs");
+  });
+  name();
+  window.addEventListener("resize", name);
+}
+"""
 
 
 def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
@@ -54,6 +64,7 @@ def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
         ssr_mode=False,
         theme=make_theme(),
         css_paths=[_STYLE],
+        js=_NAME_OF_MENU,
     )
 
 

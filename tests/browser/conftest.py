@@ -56,12 +56,15 @@ def url(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
             stderr=stderr,
             text=True,
         )
-    with process:
+    try:
         line = process.stdout.readline() if process.stdout else ""
         assert line.startswith("ELMo is at http://127.0.0.1:"), errors.read_text(encoding="utf-8")
         yield line.split()[3]
         process.terminate()
-    assert "Traceback" not in errors.read_text(encoding="utf-8")
+        assert process.wait(timeout=60) == 0
+        assert "Traceback" not in errors.read_text(encoding="utf-8")
+    finally:
+        process.kill()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class TestWordsInContext:
         numbers = page.locator(".elmo-heat").first.locator("tbody td").all_inner_texts()
         assert len(numbers) == 9 and numbers[::4] == ["1.00"] * 3
         page.locator(".elmo-map").nth(2).wait_for()
-        page.locator("h3", has_text="3. We sat").wait_for()
+        page.locator("h3", has_text="3. … sat on").wait_for()
         assert page.locator(".elmo-neighbors").count() == 9
 
     def test_examples_are_one_click_away(self, open_page):
@@ -96,7 +96,7 @@ class TestTabs:
         assert is_dark == (theme == "dark")
 
     def test_models_are_side_by_side_and_names_are_not_run(self, open_page):
-        """Oracle: the names of both archives as they are; random models differ, which is marked; the title of the page."""
+        """Oracle: the names of both archives as they are; random models differ, which is marked; the title."""
         page = open_page()
         panel = compute(page, "Named entities")
         names = panel.locator("h2").all_inner_texts()
