@@ -33,7 +33,7 @@ _NAME_OF_MENU = """
     menu.setAttribute("aria-label", "More tabs");
   });
   name();
-  window.addEventListener("resize", name);
+  new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
 }
 """
 

@@ -21,7 +21,7 @@ LAYER = {"layer": 0, "name": "layer 0"}
 
 
 def text_of(html: str) -> str:
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", html).split()))
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 class TestEscaping:
