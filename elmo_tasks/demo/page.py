@@ -28,6 +28,16 @@ __all__ = ["make_page", "make_theme"]
 # Of events of the page, which have no names in the API.
 _EVENT: dict[str, Any] = {"api_visibility": "private", **LIMITS}
 _MAX_WAITING = 64
+# On a narrow page some tabs are in a menu, whose button has no name for screen readers.
+_NAME_OF_MENU = """
+() => {
+  const name = () => document.querySelectorAll(".overflow-menu > button").forEach((menu) => {
+    menu.setAttribute("aria-label", "More tabs");
+  });
+  name();
+  new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
+}
+"""
 
 
 def make_page(demo: Demo) -> gradio.Blocks:
@@ -48,6 +58,7 @@ def make_page(demo: Demo) -> gradio.Blocks:
             with gradio.Tab("What ELMo looks at"):
                 _layers_and_likelihood(demo)
         add_endpoints(demo)
+        page.load(None, js=_NAME_OF_MENU)
     page.queue(max_size=_MAX_WAITING, api_open=False)
     return page
 

@@ -26,16 +26,6 @@ _POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
 )
 _SECONDS_TO_END = 1
-# On a narrow page some tabs are in a menu, whose button has no name for screen readers.
-_NAME_OF_MENU = """
-() => {
-  const name = () => document.querySelectorAll(".overflow-menu > button").forEach((menu) => {
-    menu.setAttribute("aria-label", "More tabs");
-  });
-  name();
-  new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
-}
-"""
 
 
 def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
@@ -64,7 +54,6 @@ def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
         ssr_mode=False,
         theme=make_theme(),
         css_paths=[_STYLE],
-        js=_NAME_OF_MENU,
     )
 
 

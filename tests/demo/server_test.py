@@ -42,10 +42,9 @@ def opened(url: str, body: Any = None, **headers: str) -> Any:
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60)
 
 
-def called(url: str, name: str, *values: Any, **named: Any) -> tuple[str, Any]:
-    """The kind and the data of the last event of a call, with arguments in their order or by their names."""
-    version, body = ("v2/", named) if named else ("", {"data": values})
-    with opened(f"{url}/gradio_api/call/{version}{name}", body) as response:
+def called(url: str, name: str, *values: Any) -> tuple[str, Any]:
+    """The kind and the data of the last event of a call, as the page of the docs makes it."""
+    with opened(f"{url}/gradio_api/call/{name}", {"data": values}) as response:
         event = json.load(response)["event_id"]
     with opened(f"{url}/gradio_api/call/{name}/{event}") as response:
         *_, kind, data = response.read().decode().strip().splitlines()
@@ -67,11 +66,6 @@ class TestEndpoints:
         ]:
             kind, data = called(url, name, *values)
             assert (kind, data) == ("complete", [json.loads(json.dumps(expected))]), name
-
-    def test_arguments_may_be_named_and_have_defaults(self, url, demo):
-        """Oracle: the function of `Demo`, with its own default."""
-        kind, data = called(url, "neighbors", word="play", sentences=SENTENCES)
-        assert (kind, data) == ("complete", [json.loads(json.dumps(demo.neighbors(SENTENCES, "play")))])
 
     def test_names_and_descriptions_of_arguments_are_listed(self, url):
         """Oracle: the signatures; nothing else of the page has a name."""

@@ -86,8 +86,8 @@ class TestTasks:
         assert registered - TASKS.keys() == {"elmo_bilm"}
         assert {task.name for task in TASKS.values()} == {*TASKS_OF_TESTS, "pos"}
 
-    @pytest.mark.parametrize("task", TASKS_OF_TESTS)
-    def test_examples_of_each_task_are_predicted_and_shown(self, make_model, task):
+    @pytest.mark.parametrize("task", sorted(TASKS_OF_TESTS.keys() - {"ner", "snli"}))
+    def test_examples_of_the_other_tasks_are_predicted_and_shown(self, make_model, task):
         """Oracle: the words of the first example, which are all in the page; the prediction is JSON."""
         row = TASKS[f"elmo_{task}"]
         of_task = make_model(task, [])
