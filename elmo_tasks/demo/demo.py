@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any
 
 from elmo_tasks.analysis import LanguageModel, StaticVectors
-from elmo_tasks.bilm import LayerCache
 from elmo_tasks.demo.languages import EXAMPLES, Example, language_of
 from elmo_tasks.demo.projection import Method
 from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
@@ -172,8 +171,7 @@ def loaded_demo(
         if indexes:
             of_layers = open_indexes(indexes, elmo.n_layers, sha256_of(weight_file))
         else:
-            cached = Elmo.from_pretrained(bilm, layer_cache=LayerCache(Path(folder, "layers")))
-            of_layers = build_indexes(cached, Path(folder))
+            of_layers = build_indexes(elmo, Path(folder, "index"))
         yield Demo(
             words=WordsInContext(
                 elmo=elmo,

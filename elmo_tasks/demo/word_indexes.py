@@ -3,18 +3,26 @@
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from elmo_tasks.analysis import NeighborIndex, build_index
 from elmo_tasks.data import LmText
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["build_indexes", "open_indexes"]
+__all__ = ["LayerIndex", "build_indexes", "open_indexes"]
 
 _SENTENCES = Path(__file__).with_name("sentences.txt")
 
 
-def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[int, NeighborIndex]:
+class LayerIndex(NamedTuple):
+    """An index, and the name of one of its layers in it."""
+
+    index: NeighborIndex
+    name: Any
+
+
+def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[int, LayerIndex]:
     """
     # Parameters
 
@@ -27,7 +35,7 @@ def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[i
 
     # Returns
 
-    `Dict[int, NeighborIndex]`
+    `Dict[int, LayerIndex]`
         The index of each layer that has one.
 
     # Raises
@@ -37,45 +45,45 @@ def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[i
     `FileNotFoundError`
         If there is no index.
     """
-    indexes: dict[int, NeighborIndex] = {}
+    indexes: dict[int, LayerIndex] = {}
     for folder in folders:
         index = NeighborIndex(folder)
-        layer = index.about["layer"]
         if index.about.get("weights") != weights:
             raise ValueError(
                 f"an index must be of the biLM of the demo, but '{folder}' was made with another one, "
                 f"{index.about.get('bilm', 'which it does not name')!r}: name that one with --bilm, or build the index "
                 "again with `allennlp elmo-neighbors index`"
             )
-        if layer == "mix":
-            raise ValueError(
-                f"an index must be of one layer, but '{folder}' is of their mix: build it with --layer 0, 1, ... or top"
-            )
-        number = n_layers - 1 if layer == "top" else layer
-        if number in indexes:
-            raise ValueError(
-                f"there must be one index for a layer, but '{indexes[number].folder}' and '{folder}' are both of layer "
-                f"{number}: name one of them"
-            )
-        indexes[number] = index
+        for layer in index.layers:
+            if layer == "mix":
+                raise ValueError(
+                    f"an index must be of single layers, but '{folder}' is of their mix: build it with --layer 0, 1, "
+                    "... or top"
+                )
+            number = n_layers - 1 if layer == "top" else layer
+            if number in indexes:
+                raise ValueError(
+                    f"there must be one index for a layer, but '{indexes[number].index.folder}' and '{folder}' are "
+                    f"both of layer {number}: name one of them"
+                )
+            indexes[number] = LayerIndex(index, layer)
     return dict(sorted(indexes.items()))
 
 
-def build_indexes(elmo: Elmo, folder: Path) -> dict[int, NeighborIndex]:
+def build_indexes(elmo: Elmo, folder: Path) -> dict[int, LayerIndex]:
     """
-    Indexes of all layers for the small text that ships.
+    An index of all layers for the small text that ships.
 
     # Parameters
 
     elmo
-        The biLM; with a layer cache the text is computed once for all layers.
+        The biLM.
     folder
-        Where to write them.
+        The new index.
     """
-    return {
-        layer: build_index(elmo, _shipped_text(), folder / f"layer-{layer}", layer=layer, progress=False)
-        for layer in range(elmo.n_layers)
-    }
+    layers = list(range(elmo.n_layers))
+    index = build_index(elmo, _shipped_text(), folder, layer=layers, progress=False)
+    return {layer: LayerIndex(index, layer) for layer in layers}
 
 
 def _shipped_text() -> Iterator[list[str]]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from elmo_tasks.analysis import NeighborIndex, Occurrence, StaticVectors, occurrences_of
+from elmo_tasks.analysis import Occurrence, StaticVectors, occurrences_of
 from elmo_tasks.demo.projection import Method, projected
 from elmo_tasks.demo.texts import Texts
+from elmo_tasks.demo.word_indexes import LayerIndex
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["WordsInContext", "layer_name"]
@@ -54,7 +55,7 @@ class WordsInContext:
 
     elmo: Elmo
     texts: Texts
-    indexes: Mapping[int, NeighborIndex]
+    indexes: Mapping[int, LayerIndex]
     static: StaticVectors | None = None
 
     def similarity(self, sentences: list[str], word: str) -> dict[str, Any]:
@@ -112,9 +113,9 @@ class WordsInContext:
             raise ValueError(f"k must be a whole number from 1 to {_MAX_NEIGHBORS}, but is {k!r:.100}")
         own = self._vectors(sentences, word)
         layers = []
-        for layer, index in self.indexes.items():
+        for layer, (index, name) in self.indexes.items():
             of_each = [
-                [neighbor._asdict() for neighbor in index.search(vector, k, without=found.words)]
+                [neighbor._asdict() for neighbor in index.search(vector, k, without=found.words, layer=name)]
                 for found, vector in zip(own.found, own.vectors[layer], strict=True)
             ]
             layers.append({**self._named(layer), "neighbors": of_each})
@@ -145,8 +146,8 @@ class WordsInContext:
         """
         own = self._vectors(sentences, word)
         layers = []
-        for layer, index in self.indexes.items():
-            others = occurrences_of(index, word, _MAX_POINTS)
+        for layer, (index, name) in self.indexes.items():
+            others = occurrences_of(index, word, _MAX_POINTS, name)
             # Shape: (n_points, dim)
             vectors = np.concatenate([_of_length_1(own.vectors[layer]), others.vectors])
             places = projected(vectors, method).tolist()

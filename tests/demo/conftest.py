@@ -40,7 +40,7 @@ def demo(loaded: list[TaskArchive], tmp_path_factory: pytest.TempPathFactory) ->
     """The three archives, a tiny biLM with indexes of a small text, and another biLM with its softmax."""
     elmo, folder = Elmo.from_pretrained(TINY_BILM), tmp_path_factory.mktemp("indexes")
     return Demo(
-        words=WordsInContext(elmo=elmo, texts=Texts(), indexes=build_indexes(elmo, folder)),
+        words=WordsInContext(elmo=elmo, texts=Texts(), indexes=build_indexes(elmo, folder / "index")),
         archives=grouped(loaded),
         language_model=LanguageModel(WORDS_BILM),
         bilm="<b>tiny</b>",

@@ -13,7 +13,7 @@ class TestLoadedDemo:
             found = demo.neighbors(list(demo.examples[0].sentences), "play", 3)
             assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2]
             assert len(found["static"]) == 3
-            folder = demo.words.indexes[0].folder
+            folder = demo.words.indexes[0].index.folder
             assert folder.is_dir()
             with pytest.raises(
                 ValueError, match=r"must have its softmax and vocab.txt to say .*, but 'bilm_tiny' has none"

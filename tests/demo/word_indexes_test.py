@@ -24,13 +24,13 @@ class TestOpenIndexes:
     def test_each_layer_has_its_index(self, folder):
         """Oracle: by hand; the top layer has the last number."""
         indexes = open_indexes([folder / "top", folder / "0"], 3, WEIGHTS)
-        assert {layer: index.folder.name for layer, index in indexes.items()} == {0: "0", 2: "top"}
+        assert {layer: found.index.folder.name for layer, found in indexes.items()} == {0: "0", 2: "top"}
 
     @pytest.mark.parametrize(
         ("names", "weights", "message"),
         [
             (["0"], "0" * 64, "must be of the biLM of the demo, but .* was made with another one, .*bilm_tiny'"),
-            (["mix"], WEIGHTS, "must be of one layer, but .* is of their mix"),
+            (["mix"], WEIGHTS, "must be of single layers, but .* is of their mix"),
             (["top", "2"], WEIGHTS, "must be one index for a layer, but .*top' and .*2' are both of layer 2"),
         ],
     )

@@ -5,6 +5,7 @@ import pytest
 
 from elmo_tasks.analysis import StaticVectors, build_index, find_neighbors
 from elmo_tasks.demo.texts import Texts
+from elmo_tasks.demo.word_indexes import LayerIndex
 from elmo_tasks.demo.words_in_context import WordsInContext, layer_name
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
@@ -20,7 +21,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> WordsInContext:
     text = [line.split() for line in TEXT]
     about = {"bilm": str(TINY_BILM)}
     indexes = {
-        layer: build_index(elmo, text, folder / str(layer), layer=layer, about=about, progress=False)
+        layer: LayerIndex(build_index(elmo, text, folder / str(layer), layer=layer, about=about, progress=False), layer)
         for layer in (0, elmo.n_layers - 1)
     }
     static = StaticVectors(["play", "game", "stage"], np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]))
@@ -52,7 +53,7 @@ class TestWordsInContext:
         assert [layer["layer"] for layer in found["layers"]] == [0, words.elmo.n_layers - 1]
         for layer in found["layers"]:
             for occurrence, neighbors in zip(found["occurrences"], layer["neighbors"], strict=True):
-                folder = words.indexes[layer["layer"]].folder
+                folder = words.indexes[layer["layer"]].index.folder
                 expected = find_neighbors(folder, occurrence["words"], occurrence["position"], k=2).neighbors
                 assert [(one["words"], one["position"]) for one in neighbors] == [one[:2] for one in expected]
         assert [one["word"] for one in found["static"]] == ["game", "stage"]
