@@ -17,10 +17,10 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test fuzz check format docs wheel bench results replicate computation fixtures clean
+.PHONY: help install demo test test-browser fuzz check format docs wheel bench results replicate computation fixtures clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(INSTALLED)  ## make a virtual environment with everything in it
 
@@ -30,7 +30,7 @@ $(INSTALLED): setup.cfg setup.py pyproject.toml allennlp.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' \
 	  || $(PIP) $(TORCH)
-	$(PIP) --editable '.[allennlp,dev,docs]'
+	$(PIP) --editable '.[allennlp,demo,dev,docs]'
 	$(PIP) --no-deps -r allennlp.txt
 	@touch $@
 
@@ -47,6 +47,10 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
+
+test-browser: install  ## look at the page of elmo-demo with Chromium, which must be installed; screenshots are in output/browser
+	$(PIP) --editable '.[browser]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser tests/browser
 
 fuzz: install  ## every reader against more damaged files than `make test` draws
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest tests/fuzz_test.py

@@ -20,7 +20,8 @@ from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
 from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
-from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, summary
+from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, WordLikelihoods, summary
+from elmo_tasks.analysis.word_occurrences import Occurrence, Occurrences, occurrences_of
 from elmo_tasks.analysis.wsd_measurement import WORD_SENSES, WsdMeasurement
 from elmo_tasks.analysis.wsd_score import WsdScore
 
@@ -34,11 +35,14 @@ __all__ = [
     "Neighbor",
     "NeighborFinder",
     "NeighborIndex",
+    "Occurrence",
+    "Occurrences",
     "Query",
     "SenseVectors",
     "SentenceLikelihood",
     "StaticVectors",
     "TaggedSentence",
+    "WordLikelihoods",
     "WordSenses",
     "WsdMeasurement",
     "WsdScore",
@@ -49,6 +53,7 @@ __all__ = [
     "index_text",
     "instance_vectors",
     "marked_word",
+    "occurrences_of",
     "position_of",
     "read_text",
     "run_scores",

@@ -7,14 +7,14 @@ from os import PathLike
 
 import torch
 
-from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm import Bilm, BilmContexts
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
+__all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
 
 # A batch is full at either: products of many rows are faster, and the memory is bounded by the words.
 _BATCH_SENTENCES, _BATCH_WORDS = 256, 8192
@@ -37,6 +37,29 @@ class SentenceLikelihood:
     forward: float
     backward: float
     n_unknown: int
+
+
+@dataclass(frozen=True)
+class WordLikelihoods:
+    """
+    # Parameters
+
+    words
+        The sentence.
+    forward, backward
+        The log-likelihood of each word in each direction, in nats.
+    end, begin
+        The same of the boundary at which each direction ends: forward the end of the sentence, backward its begin.
+    is_known
+        Whether each word is in the vocabulary; the others count as one word.
+    """
+
+    words: list[str]
+    forward: list[float]
+    backward: list[float]
+    end: float
+    begin: float
+    is_known: list[bool]
 
 
 class LanguageModel:
@@ -92,20 +115,39 @@ class LanguageModel:
         if batch:
             yield from self._score(batch)
 
-    def _score(self, batch: list[list[str]]) -> Iterator[SentenceLikelihood]:
-        numbers = [self._words.indices(sentence) for sentence in batch]
+    def score_words(self, sentence: list[str]) -> WordLikelihoods:
+        """Scores each word of a sentence."""
+        contexts, likelihood = self._likelihood([sentence])
+        # The words and the two boundaries, in the order of their numbers. Shape: (2, n_words + 2)
+        of_words = torch.zeros(2, len(sentence) + 2).scatter_(1, contexts.targets, likelihood)
+        forward, backward = of_words.tolist()
+        unknown = self._words.index(UNKNOWN_WORD)
+        return WordLikelihoods(
+            sentence,
+            forward[:-2],
+            backward[:-2],
+            end=forward[-1],
+            begin=backward[-2],
+            is_known=[number != unknown for number in self._words.indices(sentence)],
+        )
+
+    def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
+        """What is predicted, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
+        numbers = [number for sentence in batch for number in self._words.indices(sentence)]
         boundaries = self._words.indices(["<S>", "</S>"])
         contexts = self._bilm.contexts(sentences_to_character_ids(batch))
-        targets = torch.tensor([*(number for some in numbers for number in some), *boundaries])[contexts.targets]
-        # Shape: (2, n_predictions)
-        likelihood = torch.stack(
+        targets = torch.tensor([*numbers, *boundaries])[contexts.targets]
+        return contexts, torch.stack(
             [self._softmax.log_likelihood(*pair) for pair in zip(contexts.hidden, targets, strict=True)]
         )
+
+    def _score(self, batch: list[list[str]]) -> Iterator[SentenceLikelihood]:
+        contexts, likelihood = self._likelihood(batch)
         # Shape: (2, batch_size)
         of_sentences = torch.zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
         unknown = self._words.index(UNKNOWN_WORD)
-        for sentence, some, (forward, backward) in zip(batch, numbers, of_sentences.T.tolist(), strict=True):
-            yield SentenceLikelihood(sentence, forward, backward, some.count(unknown))
+        for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
+            yield SentenceLikelihood(sentence, forward, backward, self._words.indices(sentence).count(unknown))
 
 
 def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:

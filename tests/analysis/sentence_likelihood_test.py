@@ -30,7 +30,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def plain_scores(folder: Path, sentence: list[str]) -> tuple[float, float]:
-    """From the layers, and the softmax as h5py reads it, word by word."""
+    """The sums of the scores of words."""
+    forward, backward = plain_word_scores(folder, sentence)
+    return sum(forward), sum(backward)
+
+
+def plain_word_scores(folder: Path, sentence: list[str]) -> list[list[float]]:
+    """From the layers, and the softmax as h5py reads it; forward the end comes last, backward the begin first."""
     bilm, dim = Bilm.from_files(folder / "options.json", folder / "weights.hdf5"), SMALL.projection_dim
     with h5py.File(folder / "weights.hdf5") as file:
         weight, bias = (torch.from_numpy(file[f"softmax/{name}"][...]).double() for name in "Wb")
@@ -39,11 +45,10 @@ def plain_scores(folder: Path, sentence: list[str]) -> tuple[float, float]:
         top, alone = bilm([sentence]).layers[-1][0], bilm.contexts([[]]).hidden
     forward = zip([alone[0, 0], *top[:, :dim]], [*numbers, WORDS.index("</S>")], strict=True)
     backward = zip([*top[:, dim:], alone[1, 0]], [WORDS.index("<S>"), *numbers], strict=True)
-    scores = [
-        sum(float((weight @ vector.double() + bias).log_softmax(0)[word]) for vector, word in pairs)
+    return [
+        [float((weight @ vector.double() + bias).log_softmax(0)[word]) for vector, word in pairs]
         for pairs in (forward, backward)
     ]
-    return scores[0], scores[1]
 
 
 class TestLanguageModel:
@@ -56,6 +61,16 @@ class TestLanguageModel:
             forward, backward = plain_scores(folder, sentence)
             assert score.forward == pytest.approx(forward, rel=1e-5)
             assert score.backward == pytest.approx(backward, rel=1e-5)
+
+    def test_words_have_their_own_likelihood(self, folder):
+        """Oracle: the loop over words; the words of the list by hand."""
+        model = LanguageModel(folder)
+        for sentence in SENTENCES:
+            scores = model.score_words(sentence)
+            forward, backward = plain_word_scores(folder, sentence)
+            assert [*scores.forward, scores.end] == pytest.approx(forward, rel=1e-5)
+            assert [scores.begin, *scores.backward] == pytest.approx(backward, rel=1e-5)
+            assert scores.is_known == [word in WORDS for word in sentence]
 
     def test_the_sentences_after_a_word_add_up_to_1(self, folder):
         """Oracle: the likelihoods of the empty sentence and of all words as the first one, by hand."""

@@ -1,0 +1,232 @@
+"""Archives of trained models, with what the demo needs to know of their tasks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+
+from elmo_tasks.demo import views
+from elmo_tasks.demo.texts import MAX_WORDS, checked_text
+from elmo_tasks.demo.views import View
+from elmo_tasks.modules import LayerMix
+
+__all__ = ["TASKS", "Task", "TaskArchive", "compared_archives", "grouped"]
+
+_MAX_WORDS_OF_TEXT = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """
+    # Parameters
+
+    name
+        The name in paths of the HTTP API.
+    title
+        For people.
+    inputs
+        The texts that a prediction is made of: the key of the predictor and the most words of each.
+    examples
+        Values of the inputs.
+    view
+        From a prediction to what is shown of it.
+    predictor_args
+        Further arguments of the predictor.
+    """
+
+    name: str
+    title: str
+    inputs: dict[str, int]
+    examples: Sequence[tuple[str, ...]]
+    view: Callable[[dict[str, Any]], View]
+    predictor_args: tuple[tuple[str, Any], ...] = ()
+
+
+TASKS: dict[str, Task] = {
+    "elmo_ner": Task(
+        name="ner",
+        title="Named entities",
+        inputs={"sentence": MAX_WORDS},
+        examples=[("Angela Merkel met Tim Cook of Apple in Berlin .",), ("Jordan beat Chelsea at Wembley .",)],
+        view=views.entities,
+    ),
+    "elmo_srl": Task(
+        name="srl",
+        title="Semantic roles",
+        inputs={"sentence": MAX_WORDS},
+        examples=[("She gave the children a book and they read it in the garden .",)],
+        view=views.roles,
+    ),
+    "elmo_snli": Task(
+        name="snli",
+        title="Entailment",
+        inputs={"premise": MAX_WORDS, "hypothesis": MAX_WORDS},
+        examples=[
+            ("Two dogs run across a green field .", "Animals are outside ."),
+            ("A man plays the piano on a stage .", "A woman sleeps at home ."),
+        ],
+        view=views.entailment,
+        predictor_args=(("attention", True),),
+    ),
+    "elmo_sst": Task(
+        name="sst",
+        title="Sentiment",
+        inputs={"sentence": MAX_WORDS},
+        examples=[("A warm and funny film with a wonderful cast .",), ("Long , loud and very dull .",)],
+        view=views.sentiment,
+    ),
+    "elmo_squad": Task(
+        name="squad",
+        title="Questions",
+        inputs={"question": MAX_WORDS, "passage": _MAX_WORDS_OF_TEXT},
+        examples=[
+            (
+                "Who designed the bridge ?",
+                "The bridge was designed by Anna Keller and opened in 1932 . It crosses the river north of the town .",
+            )
+        ],
+        view=views.answer,
+    ),
+    "elmo_coref": Task(
+        name="coref",
+        title="Coreference",
+        inputs={"document": _MAX_WORDS_OF_TEXT},
+        examples=[("Ann met her brother at the station. She was tired, and he carried her bag.",)],
+        view=views.clusters,
+    ),
+    "elmo_pos": Task(
+        name="pos",
+        title="Parts of speech",
+        inputs={"sentence": MAX_WORDS},
+        examples=[("They play on Saturdays .",), ("The play was a great success .",)],
+        view=views.parts_of_speech,
+    ),
+}
+"""By the registered name of the model."""
+
+
+@dataclass(frozen=True)
+class TaskArchive:
+    """
+    A trained model, ready to predict.
+
+    # Parameters
+
+    path
+        The archive.
+    task
+        Its task.
+    predictor
+        Its default predictor.
+    """
+
+    path: Path
+    task: Task
+    predictor: Predictor
+
+    @classmethod
+    def load(cls, path: Path) -> "TaskArchive":
+        """
+        # Raises
+
+        `ValueError`
+            If it is no archive, or the archive of a model that is not one of the tasks.
+        """
+        if not path.exists():
+            raise FileNotFoundError(
+                f"there must be the archive of a model, or the folder of its run, at '{path}', but there is nothing"
+            )
+        try:
+            archive = load_archive(str(path))
+        except Exception as error:
+            # For a file that is no archive, or is damaged, AllenNLP raises errors of any kind, AttributeError too.
+            raise ValueError(
+                f"{path} must be the archive of a model, or the folder of its run, but cannot be loaded "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        name = archive.config["model"]["type"]
+        if name not in TASKS:
+            remedy = ": export it with `allennlp elmo-export`, and name the folder with --bilm"
+            raise ValueError(
+                f"the model of {path} must be one of {', '.join(TASKS)}, but is '{name}'"
+                f"{remedy if name == 'elmo_bilm' else ''}"
+            )
+        task = TASKS[name]
+        return cls(path, task, Predictor.from_archive(archive, extra_args=dict(task.predictor_args)))
+
+    @property
+    def name(self) -> str:
+        """For people: the folder of the run, or the file if it has another name than AllenNLP's."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == "model.tar.gz" else path.name
+
+    def predict(self, *texts: str) -> dict[str, Any]:
+        """
+        # Parameters
+
+        *texts
+            Those of the task's inputs.
+
+        # Returns
+
+        `Dict[str, Any]`
+            The prediction, as `allennlp predict` writes it.
+
+        # Raises
+
+        `ValueError`
+            If a text is refused: see `checked_text`.
+        """
+        inputs = {
+            key: checked_text(f"the {key}", text, max_words)
+            for (key, max_words), text in zip(self.task.inputs.items(), texts, strict=True)
+        }
+        prediction: dict[str, Any] = self.predictor.predict_json(inputs)
+        return prediction
+
+    def mixes(self) -> list[dict[str, Any]]:
+        """
+        # Returns
+
+        `List[Dict[str, Any]]`
+            Of each place at which the model has ELMo: `place`, "input" or "output" of its encoder; the `weights` of the
+            layers, after the softmax; and `gamma`.
+        """
+        return [
+            {
+                "place": "output" if name.startswith("output_embedder.") else "input",
+                "weights": module.normalized_weights().tolist(),
+                "gamma": module.gamma.item(),
+            }
+            for name, module in self.predictor._model.named_modules()
+            if isinstance(module, LayerMix)
+        ]
+
+
+def compared_archives(first: Path, second: Path) -> list[TaskArchive]:
+    """
+    Two archives that are to be compared.
+
+    # Raises
+
+    `ValueError`
+        If they are of different tasks; and see `TaskArchive.load`.
+    """
+    pair = [TaskArchive.load(first), TaskArchive.load(second)]
+    if pair[0].task.name != pair[1].task.name:
+        raise ValueError(
+            f"archives that are compared must be of one task, but '{first}' is of {pair[0].task.name} and '{second}' "
+            f"of {pair[1].task.name}: name them without --compare, and each has a tab of its own"
+        )
+    return pair
+
+
+def grouped(archives: Sequence[TaskArchive]) -> dict[str, list[TaskArchive]]:
+    """The archives of each task, by its name, in the order in which they were given."""
+    groups: dict[str, list[TaskArchive]] = {}
+    for archive in archives:
+        groups.setdefault(archive.task.name, []).append(archive)
+    return groups
