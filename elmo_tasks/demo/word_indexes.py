@@ -1,9 +1,10 @@
 """The indexes in which the demo looks for neighbours, one for each layer."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from elmo_tasks.analysis import NeighborIndex, build_index
 from elmo_tasks.data import LmText
@@ -15,7 +16,8 @@ __all__ = ["LayerIndex", "build_indexes", "open_indexes"]
 _SENTENCES = Path(__file__).with_name("sentences.txt")
 
 
-class LayerIndex(NamedTuple):
+@dataclass(frozen=True)
+class LayerIndex:
     """An index, and the name of one of its layers in it."""
 
     index: NeighborIndex

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,10 @@ class WordsInContext:
             raise ValueError(f"k must be a whole number from 1 to {_MAX_NEIGHBORS}, but is {k!r:.100}")
         own = self._vectors(sentences, word)
         layers = []
-        for layer, (index, name) in self.indexes.items():
+        for layer, of_layer in self.indexes.items():
+            search = partial(of_layer.index.search, k=k, layer=of_layer.name)
             of_each = [
-                [neighbor._asdict() for neighbor in index.search(vector, k, without=found.words, layer=name)]
+                [neighbor._asdict() for neighbor in search(vector, without=found.words)]
                 for found, vector in zip(own.found, own.vectors[layer], strict=True)
             ]
             layers.append({**self._named(layer), "neighbors": of_each})
@@ -146,8 +148,8 @@ class WordsInContext:
         """
         own = self._vectors(sentences, word)
         layers = []
-        for layer, (index, name) in self.indexes.items():
-            others = occurrences_of(index, word, _MAX_POINTS, name)
+        for layer, of_layer in self.indexes.items():
+            others = occurrences_of(of_layer.index, word, _MAX_POINTS, of_layer.name)
             # Shape: (n_points, dim)
             vectors = np.concatenate([_of_length_1(own.vectors[layer]), others.vectors])
             places = projected(vectors, method).tolist()
