@@ -48,6 +48,10 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
         _print_states(replication, runs)
         return []
     _train(replication, runs, arguments)
+    for outcome in replication.measure_sentences(runs):
+        if outcome.error is not None:
+            message = f"{outcome.run.name}: its sentences cannot be compared with those of other runs: {outcome.error}"
+            print(one_line(message), file=sys.stderr)
     # A failed or refused run of earlier calls is as missing as one of this call.
     missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
     for shown in exhibits:

@@ -15,8 +15,9 @@ from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.report.table import Table
+from elmo_tasks.replication.train.by_sentence import TASKS_BY_SENTENCE
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import state_of
+from elmo_tasks.replication.train.record import is_whole, state_of
 from elmo_tasks.shipped import FIXTURES
 
 __all__ = ["Replication", "replication_of"]
@@ -87,6 +88,23 @@ class Replication:
             for outcome in outcomes:
                 self._check_computation(outcome.run)
                 yield self.evidence.note(outcome, self.experiment)
+
+    def measure_sentences(self, runs: Sequence[Run]) -> Generator[Outcome, None, None]:
+        """
+        For runs of Table 1 with the first seed whose model is on this machine: what it gets right in each sentence, for
+        a test of two models over sentences. It takes minutes for each.
+
+        # Returns
+
+        `Generator[Outcome]`
+            One for each run that is measured.
+        """
+        of_table = {run.name for run in self.runs_of([Exhibit.TABLE_1])}
+        tasks = {task for task in TASKS_BY_SENTENCE if task not in self.missing_data}
+        wanted = [run for run in runs if run.name in of_table and run.seed == 1 and run.task in tasks]
+        for run in wanted:
+            if self.evidence.lacks_sentences(run) and is_whole(run.serialization_dir):
+                yield Outcome(run, self.evidence.note_sentences(run))
 
     def _check_computation(self, run: Run) -> None:
         (planned,) = (planned for planned, other in self.runs.items() if other.name == run.name)

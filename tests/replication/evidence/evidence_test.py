@@ -7,6 +7,7 @@ import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import Evidence, Outcome
+from elmo_tasks.replication.evidence import evidence as evidence_module
 from elmo_tasks.replication.evidence.run_file import place_of
 from elmo_tasks.replication.train.record import write_record
 
@@ -149,3 +150,18 @@ class TestEvidence:
         (folder / "ner").write_text("")
         outcome = Evidence(folder, [run]).note(Outcome(run), None)
         assert "cannot be noted" in outcome.error
+
+    def test_sentences_are_measured_once_and_added_to_the_file(self, make, finish, folder, monkeypatch):
+        """Oracle: the numbers in the file of the next call; what cannot be measured leaves the file as it was."""
+        run = finish(make())
+        evidence = Evidence(folder, [run])
+        assert not evidence.lacks_sentences(run)
+        evidence.note(Outcome(run), None)
+        before = path_of(folder, run).read_bytes()
+        measured = [[(1, 1, 1)], [(1, 4, 4), (0, 0, 0)]]
+        monkeypatch.setattr(evidence_module, "scores_by_sentence", lambda task, archive: measured.pop(0))
+        assert "must give the score of the run, 25.00, but give 100.00" in evidence.note_sentences(run)
+        assert evidence.lacks_sentences(run) and path_of(folder, run).read_bytes() == before
+        assert evidence.note_sentences(run) is None and not evidence.lacks_sentences(run)
+        ((found,), again) = evidence.finished([run]), Evidence(folder, [run])
+        assert found.sentences.tolist() == [[1, 4, 4], [0, 0, 0]] and not again.lacks_sentences(run)
