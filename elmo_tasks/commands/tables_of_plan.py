@@ -7,7 +7,7 @@ from contextlib import closing
 
 from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.replication import RENDERERS, Exhibit, Replication, Run, replication_of
+from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Replication, Run, replication_of
 
 __all__ = ["make_plan"]
 
@@ -111,7 +111,7 @@ def _train(replication: Replication, runs: Sequence[Run], arguments: argparse.Na
 
 
 def _print(replication: Replication, exhibit: Exhibit, form: str) -> None:
-    if exhibit in (Exhibit.FIGURE_1, Exhibit.FIGURE_2):
+    if exhibit in FIGURES:
         files = replication.draw(exhibit)
         print(printable_lines("\n".join(map(str, files)) or f"{exhibit}: no run is finished yet"))
         return

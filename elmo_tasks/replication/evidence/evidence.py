@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -41,10 +41,13 @@ class Evidence:
         The folder of all run files.
     runs
         Those of the plan.
+    without_data
+        Tasks whose data is not there: what the folders of their runs hold cannot be told.
     """
 
     folder: Path
     runs: Sequence[Run]
+    without_data: Collection[str] = ()
     _files: dict[str, RunFile] = field(default_factory=dict, init=False)
     refused: dict[str, str] = field(default_factory=dict, init=False)
     """The runs whose files cannot be used, by their names; and files that are no runs of the plan, by theirs."""
@@ -122,6 +125,8 @@ class Evidence:
             return "refused"
         if run.name in self._files:
             return self._files[run.name].status
+        if run.task in self.without_data:
+            return "outdated" if run.name in self.outdated else "to run"
         if run.name in self.outdated or self._is_outdated(run):
             return "outdated"
         return status(run)

@@ -122,6 +122,8 @@ class RunFile:
                 layer_weights=tuple(LayerWeight(**row) for row in content["layer_weights"]),
                 versions=content["versions"],
                 commits=tuple(map(str, content["commits"])),
+                machines=tuple(map(str, content["machines"])),
+                seconds=content["seconds"],
                 sentences=_sentences(content),
             )
         return cls(path, content["status"], content["reason"], content["digests"], run, content)

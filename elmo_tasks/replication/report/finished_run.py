@@ -39,8 +39,10 @@ class FinishedRun:
         For a caption, see `Run`.
     versions
         Of the packages that it was made with.
-    commits
-        Of the code.
+    commits, machines
+        Of the code, and the kinds of machines.
+    seconds
+        How long the training took; `None` if that is not known.
     sentences
         What it gets right in each sentence of the set that Table 1 is about, see `sentences_from_text`; `None` if that
         was not measured.
@@ -58,6 +60,8 @@ class FinishedRun:
     about: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     commits: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    seconds: float | None = None
     sentences: np.ndarray | None = field(default=None, compare=False)
 
     @classmethod

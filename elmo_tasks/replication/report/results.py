@@ -1,7 +1,7 @@
 """Result files: the scores of runs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -110,7 +110,7 @@ class Results:
                 }
             )
         notes = sentence_notes(runs) if table == Exhibit.TABLE_1 else []
-        return cls(table, scores, about=about, versions=sorted(versions), notes=notes)
+        return cls(table, scores, about=about, versions=sorted(versions), notes=notes, made=_made(runs))
 
     @classmethod
     def from_file(cls, path: Path) -> "Results":
@@ -161,6 +161,14 @@ class Results:
             for variant in (first, second)
         ]
         return [(by_seed[0][seed], by_seed[1][seed]) for seed in sorted({*by_seed[0]} & {*by_seed[1]})]
+
+
+def _made(runs: Sequence[FinishedRun]) -> list[str]:
+    seconds = [run.seconds for run in runs if run.seconds is not None]
+    if not seconds:
+        return []
+    machines = sorted({machine for run in runs for machine in run.machines})
+    return [f"{len(seconds)} trainings of {sum(seconds) / 3600:.1f} hours together, on {'; '.join(machines)}."]
 
 
 def _check_numbers(row: Mapping[str, Any]) -> None:
