@@ -98,6 +98,10 @@ class TestMakePlan:
         """
         plan(draws=True)
         first = capsys.readouterr().out
+        shutil.rmtree(tmp_path / "results" / "runs" / "ner" / "baseline")
+        # Its training is over, and is not repeated.
+        plan(fails="*")
+        assert capsys.readouterr().out == first
         assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in " ".join(first.split())
         assert "permutation test, two-sided: NER p = 1.000 (1, seed 1)." in first
         figures = [tmp_path / "output" / "small" / "figures" / f"figure2.{kind}" for kind in ("png", "svg", "csv")]

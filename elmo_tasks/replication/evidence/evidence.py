@@ -114,7 +114,8 @@ class Evidence:
 
     def state(self, run: Run) -> str:
         """
-        `"finished"`, `"failed"`, `"refused"`, `"outdated"`, which is trained again, or one of those of `status`.
+        `"finished"`, `"failed"`, `"refused"`; `"outdated"`, which is trained again; `"trained"`, which has no file yet;
+        or one of those of `status`.
 
         # Raises
 
@@ -129,7 +130,9 @@ class Evidence:
             return "outdated" if run.name in self.outdated else "to run"
         if run.name in self.outdated or self._is_outdated(run):
             return "outdated"
-        return status(run)
+        state = status(run)
+        # Only a file counts, and it could not be written, as on a full disk, or was moved away.
+        return "trained" if state == "finished" else state
 
     @staticmethod
     def _is_outdated(run: Run) -> bool:

@@ -1,6 +1,8 @@
 """Tests of what a plan takes for finished."""
 
 import json
+import re
+import resource
 import shutil
 
 import pytest
@@ -150,6 +152,23 @@ class TestEvidence:
         (folder / "ner").write_text("")
         outcome = Evidence(folder, [run]).note(Outcome(run), None)
         assert "cannot be noted" in outcome.error
+
+    def test_on_a_full_disk_there_is_no_file_and_the_next_call_writes_it(self, make, finish, folder):
+        """Oracle: the message, the folder, and the states; a real limit of the size of files."""
+        run = finish(make())
+        evidence = Evidence(folder, [run])
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            outcome = evidence.note(Outcome(run), None)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert re.search(r"is finished, but cannot be noted: .*File too large: '.*/baseline/1\.json'", outcome.error)
+        assert outcome.failure is None and not any(path.is_file() for path in folder.rglob("*"))
+        again = Evidence(folder, [run])
+        assert again.state(run) == "trained" and again.finished([run]) == []
+        assert again.note(Outcome(run), None).error is None
+        assert again.state(run) == "finished"
 
     def test_sentences_are_measured_once_and_added_to_the_file(self, make, finish, folder, monkeypatch):
         """Oracle: the numbers in the file of the next call; what cannot be measured leaves the file as it was."""
