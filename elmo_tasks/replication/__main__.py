@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> str | None:
 
 
 def _report(result_files: list[Path]) -> str:
-    """With the runs that are next to the files. Damaged files are refused before; those of failed runs are named in it."""
+    """With the runs that are next to the files. Damaged files were refused before; those of failed runs are named."""
     return report_page(read_sources(result_files[0].parent, result_files))
 
 
