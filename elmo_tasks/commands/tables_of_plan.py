@@ -47,11 +47,8 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
     if arguments.dry_run:
         _print_states(replication, runs)
         return []
+    _measure_sentences(replication, runs)
     _train(replication, runs, arguments)
-    for outcome in replication.measure_sentences(runs):
-        if outcome.error is not None:
-            message = f"{outcome.run.name}: its sentences cannot be compared with those of other runs: {outcome.error}"
-            print(one_line(message), file=sys.stderr)
     # A failed or refused run of earlier calls is as missing as one of this call.
     missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
     for shown in exhibits:
@@ -108,6 +105,16 @@ def _train(replication: Replication, runs: Sequence[Run], arguments: argparse.Na
             advance(1)
             if outcome.error is not None:
                 print(one_line(f"{outcome.run.name}: {outcome.error}"), file=sys.stderr)
+            else:
+                # At once: the folders of the runs may be gone before all of them are trained.
+                _measure_sentences(replication, [outcome.run])
+
+
+def _measure_sentences(replication: Replication, runs: Sequence[Run]) -> None:
+    for outcome in replication.measure_sentences(runs):
+        if outcome.error is not None:
+            message = f"{outcome.run.name}: its sentences cannot be compared with those of other runs: {outcome.error}"
+            print(one_line(message), file=sys.stderr)
 
 
 def _print(replication: Replication, exhibit: Exhibit, form: str) -> None:
