@@ -7,7 +7,7 @@ from contextlib import closing
 
 from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.replication import RENDERERS, Exhibit, Replication, Run, replication_of
+from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Replication, Run, replication_of
 
 __all__ = ["make_plan"]
 
@@ -47,6 +47,7 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
     if arguments.dry_run:
         _print_states(replication, runs)
         return []
+    _measure_sentences(replication, runs)
     _train(replication, runs, arguments)
     # A failed or refused run of earlier calls is as missing as one of this call.
     missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
@@ -104,10 +105,20 @@ def _train(replication: Replication, runs: Sequence[Run], arguments: argparse.Na
             advance(1)
             if outcome.error is not None:
                 print(one_line(f"{outcome.run.name}: {outcome.error}"), file=sys.stderr)
+            else:
+                # At once: the folders of the runs may be gone before all of them are trained.
+                _measure_sentences(replication, [outcome.run])
+
+
+def _measure_sentences(replication: Replication, runs: Sequence[Run]) -> None:
+    for outcome in replication.measure_sentences(runs):
+        if outcome.error is not None:
+            message = f"{outcome.run.name}: its sentences cannot be compared with those of other runs: {outcome.error}"
+            print(one_line(message), file=sys.stderr)
 
 
 def _print(replication: Replication, exhibit: Exhibit, form: str) -> None:
-    if exhibit in (Exhibit.FIGURE_1, Exhibit.FIGURE_2):
+    if exhibit in FIGURES:
         files = replication.draw(exhibit)
         print(printable_lines("\n".join(map(str, files)) or f"{exhibit}: no run is finished yet"))
         return

@@ -4,7 +4,7 @@ from elmo_tasks.replication.evidence.evidence import Evidence
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs, word_senses
 from elmo_tasks.replication.overview.report_page import report_page
 from elmo_tasks.replication.overview.sources import ReportedRun, Sources, read_sources
-from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
+from elmo_tasks.replication.plan.exhibit import FIGURES, TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan import plan
 from elmo_tasks.replication.plan.plan_file import PlanFile
@@ -31,6 +31,7 @@ from elmo_tasks.replication.train.training import Training
 from elmo_tasks.replication.train.wsd_run import WordSenseRun
 
 __all__ = [
+    "FIGURES",
     "RENDERERS",
     "SIX_TASKS",
     "TABLE_1",

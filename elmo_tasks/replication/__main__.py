@@ -4,11 +4,15 @@ import argparse
 import sys
 from pathlib import Path
 
+from allennlp.common.checks import ConfigurationError
+
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.printable import one_line
 from elmo_tasks.replication.overview.report_page import report_page, without_figures
 from elmo_tasks.replication.overview.sources import read_sources
+from elmo_tasks.replication.replicate import replication_of
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
+from elmo_tasks.replication.report.plan_results import PlanResults
 
 __all__ = ["main"]
 
@@ -28,15 +32,17 @@ def main(arguments: list[str] | None = None) -> str | None:
     parser = argparse.ArgumentParser(description="Write the results into the README and the pages of docs/replication.")
     parser.add_argument("readme", type=Path, help="the file with the two markers; docs/replication is next to it")
     parser.add_argument("results", type=Path, nargs="+", help="result files")
+    parser.add_argument("--plan", default="open", help="the plan of the run files in runs/, next to the result files")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     given = parser.parse_args(arguments)
     try:
         pages = given.readme.parent / "docs" / "replication"
-        readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results))
+        plan = _of_plan(given.plan, given.results[0].parent / "runs")
+        readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results, plan))
         made = {
             given.readme: readme,
-            pages / "tables.md": tables_page(given.results),
-            pages / "runs.md": runs_page(given.results),
+            pages / "tables.md": tables_page(given.results, plan),
+            pages / "runs.md": runs_page(given.results, plan),
             pages.parent / "report.html": _report(given.results),
         }
         stale = [path for path in made if not path.is_file() or not _is_same(path.read_text("utf-8"), made[path])]
@@ -46,21 +52,30 @@ def main(arguments: list[str] | None = None) -> str | None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(path) as temporary:
                 temporary.write_text(made[path], encoding="utf-8")
-    except (ValueError, OSError) as error:
+    except (ConfigurationError, ValueError, OSError) as error:
         return one_line(f"{given.readme}: {error}")
     return None
 
 
 def _report(result_files: list[Path]) -> str:
-    """With the runs that are next to the files."""
-    sources = read_sources(result_files[0].parent, result_files)
-    if sources.problems:
-        raise ValueError(sources.problems[0])
-    return report_page(sources)
+    """With the runs that are next to the files. Damaged files were refused before; those of failed runs are named."""
+    return report_page(read_sources(result_files[0].parent, result_files))
 
 
 def _is_same(old: str, new: str) -> bool:
     return without_figures(old) == without_figures(new)
+
+
+def _of_plan(plan: str, runs: Path) -> PlanResults:
+    """Whether data and archives are here does not matter: the pages are the same on every machine."""
+    if not any(runs.rglob("*.json")):
+        return PlanResults()
+    replication = replication_of(plan, data=None, results=None, runs=runs.absolute(), with_data=False)
+    if refused := replication.evidence.refused:
+        raise ValueError(next(iter(refused.values())))
+    for name in sorted(replication.evidence.outdated):
+        print(f"{name} is a run of earlier code, and is not in the pages", file=sys.stderr)
+    return replication.results()
 
 
 if __name__ == "__main__":

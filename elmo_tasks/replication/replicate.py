@@ -10,13 +10,16 @@ from elmo_tasks.environment import glove_remedy
 from elmo_tasks.replication.evidence.evidence import Evidence
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs
 from elmo_tasks.replication.plan.computation import COMPUTATION, computation_digest
-from elmo_tasks.replication.plan.exhibit import Exhibit
+from elmo_tasks.replication.plan.exhibit import FIGURES, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
 from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.report.plan_results import PlanResults
+from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
+from elmo_tasks.replication.train.by_sentence import TASKS_BY_SENTENCE
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import state_of
+from elmo_tasks.replication.train.record import is_whole, state_of
 from elmo_tasks.shipped import FIXTURES
 
 __all__ = ["Replication", "replication_of"]
@@ -88,6 +91,23 @@ class Replication:
                 self._check_computation(outcome.run)
                 yield self.evidence.note(outcome, self.experiment)
 
+    def measure_sentences(self, runs: Sequence[Run]) -> Generator[Outcome, None, None]:
+        """
+        For runs of Table 1 with the first seed whose model is on this machine: what it gets right in each sentence, for
+        a test of two models over sentences. It takes minutes for each.
+
+        # Returns
+
+        `Generator[Outcome]`
+            One for each run that is measured.
+        """
+        of_table = {run.name for run in self.runs_of([Exhibit.TABLE_1])}
+        tasks = {task for task in TASKS_BY_SENTENCE if task not in self.missing_data}
+        wanted = [run for run in runs if run.name in of_table and run.seed == 1 and run.task in tasks]
+        for run in wanted:
+            if self.evidence.lacks_sentences(run) and is_whole(run.serialization_dir):
+                yield Outcome(run, self.evidence.note_sentences(run))
+
     def _check_computation(self, run: Run) -> None:
         (planned,) = (planned for planned, other in self.runs.items() if other.name == run.name)
         if computation_digest(run.task, planned.variant) != run.identity["computation"]:
@@ -100,13 +120,26 @@ class Replication:
         finished = self.evidence.finished(self.runs_of([exhibit]))
         return table_of(exhibit, finished) if finished else None
 
+    def results(self) -> PlanResults:
+        """The scores of the runs that are finished, of each table."""
+        tables, complete = {}, set()
+        for exhibit in (exhibit for exhibit in self.plan.exhibits if exhibit not in FIGURES):
+            runs = self.runs_of([exhibit])
+            if finished := self.evidence.finished(runs):
+                tables[exhibit] = Results.of_runs(exhibit, finished)
+            missing = {run.task for run in runs if self.evidence.state(run) != "finished"}
+            complete |= {(exhibit, run.task) for run in runs if run.task not in missing}
+        return PlanResults(tables, frozenset(complete))
+
     def draw(self, exhibit: Exhibit) -> list[Path]:
         """Of the runs that are finished, see `draw`; nothing if there are none."""
         finished = self.evidence.finished(self.runs_of([exhibit]))
         return draw(exhibit, finished, self.evidence.total, self.experiment.results) if finished else []
 
 
-def replication_of(plan: str, *, data: str | None, results: Path | None, runs: Path) -> Replication:
+def replication_of(
+    plan: str, *, data: str | None, results: Path | None, runs: Path, with_data: bool = True
+) -> Replication:
     """
     # Parameters
 
@@ -119,6 +152,8 @@ def replication_of(plan: str, *, data: str | None, results: Path | None, runs: P
         The folder in which runs are trained; `None`: one for the plan, below `output`.
     runs
         The folder of the files of finished runs.
+    with_data
+        Whether digests of the data are compared.
 
     # Raises
 
@@ -126,7 +161,7 @@ def replication_of(plan: str, *, data: str | None, results: Path | None, runs: P
         If there is no such plan, data or biLM; and see `PlanFile`, `Experiment`.
     """
     file = PlanFile.from_file(plan)
-    root = data or os.environ.get("ELMO_TASKS_DATA")
+    root = (data or os.environ.get("ELMO_TASKS_DATA")) if with_data else None
     missing = {task.task: problem for task in file.tasks if (problem := _missing(root, task.task, file.glove))}
     experiment = experiment_of(
         data=root or str(FIXTURES),
@@ -139,7 +174,7 @@ def replication_of(plan: str, *, data: str | None, results: Path | None, runs: P
     planned = file.runs(file.exhibits, [task.task for task in file.tasks])
     experiment.evaluate((run.task, run.variant) for run in planned)
     all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
-    return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values())), missing)
+    return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values()), missing), missing)
 
 
 def _with_computation(run: Run, planned: PlannedRun) -> Run:

@@ -13,7 +13,13 @@ import pytest
 import torch
 
 from elmo_tasks.commands import Tables
-from elmo_tasks.replication import make, run_here
+from elmo_tasks.replication import make, replicate, run_here
+from elmo_tasks.replication.__main__ import main as write_pages
+from elmo_tasks.replication.evidence import evidence
+from elmo_tasks.replication.plan import experiment
+from elmo_tasks.replication.plan.config import evaluated_configs
+from elmo_tasks.replication.report.pages import BEGIN, END
+from tests.paths import CHECKOUT
 
 # As `allennlp train CONFIG -s FOLDER` does; what a test lets fail ends with an error.
 FAKE = """
@@ -24,12 +30,33 @@ cd "$4"
 echo '{{"best_epoch": 0, "best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}}' > metrics.json
 echo '{{"validation_f1-measure-overall": 0.5}}' > metrics_epoch_0.json
 """
+# Of one sentence the right, predicted and gold names, whose F1 is that of the runs.
+SENTENCES = [(1, 4, 4)]
 TASK = {"task": "ner", "data": "names", "seeds": {"table 1": 2, "figure 2": 2}}
 
 
+@pytest.fixture(scope="module")
+def evaluated_once() -> Callable[..., list]:
+    """The configs of the plan, which take a second each time; the same in all tests."""
+    known: dict[str, str] = {}
+
+    def evaluated(calls, variables):
+        key = repr((calls, variables))
+        if key not in known:
+            known[key] = json.dumps(evaluated_configs(calls, variables))
+        return json.loads(known[key])
+
+    return evaluated
+
+
 @pytest.fixture
-def plan(environment: pytest.MonkeyPatch, tmp_path, fixtures_root) -> Callable[..., None]:
-    """Runs the command with `allennlp train` replaced: `plan(*arguments, fails="nothing", data=True)`."""
+def plan(environment: pytest.MonkeyPatch, tmp_path, fixtures_root, evaluated_once) -> Callable[..., None]:
+    """
+    Runs the command with `allennlp train` and the test of single sentences replaced: `plan(*arguments,
+    fails="nothing", data=True, draws=False)`.
+    """
+    environment.setattr(experiment, "evaluated_configs", evaluated_once)
+    environment.setattr(evidence, "scores_by_sentence", lambda task, archive: SENTENCES)
     content = {"format": 1, "bilm": "small-open", "glove": "glove.open.100d.txt.gz", "tasks": [TASK]}
     (tmp_path / "small.jsonnet").write_text(json.dumps(content))
     weights = io.BytesIO()
@@ -42,7 +69,11 @@ def plan(environment: pytest.MonkeyPatch, tmp_path, fixtures_root) -> Callable[.
     Tables().add_subparser(parser.add_subparsers())
     environment.chdir(tmp_path)
 
-    def run(*arguments: str, fails: str = "nothing", data: bool = True) -> None:
+    def fake_draw(exhibit, runs, total, results):
+        return [results / "figures" / f"figure2.{kind}" for kind in ("png", "svg", "csv")]
+
+    def run(*arguments: str, fails: str = "nothing", data: bool = True, draws: bool = False) -> None:
+        environment.setattr(replicate, "draw", make.draw if draws else fake_draw)
         (tmp_path / "fake").write_text(FAKE.format(fails=fails, archive=tmp_path / "model.tar.gz"))
         command = ("/bin/sh", str(tmp_path / "fake"))
         environment.setattr(make, "run_here", functools.partial(run_here, command=command))
@@ -61,10 +92,18 @@ def states(capsys: pytest.CaptureFixture) -> dict[str, str]:
 
 class TestMakePlan:
     def test_another_machine_takes_the_files_of_runs_and_trains_nothing(self, plan, tmp_path, capsys):
-        """Oracle: what is printed is the same without the folders of the runs, without data, and with no training."""
-        plan()
+        """
+        Oracle: what is printed is the same without the folders of the runs, without data, and with no training; and
+        the pages of the results have these runs, or refuse a damaged one.
+        """
+        plan(draws=True)
         first = capsys.readouterr().out
+        shutil.rmtree(tmp_path / "results" / "runs" / "ner" / "baseline")
+        # Its training is over, and is not repeated.
+        plan(fails="*")
+        assert capsys.readouterr().out == first
         assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) |" in " ".join(first.split())
+        assert "permutation test, two-sided: NER p = 1.000 (1, seed 1)." in first
         figures = [tmp_path / "output" / "small" / "figures" / f"figure2.{kind}" for kind in ("png", "svg", "csv")]
         assert all(str(figure) in first and figure.is_file() for figure in figures)
         shutil.rmtree(tmp_path / "output")
@@ -75,6 +114,16 @@ class TestMakePlan:
         captured = capsys.readouterr()
         assert captured.out == first
         assert "digests of the data are not compared for ner" in captured.err
+        readme = tmp_path / "README.md"
+        readme.write_text(f"{BEGIN}\n{END}\n")
+        (tmp_path / "results" / "table5.json").write_bytes((CHECKOUT / "results" / "table5.json").read_bytes())
+        pages = [str(readme), "results/table5.json", "--plan", "small.jsonnet"]
+        assert write_pages(pages) is None and write_pages([*pages, "--check"]) is None
+        assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) | +0.00 | +2.06 |" in " ".join(
+            readme.read_text().split()
+        )
+        (tmp_path / "results" / "runs" / "ner" / "input" / "2.json").write_text("{")
+        assert re.search(r"README\.md: .*input/2\.json", write_pages([*pages, "--check"]))
 
     def test_a_failed_run_is_trained_again_only_if_that_is_asked_for(self, plan, tmp_path, capsys):
         """Oracle: the messages and the states; the others are finished."""

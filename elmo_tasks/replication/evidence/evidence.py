@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +14,14 @@ from elmo_tasks.replication.evidence.run_file import (
     failed_file,
     finished_file,
     place_of,
+    with_sentences,
 )
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
+from elmo_tasks.replication.report.sentence_scores import text_of_sentences
+from elmo_tasks.replication.train.by_sentence import scores_by_sentence
 from elmo_tasks.replication.train.outcome import Outcome
 from elmo_tasks.replication.train.record import differences, read_record, state_of, status
 
@@ -38,10 +41,13 @@ class Evidence:
         The folder of all run files.
     runs
         Those of the plan.
+    without_data
+        Tasks whose data is not there: what the folders of their runs hold cannot be told.
     """
 
     folder: Path
     runs: Sequence[Run]
+    without_data: Collection[str] = ()
     _files: dict[str, RunFile] = field(default_factory=dict, init=False)
     refused: dict[str, str] = field(default_factory=dict, init=False)
     """The runs whose files cannot be used, by their names; and files that are no runs of the plan, by theirs."""
@@ -108,7 +114,8 @@ class Evidence:
 
     def state(self, run: Run) -> str:
         """
-        `"finished"`, `"failed"`, `"refused"`, `"outdated"`, which is trained again, or one of those of `status`.
+        `"finished"`, `"failed"`, `"refused"`; `"outdated"`, which is trained again; `"trained"`, which has no file yet;
+        or one of those of `status`.
 
         # Raises
 
@@ -119,9 +126,13 @@ class Evidence:
             return "refused"
         if run.name in self._files:
             return self._files[run.name].status
+        if run.task in self.without_data:
+            return "outdated" if run.name in self.outdated else "to run"
         if run.name in self.outdated or self._is_outdated(run):
             return "outdated"
-        return status(run)
+        state = status(run)
+        # Only a file counts, and it could not be written, as on a full disk, or was moved away.
+        return "trained" if state == "finished" else state
 
     @staticmethod
     def _is_outdated(run: Run) -> bool:
@@ -166,6 +177,29 @@ class Evidence:
             if file.content["task"] == task and size is not None:
                 return int(size)
         raise ValueError(f"a run of {task} must say how large its training set is, but none does")
+
+    def lacks_sentences(self, run: Run) -> bool:
+        """Whether a run is finished, and its file does not say what it gets right in each sentence."""
+        file = None if run.name in self.refused else self._files.get(run.name)
+        return file is not None and file.run is not None and file.run.sentences is None
+
+    def note_sentences(self, run: Run) -> str | None:
+        """
+        Measures what the model of a finished run gets right in each sentence, and adds it to its file.
+
+        # Returns
+
+        `Optional[str]`
+            The reason why that was not possible.
+        """
+        path = self._files[run.name].path
+        try:
+            scores = scores_by_sentence(run.task, run.serialization_dir / "model.tar.gz")
+            with_sentences(path, text_of_sentences(scores))
+            self._files[run.name] = RunFile.read(path)
+        except (ConfigurationError, ValueError, OSError) as error:
+            return str(error)
+        return None
 
     def prepare(self, run: Run) -> None:
         """

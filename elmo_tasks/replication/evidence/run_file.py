@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layer_weights import LayerWeight
+from elmo_tasks.replication.report.sentence_scores import sentences_from_text
 from elmo_tasks.replication.train.record import read_record, training_seconds
 
-__all__ = ["FORMAT", "RunFile", "digests_of", "failed_file", "finished_file", "place_of"]
+__all__ = ["FORMAT", "RunFile", "digests_of", "failed_file", "finished_file", "place_of", "with_sentences"]
 
 FORMAT = 1
 
@@ -118,6 +121,10 @@ class RunFile:
                 best_epoch=content["best_epoch"],
                 layer_weights=tuple(LayerWeight(**row) for row in content["layer_weights"]),
                 versions=content["versions"],
+                commits=tuple(map(str, content["commits"])),
+                machines=tuple(map(str, content["machines"])),
+                seconds=content["seconds"],
+                sentences=_sentences(content),
             )
         return cls(path, content["status"], content["reason"], content["digests"], run, content)
 
@@ -207,6 +214,33 @@ def _write(run: Run, path: Path, status: str, reason: str | None, scores: Mappin
             "finished": record.get("finished") or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         },
     )
+
+
+def with_sentences(path: Path, sentences: str) -> None:
+    """
+    Adds scores of sentences to the file of a finished run.
+
+    # Parameters
+
+    path
+        The file.
+    sentences
+        From `text_of_sentences`.
+
+    # Raises
+
+    `ValueError`, `OSError`
+        If they do not give the score of the run, or the file is damaged, or cannot be written.
+    """
+    content = {**read_sealed(path), "sentences": sentences}
+    _sentences(content)
+    write_sealed(path, content)
+
+
+def _sentences(content: Mapping[str, Any]) -> np.ndarray | None:
+    if content.get("sentences") is None:
+        return None
+    return sentences_from_text(content["sentences"], content[TASKS[content["task"]].split])
 
 
 def _check(content: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from elmo_tasks.analysis import WORD_SENSES
 from elmo_tasks.replication.plan.task import POS, SIX_TASKS
 
-__all__ = ["MORE_TASKS_OF", "TASKS_OF", "Exhibit", "tasks_of"]
+__all__ = ["FIGURES", "MORE_TASKS_OF", "TASKS_OF", "Exhibit", "tasks_of"]
 
 
 class Exhibit(StrEnum):
@@ -19,6 +19,8 @@ class Exhibit(StrEnum):
     FIGURE_1 = "figure 1"
     FIGURE_2 = "figure 2"
 
+
+FIGURES = (Exhibit.FIGURE_1, Exhibit.FIGURE_2)
 
 _ABLATED = ("squad", "snli", "srl")
 TASKS_OF = {

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from elmo_tasks.analysis import run_scores
 from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.run import Run
@@ -37,6 +39,13 @@ class FinishedRun:
         For a caption, see `Run`.
     versions
         Of the packages that it was made with.
+    commits, machines
+        Of the code, and the kinds of machines.
+    seconds
+        How long the training took; `None` if that is not known.
+    sentences
+        What it gets right in each sentence of the set that Table 1 is about, see `sentences_from_text`; `None` if that
+        was not measured.
     """
 
     task: str
@@ -50,6 +59,10 @@ class FinishedRun:
     layer_weights: tuple[LayerWeight, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    commits: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    seconds: float | None = None
+    sentences: np.ndarray | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, run: Run, *, with_layers: bool = False) -> "FinishedRun":

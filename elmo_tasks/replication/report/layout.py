@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
-from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS
+from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS, Task
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.linked_text import LinkedText
 from elmo_tasks.replication.report.results import Results, Split
-from elmo_tasks.replication.report.summary import Summary
+from elmo_tasks.replication.report.summary import Summary, paired_p_value
 from elmo_tasks.replication.report.table import Table
 
 __all__ = ["increases", "layout"]
@@ -59,7 +59,7 @@ def increases(results: Results) -> list[list[str]]:
 
 
 def _table_1(results: Results) -> Table:
-    columns = ["task", "measure", "baseline", "ELMo", "increase (relative)", "p"]
+    columns = ["task", "measure", "baseline", "ELMo", "increase (relative)", "p", "p, paired"]
     columns += ["paper: previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
     rows = []
     for task in (TASKS[name] for name in results.tasks()):
@@ -71,6 +71,7 @@ def _table_1(results: Results) -> Table:
                 task.title,
                 f"{task.score}, {task.split}",
                 *(*_cells(results, task.name, [baseline, elmo]), _increase(baseline, elmo), _p(baseline, elmo)),
+                _paired_p(results, task),
                 f"{quoted.previous} ({quoted.whose})",
                 *(str(quoted.baseline), f"{quoted.elmo}{sd}"),
                 f"{quoted.absolute:.2f} ({quoted.relative:.1f}%)",
@@ -79,7 +80,8 @@ def _table_1(results: Results) -> Table:
     sources = paper.sources_of("".join(paper.TABLE_1[name].source for name in results.tasks()))
     relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
-    caption = _caption(results, sources, ["baseline", "ELMo"], [relative, test])
+    paired = "p, paired: the paired t-test over the seeds that both have, two-sided"
+    caption = _caption(results, sources, ["baseline", "ELMo"], [relative, test, paired])
     return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
 
 
@@ -170,13 +172,23 @@ def _increase(first: Summary | None, second: Summary | None) -> str:
 def _p(first: Summary | None, second: Summary | None) -> str:
     if first is None or second is None:
         return _NO_RUN
-    if min(first.n, second.n) < 2:
-        return _FEW_SEEDS
-    p = first.p_value(second)
+    n = min(first.n, second.n)
+    return _FEW_SEEDS if n < 2 else _p_text(first.p_value(second), n)
+
+
+def _paired_p(results: Results, task: Task) -> str:
+    first, second = (variant.name for variant in variants_of(results.table, task))
+    pairs = results.pairs(task.name, first, second, task.split)
+    if not pairs:
+        return _NO_RUN
+    return _FEW_SEEDS if len(pairs) < 2 else _p_text(paired_p_value(pairs), len(pairs))
+
+
+def _p_text(p: float | None, n: int) -> str:
     if p is None:
         return "no variance"
     # With two seeds each, a variance is known from one difference only: it may be anything.
-    few = f" ({_FEW_SEEDS} to trust)" if min(first.n, second.n) < 3 else ""
+    few = f" ({_FEW_SEEDS} to trust)" if n < 3 else ""
     return ("< 0.001" if p < 0.001 else f"{p:.3f}") + few
 
 

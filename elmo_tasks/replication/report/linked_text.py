@@ -19,7 +19,8 @@ class LinkedText(str):
 
     of: tuple[str, str] | None
 
-    def __new__(cls, text: str, of: tuple[str, str] | None) -> Self:
+    def __new__(cls, text: str, of: tuple[str, str] | None = None) -> Self:
+        # Copies, as those of `dataclasses.asdict`, are made from the text alone, and get the rest after.
         made = super().__new__(cls, text)
         made.of = of
         return made

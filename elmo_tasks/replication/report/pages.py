@@ -1,12 +1,14 @@
 """Two pages of the documentation and a table of README.md, made of the result files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.layout import increases, layout
+from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid, listed
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
@@ -27,60 +29,91 @@ _RUNS = """# Runs
 
 How the numbers of [the tables](tables.md) were made: the score of each run in percent, versions, commits and machines.
 Where there is no seed, only the mean over seeds was kept."""
+_EARLIER = """## Earlier runs
+
+Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
+
+_NO_RUNS = PlanResults()
 
 
-def tables_page(files: Iterable[Path]) -> str:
+class _Made(NamedTuple):
+    exhibit: Exhibit
+    table: Table
+    # None: a table that is no table of runs.
+    results: Results | None
+    is_earlier: bool
+
+
+def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     """
     # Parameters
 
     files
         Result files, as `allennlp elmo-tables --format json` prints them, and `allennlp elmo-wsd` writes them.
+    plan
+        The finished runs of the plan. Files of the same tables are then earlier runs, at the end of the page, and are
+        omitted once the plan has all of their tasks.
 
     # Returns
 
     `str`
-        A page in Markdown with a table for each, in the order of their names.
+        A page in Markdown with a table for each, in the paper's order.
 
     # Raises
 
     `ValueError`
-        If there are no files, or one is not a result file.
+        If there is nothing to show, or one is not a result file.
     """
-    sections = [f"## {t.title}\n\n{grid(t.columns, t.rows)}\n\n{listed(t.caption)}" for _, t in _tables(files)]
-    return "\n\n".join([_MADE, _TABLES, *sections]) + "\n"
+
+    def parts(made: _Made) -> list[str]:
+        return [grid(made.table.columns, made.table.rows), listed(made.table.caption)]
+
+    return _page(_TABLES, _made(files, plan), parts)
 
 
-def runs_page(files: Iterable[Path]) -> str:
-    """The page that `tables_page` refers to, of the same files."""
-    sections = []
-    for path, table in _tables(files):
-        parts = [f"## {table.title}", _runs_of(path), listed(table.runs)]
-        sections.append("\n\n".join(part for part in parts if part))
-    return "\n\n".join([_MADE, _RUNS, *sections]) + "\n"
+def runs_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
+    """The page that `tables_page` refers to, of the same files and runs."""
+
+    def parts(made: _Made) -> list[str]:
+        return ["" if made.results is None else _runs_of(made.results), listed(made.table.runs)]
+
+    return _page(_RUNS, _made(files, plan), parts)
 
 
-def readme_table(files: Iterable[Path]) -> str:
+def readme_table(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     """
     # Parameters
 
-    files
-        Result files; that of Table 1 is among them.
+    files, plan
+        As for `tables_page`; Table 1 is among them.
 
     # Returns
 
     `str`
-        The rows of Table 1 in Markdown, in short.
+        The rows of Table 1 in Markdown, in short: those of the plan for each task that it has baseline and ELMo of, and
+        else those of the file, which says so.
 
     # Raises
 
     `ValueError`
-        If the file of Table 1 is not there.
+        If there is no Table 1.
     """
+    rows: dict[str, list[str]] = {}
     for path in sorted(files):
         if _table_name(path) == Exhibit.TABLE_1:
-            columns = ["task", "measure", "baseline", "ELMo", "increase", "increase in the paper"]
-            return grid(columns, increases(Results.from_file(path)))
-    raise ValueError("there must be a result file of table 1, but no file is that one")
+            rows = _rows_by_task(Results.from_file(path))
+    if Exhibit.TABLE_1 in plan.tables:
+        of_plan = {task: row for task, row in _rows_by_task(plan.tables[Exhibit.TABLE_1]).items() if "–" not in row}
+        if of_plan:
+            rows = {task: [f"{row[0]}, earlier runs", *row[1:]] for task, row in rows.items()} | of_plan
+    if not rows:
+        raise ValueError("there must be a result file of table 1, but no file is that one")
+    columns = ["task", "measure", "baseline", "ELMo", "increase", "increase in the paper"]
+    return grid(columns, [rows[task] for task in TASKS if task in rows])
+
+
+def _rows_by_task(results: Results) -> dict[str, list[str]]:
+    return dict(zip(results.tasks(), increases(results), strict=True))
 
 
 def with_section(readme: str, section: str) -> str:
@@ -106,14 +139,29 @@ def with_section(readme: str, section: str) -> str:
     return "\n".join([*lines[: begin + 1], "", section, "", *lines[end:]])
 
 
-def _tables(files: Iterable[Path]) -> Sequence[tuple[Path, Table]]:
-    found = [
-        (path, word_senses_table(path) if _table_name(path) == Exhibit.TABLE_5 else layout(Results.from_file(path)))
-        for path in sorted(files)
-    ]
+def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
+    """Tables of the plan and of files, in the paper's order, and then those of earlier runs."""
+    found = [_Made(exhibit, layout(results), results, False) for exhibit, results in plan.tables.items()]
+    for path in sorted(files):
+        if _table_name(path) == Exhibit.TABLE_5:
+            found.append(_Made(Exhibit.TABLE_5, word_senses_table(path), None, False))
+            continue
+        results = Results.from_file(path)
+        if not plan.replace(results):
+            found.append(_Made(results.table, layout(results), results, results.table in plan.tables))
     if not found:
         raise ValueError("there must be a result file, but no file was named: see `allennlp elmo-tables --format json`")
-    return found
+    return sorted(found, key=lambda made: (made.is_earlier, list(Exhibit).index(made.exhibit)))
+
+
+def _page(head: str, tables: list[_Made], parts: Callable[[_Made], list[str]]) -> str:
+    sections = [_MADE, head]
+    for made in tables:
+        if made.is_earlier and _EARLIER not in sections:
+            sections.append(_EARLIER)
+        sections.append(f"{'###' if made.is_earlier else '##'} {made.table.title}")
+        sections += [part for part in parts(made) if part]
+    return "\n\n".join(sections) + "\n"
 
 
 def _table_name(path: Path) -> str | None:
@@ -121,10 +169,7 @@ def _table_name(path: Path) -> str | None:
     return content.get("table") if isinstance(content, dict) else None
 
 
-def _runs_of(path: Path) -> str:
-    if _table_name(path) == Exhibit.TABLE_5:
-        return ""
-    results = Results.from_file(path)
+def _runs_of(results: Results) -> str:
     rows: list[list[str]] = []
     for row in sorted(results.runs, key=lambda row: (list(TASKS).index(row["task"]), row["variant"], row["seed"])):
         scores = ["–" if row[split] is None else f"{row[split]:.2f}" for split in ("dev", "test")]

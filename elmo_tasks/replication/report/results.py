@@ -1,7 +1,7 @@
 """Result files: the scores of runs."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
+from elmo_tasks.replication.report.sentence_notes import sentence_notes
 from elmo_tasks.replication.report.summary import Summary
 
 __all__ = ["Results", "Split"]
@@ -89,6 +90,7 @@ class Results:
     @classmethod
     def of_runs(cls, table: Exhibit, runs: Iterable[FinishedRun]) -> "Results":
         """Of finished runs."""
+        runs = list(runs)
         scores: list[dict[str, Any]] = []
         about: dict[str, dict[str, Any]] = {}
         versions: set[str] = set()
@@ -104,9 +106,11 @@ class Results:
                     "metric": TASKS[run.task].metric,
                     "dev": run.dev,
                     "test": run.test,
+                    **({"commit": ", ".join(run.commits)} if run.commits else {}),
                 }
             )
-        return cls(table, scores, about=about, versions=sorted(versions))
+        notes = sentence_notes(runs) if table == Exhibit.TABLE_1 else []
+        return cls(table, scores, about=about, versions=sorted(versions), notes=notes, made=_made(runs))
 
     @classmethod
     def from_file(cls, path: Path) -> "Results":
@@ -145,6 +149,26 @@ class Results:
             if (row["task"], row["variant"], row["split"]) == (task, variant, split):
                 return Summary(row["mean"], row["sd"], row["n"])
         return None
+
+    def pairs(self, task: str, first: str, second: str, split: Split) -> list[tuple[float, float]]:
+        """The scores of two variants, of each seed that both have one of, seed by seed."""
+        by_seed: list[dict[int, float]] = [
+            {
+                row["seed"]: row[split]
+                for row in self.runs
+                if (row["task"], row["variant"]) == (task, variant) and row[split] is not None
+            }
+            for variant in (first, second)
+        ]
+        return [(by_seed[0][seed], by_seed[1][seed]) for seed in sorted({*by_seed[0]} & {*by_seed[1]})]
+
+
+def _made(runs: Sequence[FinishedRun]) -> list[str]:
+    seconds = [run.seconds for run in runs if run.seconds is not None]
+    if not seconds:
+        return []
+    machines = sorted({machine for run in runs for machine in run.machines})
+    return [f"{len(seconds)} trainings of {sum(seconds) / 3600:.1f} hours together, on {'; '.join(machines)}."]
 
 
 def _check_numbers(row: Mapping[str, Any]) -> None:

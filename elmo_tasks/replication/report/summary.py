@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "paired_p_value"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Summary:
 
     def p_value(self, other: "Summary") -> float | None:
         """
-        That of Welch's t-test, two-sided: seeds of two models are not pairs, since the same seed gives them other
-        random numbers, and their variances need not be equal.
+        That of Welch's t-test, two-sided: the variances of two models need not be equal. It takes no seeds for pairs,
+        since the same seed gives two models other random numbers; see `paired_p_value`.
 
         # Returns
 
@@ -63,3 +63,26 @@ class Summary:
             ).pvalue
         )
         return None if math.isnan(p) else p
+
+
+def paired_p_value(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """
+    That of the paired t-test, two-sided, which takes two runs with the same seed for a pair.
+
+    # Parameters
+
+    pairs
+        The scores of two models, of each seed that both have.
+
+    # Returns
+
+    `Optional[float]`
+        `None` if there are fewer than two pairs, or all have the same difference.
+    """
+    if len({second - first for first, second in pairs}) < 2:
+        return None
+    # At use: it takes a second to import.
+    from scipy import stats
+
+    firsts, seconds = zip(*pairs, strict=True)
+    return float(stats.ttest_rel(seconds, firsts).pvalue)

@@ -52,6 +52,11 @@ class SpanF1(Metric):
         # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
+    def counts(self) -> tuple[int, int, int]:
+        """How many entities were right, predicted and gold since the last reset."""
+        right, predicted, gold = self._counts.sum(0).tolist()
+        return right, predicted, gold
+
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         # Returns

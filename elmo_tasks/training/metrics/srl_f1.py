@@ -68,6 +68,12 @@ class SrlF1(Metric):
         # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
+    def counts(self) -> tuple[int, int, int]:
+        """How many arguments but the predicate were right, predicted and gold since the last reset."""
+        counted = [row for label, row in self._rows.items() if label != _PREDICATE]
+        right, predicted, gold = self._counts[counted].sum(0).tolist()
+        return right, predicted, gold
+
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
         # Returns
@@ -76,8 +82,7 @@ class SrlF1(Metric):
             `precision`, `recall` and `f1` of all arguments but the predicate, and each of them followed by `-` and a
             label; `perfect`, the share of perfect propositions. 0 where the denominator is 0.
         """
-        counted = [row for label, row in self._rows.items() if label != _PREDICATE]
-        rows = {"": self._counts[counted].sum(0)}
+        rows = {"": torch.tensor(self.counts())}
         rows |= {f"-{label}": self._counts[row] for label, row in self._rows.items()}
         metrics: dict[str, float] = {}
         for name, counts in rows.items():

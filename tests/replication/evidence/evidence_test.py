@@ -1,12 +1,15 @@
 """Tests of what a plan takes for finished."""
 
 import json
+import re
+import resource
 import shutil
 
 import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import Evidence, Outcome
+from elmo_tasks.replication.evidence import evidence as evidence_module
 from elmo_tasks.replication.evidence.run_file import place_of
 from elmo_tasks.replication.train.record import write_record
 
@@ -149,3 +152,35 @@ class TestEvidence:
         (folder / "ner").write_text("")
         outcome = Evidence(folder, [run]).note(Outcome(run), None)
         assert "cannot be noted" in outcome.error
+
+    def test_on_a_full_disk_there_is_no_file_and_the_next_call_writes_it(self, make, finish, folder):
+        """Oracle: the message, the folder, and the states; a real limit of the size of files."""
+        run = finish(make())
+        evidence = Evidence(folder, [run])
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            outcome = evidence.note(Outcome(run), None)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert re.search(r"is finished, but cannot be noted: .*File too large: '.*/baseline/1\.json'", outcome.error)
+        assert outcome.failure is None and not any(path.is_file() for path in folder.rglob("*"))
+        again = Evidence(folder, [run])
+        assert again.state(run) == "trained" and again.finished([run]) == []
+        assert again.note(Outcome(run), None).error is None
+        assert again.state(run) == "finished"
+
+    def test_sentences_are_measured_once_and_added_to_the_file(self, make, finish, folder, monkeypatch):
+        """Oracle: the numbers in the file of the next call; what cannot be measured leaves the file as it was."""
+        run = finish(make())
+        evidence = Evidence(folder, [run])
+        assert not evidence.lacks_sentences(run)
+        evidence.note(Outcome(run), None)
+        before = path_of(folder, run).read_bytes()
+        measured = [[(1, 1, 1)], [(1, 4, 4), (0, 0, 0)]]
+        monkeypatch.setattr(evidence_module, "scores_by_sentence", lambda task, archive: measured.pop(0))
+        assert "must give the score of the run, 25.00, but give 100.00" in evidence.note_sentences(run)
+        assert evidence.lacks_sentences(run) and path_of(folder, run).read_bytes() == before
+        assert evidence.note_sentences(run) is None and not evidence.lacks_sentences(run)
+        ((found,), again) = evidence.finished([run]), Evidence(folder, [run])
+        assert found.sentences.tolist() == [[1, 4, 4], [0, 0, 0]] and not again.lacks_sentences(run)

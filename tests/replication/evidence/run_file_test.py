@@ -5,7 +5,13 @@ import json
 import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
-from elmo_tasks.replication.evidence.run_file import RunFile, failed_file, finished_file, place_of
+from elmo_tasks.replication.evidence.run_file import (
+    RunFile,
+    failed_file,
+    finished_file,
+    place_of,
+    with_sentences,
+)
 
 
 @pytest.fixture
@@ -93,3 +99,16 @@ class TestRunFile:
         path.write_text(whole[: len(whole) // 2])
         with pytest.raises(ValueError, match=r"1\.json must be JSON"):
             RunFile.read(path)
+
+    def test_it_may_have_the_scores_of_sentences_if_they_are_those_of_the_run(self, planned, tmp_path):
+        """Oracle: the numbers; a file without them, and after others were refused, is as it was."""
+        path = tmp_path / "1.json"
+        finished_file(planned(), path, None)
+        before = path.read_bytes()
+        assert RunFile.read(path).run.sentences is None
+        with pytest.raises(ValueError, match=r"give the score of the run, 25\.00, but give 50\.00"):
+            with_sentences(path, "1;0")
+        assert path.read_bytes() == before
+        with_sentences(path, "1;0;0;0")
+        assert RunFile.read(path).run.sentences.tolist() == [[1], [0], [0], [0]]
+        assert RunFile.read(path).run.test == 25.0

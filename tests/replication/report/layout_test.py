@@ -1,7 +1,7 @@
 """Tests of Tables 1 to 3."""
 
 import pytest
-from scipy.stats import ttest_ind_from_stats
+from scipy.stats import ttest_ind_from_stats, ttest_rel
 
 from elmo_tasks.replication import Results, layout
 
@@ -18,7 +18,7 @@ class TestTable1:
         table = layout(Results("table 1", [], rows))
         assert table.rows == [
             [
-                *("NER", "F1, test", "29.12 ± 1.70 (3)", "38.02 ± 1.60 (3)", "+8.90 (+12.6%)", "0.003"),
+                *("NER", "F1, test", "29.12 ± 1.70 (3)", "38.02 ± 1.60 (3)", "+8.90 (+12.6%)", "0.003", "–"),
                 *("91.93 (Peters et al. 2017)", "90.15", "92.22 ± 0.10", "2.06 (21.0%)"),
             ]
         ]
@@ -28,7 +28,23 @@ class TestTable1:
         """Oracle: by hand."""
         rows = [row("squad", "baseline", 60.0, None, 1, "dev"), row("squad", "both", 65.0, None, 1, "dev")]
         cells = layout(Results("table 1", [], rows)).rows[0]
-        assert cells[1:6] == ["F1, dev", "60.00 (1)", "65.00 (1)", "+5.00 (+12.5%)", "n too small"]
+        assert cells[1:7] == ["F1, dev", "60.00 (1)", "65.00 (1)", "+5.00 (+12.5%)", "n too small", "–"]
+
+    def test_runs_with_the_same_seed_are_pairs(self):
+        """Oracle: SciPy's paired test of the pairs, without the seed that one of the two has alone."""
+        scores = {"baseline": {1: 50.0, 2: 51.0, 3: 53.0, 4: 10.0}, "both": {3: 60.0, 1: 56.0, 2: 59.0}}
+        metric = {"task": "snli", "metric": "accuracy", "dev": 0.0}
+        runs = [
+            {**metric, "variant": variant, "seed": seed, "test": score}
+            for variant, by_seed in scores.items()
+            for seed, score in by_seed.items()
+        ]
+        table = layout(Results("table 1", runs))
+        assert table.columns[6] == "p, paired"
+        assert table.rows[0][6] == f"{ttest_rel([56, 59, 60], [50, 51, 53]).pvalue:.3f}"
+        assert "paired t-test over the seeds that both have" in table.caption[0]
+        two = layout(Results("table 1", [row for row in runs if row["seed"] > 2]))
+        assert two.rows[0][6] == "n too small"
 
     def test_two_seeds_have_a_p_that_is_not_to_be_trusted(self):
         """Oracle: by hand."""

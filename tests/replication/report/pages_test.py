@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from elmo_tasks.replication import Results, read_sources, readme_table, report_page, runs_page, tables_page
+from elmo_tasks.replication import Exhibit, Results, read_sources, readme_table, report_page, runs_page, tables_page
 from elmo_tasks.replication.__main__ import main
 from elmo_tasks.replication.report.pages import BEGIN, END, with_section
+from elmo_tasks.replication.report.plan_results import PlanResults
 from tests.paths import CHECKOUT
 
 ROW = {"task": "sst", "variant": "both", "metric": "accuracy", "split": "test", "mean": 42.0, "sd": 1.0, "n": 2}
@@ -51,6 +52,29 @@ class TestPages:
         (made,) = json.loads(path.read_text())["made"]
         assert "Table 5" in tables_page([path]) and "at commit" not in tables_page([path])
         assert made in runs_page([path])
+
+    def test_runs_of_the_plan_take_the_place_of_earlier_ones(self, tmp_path, files):
+        """Oracle: by hand: the sections, and the cells of each, while the plan is not complete and after."""
+        earlier = results_of()
+        earlier.runs.append({**RUN, "task": "snli", "variant": "both"})
+        (tmp_path / "a.json").write_text(earlier.to_json({}))
+        new = [{**RUN, "variant": variant, "test": 50.0} for variant in ("baseline", "both")]
+        tables = {Exhibit.TABLE_1: Results("table 1", new, made=["In an hour."])}
+        path, half = tmp_path / "a.json", PlanResults(tables, frozenset([(Exhibit.TABLE_1, "sst")]))
+        page, runs = tables_page([path], half), runs_page([path], half)
+        headings = ["## Table 1: baseline and ELMo", "## Earlier runs", "### Table 1: baseline and ELMo"]
+        for each in (page, runs):
+            assert [line for line in each.splitlines() if line.startswith("##")] == headings
+        first, last = (" ".join(part.split()) for part in page.split("## Earlier runs"))
+        assert "| 50.00 (1) | 50.00 (1) |" in first and "| 40.50 (1) | 42.00 ± 1.00 (2) |" in last
+        assert "In an hour." in runs.split("## Earlier runs")[0]
+        rows = [" ".join(line.split()) for line in readme_table([path], half).splitlines()[2:]]
+        assert rows == [
+            "| SNLI, earlier runs | accuracy, test | – | 40.50 (1) | – | +0.70 |",
+            "| SST-5 | accuracy, test | 50.00 (1) | 50.00 (1) | +0.00 | +3.30 |",
+        ]
+        whole = PlanResults(tables, half.complete | {(Exhibit.TABLE_1, "snli")})
+        assert "Earlier runs" not in tables_page([path], whole)
 
     def test_no_files_are_refused(self, tmp_path):
         """Oracle: the messages."""

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from elmo_tasks.replication import Summary
+from elmo_tasks.replication.report.summary import paired_p_value
 
 BASELINE, ELMO = [29.1, 27.4, 30.8], [38.0, 36.4, 39.6, 37.2]
 
@@ -42,3 +43,15 @@ class TestSummary:
         """Oracle: a division by zero."""
         assert Summary.of([1.0, 1.0]).p_value(Summary.of([2.0, 2.0])) is None
         assert Summary.of([1.0]).p_value(Summary.of([2.0, 3.0])) is None
+
+
+class TestPairedPValue:
+    def test_it_is_that_of_the_differences(self):
+        """Oracle: by hand: differences 1, 2 and 3 have t = 2 / (1 / sqrt(3)) with two degrees of freedom."""
+        t = 2 * 3**0.5
+        # The distribution of Student for two degrees of freedom, in closed form.
+        assert paired_p_value([(1.0, 2.0), (9.0, 11.0), (4.0, 7.0)]) == pytest.approx(1 - t / (2 + t * t) ** 0.5)
+
+    def test_without_a_difference_of_differences_there_is_no_p(self):
+        """Oracle: a division by zero."""
+        assert paired_p_value([]) is paired_p_value([(1.0, 2.0)]) is paired_p_value([(1.0, 2.0), (2.0, 3.0)]) is None

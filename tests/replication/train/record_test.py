@@ -2,11 +2,13 @@
 
 import fcntl
 import json
+import os
 import random
 
 import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
+from elmo_tasks.replication.train import record
 from elmo_tasks.replication.train.record import (
     check_scores,
     differences,
@@ -15,6 +17,7 @@ from elmo_tasks.replication.train.record import (
     read_record,
     state_of,
     status,
+    training_seconds,
     write_record,
 )
 from elmo_tasks.verify import verify
@@ -150,3 +153,39 @@ class TestRecord:
             "d is null, not 3",
         ]
         assert differences(json.loads("[1]"), [1]) == []
+
+
+class TestTrainingSeconds:
+    def test_those_of_all_parts_are_summed_without_the_time_between_them(self, make_run, monkeypatch):
+        """Oracle: by hand: 50 and 30 seconds, each from its start to the last line of the log."""
+        run = make_run()
+        run.folder.mkdir(parents=True)
+        log = run.folder / "log.txt"
+
+        def train(started: float, last_line: float, machine: str, *, resumes: bool) -> float:
+            monkeypatch.setattr(record.time, "time", lambda: started)
+            monkeypatch.setattr(record, "machine", lambda: machine)
+            write_record(run, resumes=resumes)
+            log.touch()
+            os.utime(log, (last_line, last_line))
+            return training_seconds(run.folder, read_record(run.folder))
+
+        assert train(1000.0, 1050.0, "a", resumes=False) == 50.0
+        assert train(5000.0, 5030.0, "b", resumes=True) == 80.0
+        assert read_record(run.folder)["training"]["machines"] == ["a", "b"]
+        mark_finished(run.folder)
+        assert training_seconds(run.folder, read_record(run.folder)) == 80.0
+        # What begins over has the time of its own.
+        assert train(9000.0, 9007.0, "b", resumes=False) == 7.0
+        assert read_record(run.folder)["training"]["machines"] == ["b"]
+
+    def test_without_a_log_or_after_a_change_of_the_clock_it_is_not_negative(self, make_run, monkeypatch):
+        """Oracle: zero; and a record of an earlier version."""
+        run = make_run()
+        run.folder.mkdir(parents=True)
+        write_record(run)
+        assert training_seconds(run.folder, read_record(run.folder)) == 0.0
+        (run.folder / "log.txt").touch()
+        os.utime(run.folder / "log.txt", (1.0, 1.0))
+        assert training_seconds(run.folder, read_record(run.folder)) == 0.0
+        assert training_seconds(run.folder, {"finished": None}) == 0.0

@@ -1,0 +1,28 @@
+"""The scores of a plan's finished runs, for pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from elmo_tasks.replication.plan.exhibit import Exhibit
+from elmo_tasks.replication.report.results import Results
+
+__all__ = ["PlanResults"]
+
+
+@dataclass(frozen=True)
+class PlanResults:
+    """
+    # Parameters
+
+    tables
+        The results of each table that some runs are finished of.
+    complete
+        Tables, and the tasks of which all runs that the plan has for them are finished.
+    """
+
+    tables: Mapping[Exhibit, Results] = field(default_factory=dict)
+    complete: frozenset[tuple[Exhibit, str]] = frozenset()
+
+    def replace(self, earlier: Results) -> bool:
+        """Whether all that earlier results have is there, from the runs of the plan."""
+        return all((earlier.table, task) in self.complete for task in earlier.tasks())
