@@ -210,7 +210,11 @@ def flush_subnormals_in_training(train: Module) -> None:
 
 
 def flush_subnormals_in_evaluation(evaluate: Module) -> None:
-    """As `flush_subnormals_in_training`, for `allennlp evaluate`."""
+    """
+    Symptom: on the CPU, `allennlp evaluate` takes longer than its arithmetic needs.
+
+    Cause: as in `flush_subnormals_in_training`.
+    """
     original = evaluate.evaluate_from_args
 
     @wraps(original)

@@ -1,12 +1,14 @@
 """Checkpoints without the frozen weights, each written whole or not at all."""
 
+import logging
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
@@ -15,6 +17,8 @@ from elmo_tasks.compat.torch_files import load_without_code
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 
 __all__ = ["FrozenOnceCheckpointer"]
+
+logger = logging.getLogger(__name__)
 
 FROZEN_WEIGHTS = "frozen_weights.th"
 # The key in the state of the trainer with the names of the omitted parameters.
@@ -29,8 +33,21 @@ class FrozenOnceCheckpointer(Checkpointer):
     writes a checkpoint leaves no half of one, and resumes from the previous one. Every file has its SHA-256 next to it,
     which is compared when a run is recovered.
 
-    Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`.
+    Registered as a `Checkpointer` with name "elmo_frozen_once". Its parameters are those of `Checkpointer`; in
+    distributed training, where AllenNLP's refuses `save_every_num_seconds`, that has no effect.
     """
+
+    def __init__(
+        self,
+        serialization_dir: str | os.PathLike[str],
+        save_every_num_seconds: Optional[float] = None,
+        **kwargs: Any,
+    ) -> None:
+        if is_distributed() and save_every_num_seconds is not None:
+            logger.info("checkpoints are not written by the clock in distributed training")
+            save_every_num_seconds = None
+        # By name, from the config: whatever else `Checkpointer` takes.
+        super().__init__(serialization_dir, save_every_num_seconds=save_every_num_seconds, **kwargs)
 
     # The parameters in the file by name: one that was changed since stays in the checkpoint.
     _stored: dict[str, WeightsState] | None = None

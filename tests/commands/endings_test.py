@@ -19,10 +19,12 @@ from elmo_tasks.commands.endings import endings_in_one_line
 COMMANDS = {
     "elmo-compare": (["run"], "commands.compare.compare", "the same command starts over"),
     "elmo-coref-conll": (["in", "out"], "commands.coref_conll.numbered_lines", "the same command starts over"),
+    "elmo-demo": ([], "commands.demo.config_variables", "the same command starts it again"),
     "elmo-embed": (["text", "out.h5"], "embed_job.embed", "the same command with --resume resumes"),
     "elmo-export": (["archive", "folder"], "commands.export.load_archive", "run the same command again"),
     "elmo-neighbors": (["index", "text", "folder"], "commands.neighbors.index_text", "the same command resumes"),
     "elmo-perplexity": (["bilm", "text"], "commands.perplexity.LanguageModel", "the same command starts over"),
+    "elmo-report": (["results"], "commands.report.read_sources", "the same command starts over"),
     "elmo-squad-predictions": (["in", "out"], "commands.squad_predictions.numbered_lines", "starts over"),
     "elmo-tables": (["--table", "1"], "commands.tables.experiment_of", "the same command resumes each training"),
     "elmo-wsd": ([], "commands.wsd.WsdMeasurement", "the same command starts over"),

@@ -9,7 +9,8 @@ from allennlp.common.params import with_overrides
 
 from tests.paths import TRAINING_CONFIGS
 
-CONFIGS = sorted(path.name for path in TRAINING_CONFIGS.glob("*.jsonnet"))
+# All but the plan of a replication.
+CONFIGS = sorted(path.name for path in TRAINING_CONFIGS.glob("*.jsonnet") if path.name != "open.jsonnet")
 
 
 def override(name: str, **overrides: object) -> Params:
