@@ -46,7 +46,8 @@ def scores_by_sentence(task: str, archive: Path) -> list[Sequence[float]]:
     import_plugins()
     with _without_parameters_in_the_log():
         loaded = load_archive(archive, cuda_device=0 if torch.cuda.is_available() else -1)
-    model, reader = loaded.model, loaded.validation_dataset_reader
+    # A model is loaded as it is trained, with dropout.
+    model, reader = loaded.model.eval(), loaded.validation_dataset_reader
     path = loaded.config["validation_data_path" if TASKS[task].split == "dev" else "test_data_path"]
     score = _score(task, model)
     found: list[Sequence[float]] = []
