@@ -26,7 +26,7 @@ class TestSrlConfigs:
         )
         assert config["model"]["predicate_dim"] == 100
         assert config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["trainable"] is True
-        assert trainer["optimizer"] == {"type": "adadelta", "lr": 1.0, "rho": 0.95}
+        assert trainer["optimizer"] == {"type": "elmo_lazy_adadelta", "lr": 1.0, "rho": 0.95}
         assert (trainer["grad_clipping"], trainer["num_epochs"], trainer["patience"]) == (1.0, 500, 200)
         assert "grad_norm" not in trainer
         assert trainer["validation_metric"] == "+f1"
