@@ -66,7 +66,7 @@ class LazyAdadelta(Optimizer, torch.optim.Adadelta):
     def _update(self, weights: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]) -> None:
         if gradient.is_sparse:
             raise RuntimeError(
-                "LazyAdadelta does not support sparse gradients; set 'sparse' of the embedding to false, which costs no more."
+                "LazyAdadelta does not support sparse gradients; set 'sparse' of the embedding to false, which costs as little"
             )
         state = self.state[weights]
         if not state:
@@ -110,8 +110,8 @@ def _rows_with_gradient(gradient: torch.Tensor) -> Optional[torch.Tensor]:
     """Indices of the rows that are not all zero; none, if all rows are to be updated together."""
     if gradient.dim() != 2 or gradient.size(0) < LEAST_ROWS:
         return None
-    # Shape: (n_rows,)
-    rows = gradient.count_nonzero(1).nonzero().squeeze(1)
+    # A product is the quickest sum of rows there is. Shape: (n_rows,)
+    rows = gradient.abs().mv(gradient.new_ones(gradient.size(1))).nonzero().squeeze(1)
     return rows if 2 * len(rows) < gradient.size(0) else None
 
 
