@@ -65,9 +65,7 @@ class LazyAdadelta(Optimizer, torch.optim.Adadelta):
 
     def _update(self, weights: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]) -> None:
         if gradient.is_sparse:
-            raise RuntimeError(
-                "LazyAdadelta does not support sparse gradients; set 'sparse' of the embedding to false, which costs as little"
-            )
+            raise RuntimeError("LazyAdadelta does not support sparse gradients; set 'sparse' of the embedding to false")
         state = self.state[weights]
         if not state:
             state["step"] = torch.zeros(())
