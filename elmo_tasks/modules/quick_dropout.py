@@ -23,6 +23,6 @@ class QuickDropout(torch.nn.Dropout):
         per_draw = _BITS_PER_DRAW // 16
         draws = torch.empty(-(-input.numel() // per_draw), dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
-        # Shape: that of the input
-        stays = levels >= n_dropped - _LEVELS // 2
-        return torch.where(stays, input * (_LEVELS / (_LEVELS - n_dropped)), 0.0)
+        # A product with zeros and scales takes a fraction of a choice by a mask. Shape: that of the input
+        scales = torch.ge(levels, n_dropped - _LEVELS // 2, out=torch.empty_like(input, requires_grad=False))
+        return input * scales.mul_(_LEVELS / (_LEVELS - n_dropped))

@@ -4,6 +4,7 @@ import torch
 from allennlp.modules.token_embedders import Embedding
 from torch.nn.functional import linear
 
+from elmo_tasks.modules.coref.pair_products import pair_products
 from elmo_tasks.modules.quick_dropout import QuickDropout
 
 __all__ = [
@@ -139,7 +140,7 @@ class AntecedentScorer(torch.nn.Module):
         # Shape: (n_rows, n_columns, 3 * feature_dim)
         features = self._features(row - column, speakers[rows].unsqueeze(1) == speakers[columns], genre)
         # Shape: (n_rows, n_columns, hidden_dim)
-        hidden = linear(features, of_features, self.first_layer.bias) + self._of_products(
+        hidden = linear(features, of_features, self.first_layer.bias) + pair_products(
             vectors[rows], vectors[columns], of_product
         )
         hidden = hidden + linear(vectors[rows], of_mention).unsqueeze(1) + antecedents[columns]
@@ -148,17 +149,6 @@ class AntecedentScorer(torch.nn.Module):
         # Shape: (n_rows, n_antecedents)
         nearest_first = row - 1 - torch.arange(n_antecedents, device=vectors.device) - lowest
         return scores.gather(1, nearest_first.clamp(min=0))
-
-    @staticmethod
-    def _of_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """
-        The layer's products with the product of both vectors of each pair, shape `(n_rows, n_columns, hidden_dim)`,
-        from shapes `(n_rows, span_dim)`, `(n_columns, span_dim)` and `(hidden_dim, span_dim)`.
-        """
-        # There are fewer hidden units than antecedents, so the weights are multiplied with the mentions' vectors, and
-        # no product of two vectors is ever there. Shape: (n_rows * hidden_dim, span_dim)
-        weights = (weight * mentions.unsqueeze(1)).flatten(0, 1)
-        return (antecedents @ weights.t()).unflatten(1, (len(mentions), -1)).transpose(0, 1)
 
     def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
         """Features of pairs, whose distance is counted in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
