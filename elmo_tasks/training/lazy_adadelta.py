@@ -89,11 +89,10 @@ class LazyAdadelta(Optimizer, torch.optim.Adadelta):
         state["step"] += 1
         state["row_steps"][rows] = state["step"].to(weights.device)
         # Shape of each: (n_rows, dim)
-        averages = [state[name][rows].mul_(decay) for name in ("square_avg", "acc_delta")]
+        square_average, delta_average = (state[name][rows].mul_(decay) for name in ("square_avg", "acc_delta"))
         updated = weights[rows]
-        _adadelta(updated, gradient[rows], *averages, group)
-        weights[rows] = updated
-        state["square_avg"][rows], state["acc_delta"][rows] = averages
+        _adadelta(updated, gradient[rows], square_average, delta_average, group)
+        weights[rows], state["square_avg"][rows], state["acc_delta"][rows] = updated, square_average, delta_average
 
     def _catch_up(self, state: dict[str, Any], rho: float) -> None:
         """Multiplies the averages of all rows by what their missed steps have left undone."""
