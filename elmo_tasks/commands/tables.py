@@ -19,6 +19,7 @@ from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.replication import (
     RENDERERS,
+    TASK_TEXTS,
     TASKS,
     TASKS_OF,
     Exhibit,
@@ -27,6 +28,9 @@ from elmo_tasks.replication import (
     Run,
     draw,
     experiment_of,
+    fine_tuning_results,
+    fine_tuning_table,
+    fine_tunings,
     plan,
     status,
     table_of,
@@ -55,7 +59,7 @@ class Tables(Subcommand):
         description = "Train the runs of a table or a figure of the paper, and print it with the paper's numbers."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         what = sub.add_mutually_exclusive_group()
-        what.add_argument("--table", choices=["1", "2", "3", "5", "6"])
+        what.add_argument("--table", choices=["1", "2", "3", "5", "6", "7"])
         what.add_argument("--figure", choices=["1", "2"], help="written to RESULTS/figures as PNG, SVG and CSV")
         sub.add_argument("--plan", metavar="PLAN", help="a plan that ships, as 'open', or a file; alone, all of it")
         sub.add_argument("--tasks", nargs="+", metavar="TASK", choices=list(TASKS), help=f"some of {', '.join(TASKS)}")
@@ -65,7 +69,7 @@ class Tables(Subcommand):
         sub.add_argument(
             "--bilm",
             metavar="BILM",
-            help="name, folder or (not for table 5) URL of the biLM (default: $ELMO_TASKS_BILM)",
+            help="name, folder or (not for tables 5 and 7) URL of the biLM (default: $ELMO_TASKS_BILM)",
         )
         sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
         sub.add_argument(
@@ -123,6 +127,8 @@ def _make(arguments: argparse.Namespace) -> list[str]:
     if exhibit is Exhibit.TABLE_5:
         _print_word_senses(experiment, arguments)
         return []
+    if exhibit is Exhibit.TABLE_7:
+        return _make_fine_tunings(experiment, arguments)
     seeds = _SEEDS if arguments.seeds is None else arguments.seeds
     runs = plan(experiment, exhibit, arguments.tasks or TASKS_OF[exhibit], seeds, arguments.sizes)
     if arguments.dry_run:
@@ -153,6 +159,10 @@ def _check(exhibit: Exhibit, arguments: argparse.Namespace) -> None:
     given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
     if exhibit is Exhibit.TABLE_5 and given:
         raise ValueError(f"table 5 is one measurement, without trainings: omit --{given[0]}")
+    of_seeds = ("seeds", "sizes", "overrides", "arguments")
+    given = [name for name in of_seeds if getattr(arguments, name) not in (None, [])]
+    if exhibit is Exhibit.TABLE_7 and given:
+        raise ValueError(f"table 7 is one epoch of the biLM on each text: omit --{given[0]}")
     if exhibit is not Exhibit.TABLE_5 and arguments.wordnet is not None:
         raise ValueError("WordNet is for table 5: omit --wordnet")
 
@@ -193,6 +203,27 @@ def _print_word_senses(experiment: Experiment, arguments: argparse.Namespace) ->
         print(printable_lines(json.dumps(read_sealed(run.scores), indent=1, ensure_ascii=False)))
     else:
         print(printable_lines(RENDERERS[arguments.format](word_senses_table(run.scores))))
+
+
+def _make_fine_tunings(experiment: Experiment, arguments: argparse.Namespace) -> list[str]:
+    """Makes and prints Table 7; returns the names of the runs that are missing in it."""
+    known = dict.fromkeys(text.task for text in TASK_TEXTS.values())
+    if unknown := [task for task in arguments.tasks or () if task not in known]:
+        raise ValueError(f"table 7 is about {', '.join(known)}, but not about {unknown[0]!r}")
+    runs = fine_tunings(experiment, [text for text in TASK_TEXTS.values() if text.task in (arguments.tasks or known)])
+    if arguments.dry_run:
+        _print_plan(runs, experiment)
+        return []
+    failed = _train(experiment, runs, arguments)
+    finished = [run for run in runs if run.name not in failed]
+    if not finished:
+        raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
+    content = fine_tuning_results(finished)
+    if arguments.format == "json":
+        print(printable_lines(json.dumps(content, indent=1, ensure_ascii=False)))
+    else:
+        print(printable_lines(RENDERERS[arguments.format](fine_tuning_table(content))))
+    return failed
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:

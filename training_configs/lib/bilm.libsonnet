@@ -59,7 +59,7 @@ local of_size(size) =
   else error "size must be '%s', or an object like { cells: 512, projection: 64 }, but is %s" % [names, std.toString(size)];
 
 // A softmax for a biLM that has none and stays as it is.
-local softmax_alone = sizes.small { epochs: 1 };
+local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler: { type: 'linear_with_warmup', warmup_steps: 200 } };
 
 function(
   // 'small' or 'original'; or what differs from the small one, as { cells: 512, projection: 64 }.
@@ -116,6 +116,8 @@ function(
       },
       [if start != null then 'pretrained_file']: start.pretrained_file,
       softmax: softmax,
+      // Of the fewer words of a softmax alone, a quarter of the samples is enough.
+      [if frozen then 'n_samples']: 2048,
       dropout: dropout,
     },
     data_loader: loader { num_workers: num_workers },

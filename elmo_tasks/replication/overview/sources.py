@@ -20,6 +20,7 @@ from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
+from elmo_tasks.replication.report.table_7 import fine_tuning_table_in
 from elmo_tasks.replication.train.record import read_record
 
 __all__ = ["ReportedRun", "Sources", "read_sources"]
@@ -151,6 +152,8 @@ def _of_result_file(path: Path) -> tuple[Table, list[ReportedRun]]:
     content = read_json(path)
     if isinstance(content, dict) and content.get("table") == Exhibit.TABLE_5:
         return word_senses_table(path), []
+    if isinstance(content, dict) and content.get("table") == Exhibit.TABLE_7:
+        return fine_tuning_table_in(path), []
     results = Results.from_file(path)
     table = layout(results)
     runs = [

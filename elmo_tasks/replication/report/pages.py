@@ -13,6 +13,7 @@ from elmo_tasks.replication.report.render import grid, listed
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_5 import word_senses_table
+from elmo_tasks.replication.report.table_7 import fine_tuning_table_in
 
 __all__ = ["BEGIN", "END", "readme_table", "runs_page", "tables_page", "with_section"]
 
@@ -34,6 +35,7 @@ _EARLIER = """## Earlier runs
 Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
 
 _NO_RUNS = PlanResults()
+_WITHOUT_RUNS = {Exhibit.TABLE_5: word_senses_table, Exhibit.TABLE_7: fine_tuning_table_in}
 
 
 class _Made(NamedTuple):
@@ -143,8 +145,9 @@ def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
     """Tables of the plan and of files, in the paper's order, and then those of earlier runs."""
     found = [_Made(exhibit, layout(results), results, False) for exhibit, results in plan.tables.items()]
     for path in sorted(files):
-        if _table_name(path) == Exhibit.TABLE_5:
-            found.append(_Made(Exhibit.TABLE_5, word_senses_table(path), None, False))
+        name = _table_name(path)
+        if name in _WITHOUT_RUNS:
+            found.append(_Made(Exhibit(name), _WITHOUT_RUNS[name](path), None, False))
             continue
         results = Results.from_file(path)
         if not plan.replace(results):

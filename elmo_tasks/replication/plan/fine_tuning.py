@@ -1,0 +1,81 @@
+"""The runs of Table 7: one epoch of the biLM on the text of each task."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elmo_tasks.files.sealed_json import read_json
+from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
+from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, with_roots_named
+from elmo_tasks.replication.plan.experiment import Experiment
+from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.plan.task_text import TaskText, write_texts
+from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.vectors.pretrained import weight_file_in
+
+__all__ = ["fine_tunings"]
+
+_SEED = 1
+_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+
+
+def fine_tunings(experiment: Experiment, texts: Sequence[TaskText]) -> list[Run]:
+    """
+    The text of a task is written to the folder `texts` of all runs, once for the same data.
+
+    # Parameters
+
+    experiment
+        Data and biLM.
+    texts
+        Those to fine-tune on.
+
+    # Returns
+
+    `List[Run]`
+        One for each, called `bilm/<name of the text>/1`.
+
+    # Raises
+
+    `ValueError`
+        If the biLM has no softmax to tell a perplexity by, or is a URL; if the data cannot be read.
+    `FileNotFoundError`
+        If data or biLM is not there.
+    """
+    bilm = Path(_with_softmax(experiment.variables["ELMO_TASKS_BILM"]))
+    return [_fine_tuning(experiment, bilm, text) for text in texts]
+
+
+def _with_softmax(bilm: str) -> str:
+    if "://" in bilm:
+        raise ValueError(f"Table 7 needs the folder of a biLM, but --bilm is the URL {bilm}: download it")
+    if not Path(bilm, "vocab.txt").is_file():
+        raise ValueError(
+            f"Table 7 needs a biLM with a softmax and its vocab.txt, but {bilm} has none: learn one with "
+            "training_configs/bilm_softmax.jsonnet, and name the exported folder with --bilm"
+        )
+    return bilm
+
+
+def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
+    task = experiment.run(text.task, Variant.baseline(), _SEED)
+    record = experiment.results / RECORD
+    of_data = "-".join(digest(Path(task.config[key]), record) for key in ("train_data_path", "validation_data_path"))
+    texts = experiment.results / "texts"
+    folder = texts / f"{text.name}-{of_data}"
+    write_texts(task.config, text.fields, folder)
+    arguments = {
+        "start": {"options": read_json(bilm / "options.json"), "pretrained_file": str(weight_file_in(bilm))},
+        "word_list": str(bilm / "vocab.txt"),
+        "text": {"train": str(folder / "train.txt"), "dev": str(folder / "dev.txt")},
+    }
+    config = evaluated_config(TEMPLATES / "bilm.libsonnet", arguments, {}, experiment.variables)
+    config |= dict.fromkeys(_SEEDS, _SEED)
+    roots = {str(texts): "texts", str(bilm): "biLM"}
+    identity = {
+        "text": text.name,
+        "seed": _SEED,
+        "config": with_roots_named(config, roots),
+        "inputs": inputs_of(config, roots, record),
+    }
+    about = {**task.about, "bilm": bilm.name, "text": text.name}
+    return Run("bilm", text.name, _SEED, None, experiment.results, config, identity, about)
