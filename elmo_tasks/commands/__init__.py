@@ -2,6 +2,7 @@
 
 from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
+from elmo_tasks.commands.data import PublicData
 from elmo_tasks.commands.demo import ShowDemo
 from elmo_tasks.commands.elmo import FormerElmo
 from elmo_tasks.commands.embed import Embed
@@ -22,6 +23,7 @@ __all__ = [
     "FormerElmo",
     "Neighbors",
     "PerplexityOfText",
+    "PublicData",
     "Report",
     "ShowDemo",
     "SquadPredictions",

@@ -14,7 +14,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from elmo_tasks.files.atomic_files import atomic_file, remove_leftovers
 from elmo_tasks.files.checksums import sha256_of
 
-__all__ = ["download"]
+__all__ = ["download", "https_opener"]
 
 _SCHEMES = ("https",)
 _TIMEOUT = 30.0
@@ -73,6 +73,19 @@ def download(
             ) from error
 
 
+def https_opener(url: str) -> OpenerDirector:
+    """
+    An opener that reads `https` alone, wherever it is redirected to.
+
+    # Raises
+
+    `URLError`
+        If the address itself is another.
+    """
+    _check_scheme(url)
+    return build_opener(_CheckedRedirects)
+
+
 class _CheckedRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -90,9 +103,7 @@ def _copy(url: str, opened: IO[bytes], max_bytes: int) -> None:
     n_bytes = 0
     reported = time.monotonic()
     try:
-        _check_scheme(url)
-        opener: OpenerDirector = build_opener(_CheckedRedirects)
-        response = opener.open(url, timeout=_TIMEOUT)
+        response = https_opener(url).open(url, timeout=_TIMEOUT)
     except (HTTPException, OSError, ValueError) as error:
         raise _unreachable(url, error) from error
     with response:

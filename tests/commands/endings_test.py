@@ -19,6 +19,7 @@ from elmo_tasks.commands.endings import endings_in_one_line
 COMMANDS = {
     "elmo-compare": (["run"], "commands.compare.compare", "the same command starts over"),
     "elmo-coref-conll": (["in", "out"], "commands.coref_conll.numbered_lines", "the same command starts over"),
+    "elmo-data": (["sst", "--to", "folder"], "commands.data.fetch", "the same command resumes the download"),
     "elmo-demo": ([], "commands.demo.config_variables", "the same command starts it again"),
     "elmo-embed": (["text", "out.h5"], "embed_job.embed", "the same command with --resume resumes"),
     "elmo-export": (["archive", "folder"], "commands.export.load_archive", "run the same command again"),

@@ -1,0 +1,66 @@
+"""`allennlp elmo-data`: the public data of the paper's tasks."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.printable import printable_lines
+from elmo_tasks.public_data import CORPORA, LICENSED, fetch
+
+__all__ = ["PublicData"]
+
+
+@Subcommand.register("elmo-data")
+class PublicData(Subcommand):
+    """
+    Downloads public data from where its owners publish it, and lays it out as `ELMO_TASKS_DATA` has it; says how to get
+    the data that is licensed.
+
+    Registered as a `Subcommand` with name "elmo-data".
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        description = "Download public data of the paper's tasks, and lay it out for the configs."
+        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        names = [*CORPORA, *LICENSED]
+        sub.add_argument(
+            "name", nargs="*", metavar="NAME", help=f"some of {', '.join(names)}; without one, all are listed"
+        )
+        sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
+        sub.set_defaults(func=_data)
+        return sub
+
+
+def _data(arguments: argparse.Namespace) -> None:
+    resume = "the same command resumes the download"
+    with endings_in_one_line("elmo-data", resume=resume):
+        if not arguments.name:
+            for name, corpus in CORPORA.items():
+                print(f"{name:12} {corpus.title}: {corpus.note}")
+            for name in LICENSED:
+                print(f"{name:12} licensed: `allennlp elmo-data {name}` says how to get it")
+            return
+        if unknown := [name for name in arguments.name if name not in (*CORPORA, *LICENSED)]:
+            raise ValueError(f"a name must be one of {', '.join((*CORPORA, *LICENSED))}, but is {unknown[0]!r}")
+        _fetch([name for name in arguments.name if name in CORPORA], arguments.to)
+        for name in arguments.name:
+            if name in LICENSED:
+                print(LICENSED[name])
+
+
+def _fetch(names: list[str], to: Path | None) -> None:
+    if not names:
+        return
+    folder = to or (Path(os.environ["ELMO_TASKS_DATA"]) if os.environ.get("ELMO_TASKS_DATA") else None)
+    if folder is None:
+        raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
+    for name in names:
+        corpus = CORPORA[name]
+        print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)
+        print(printable_lines("\n".join(map(str, fetch(corpus, folder)))))
+    if os.environ.get("ELMO_TASKS_DATA") != str(folder):
+        print(f"For the configs: export ELMO_TASKS_DATA={folder.absolute()}", file=sys.stderr)

@@ -1,0 +1,30 @@
+"""Tests of the list of corpora."""
+
+import json
+
+from elmo_tasks.public_data import CORPORA
+from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
+
+VARIABLES = {
+    "ELMO_TASKS_DATA": "DATA",
+    "ELMO_TASKS_GLOVE": "glove.6B.100d.txt",
+    "ELMO_TASKS_BILM": "small-open",
+    "ELMO_TASKS_LAYER": "mix",
+}
+
+
+class TestCorpora:
+    def test_they_are_where_the_configs_look_for_them(self):
+        """Oracle: the evaluated templates of the tasks; word vectors are those of `ELMO_TASKS_GLOVE`."""
+        for name in ("snli", "squad", "sst", "ner"):
+            config = json.dumps(evaluated_config(TEMPLATES / f"{name}.libsonnet", {}, {}, VARIABLES))
+            for file in (*CORPORA[name].files, *CORPORA["glove"].files):
+                assert all(f"DATA/{place}" in config for place in file.places), name
+
+    def test_each_place_is_that_of_one_corpus(self):
+        """Oracle: the list itself; only `https` is used."""
+        files = [file for corpus in CORPORA.values() for file in corpus.files]
+        places = [place for file in files for place in file.places]
+        assert len(set(places)) == len(places)
+        assert all(file.url.startswith("https://") for file in files)
+        assert all((file.place is None) == bool(file.members) for file in files)
