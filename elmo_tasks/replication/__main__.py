@@ -11,6 +11,7 @@ from elmo_tasks.printable import one_line
 from elmo_tasks.replication.overview.report_page import report_page, without_figures
 from elmo_tasks.replication.overview.sources import read_sources
 from elmo_tasks.replication.replicate import replication_of
+from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
 
@@ -30,7 +31,9 @@ def main(arguments: list[str] | None = None) -> str | None:
         The error; `None` after success.
     """
     parser = argparse.ArgumentParser(description="Write the results into the README and the pages of docs/replication.")
-    parser.add_argument("readme", type=Path, help="the file with the two markers; docs/replication is next to it")
+    parser.add_argument(
+        "readme", type=Path, help="a file with the two markers, as docs/replication/findings.md next to it"
+    )
     parser.add_argument("results", type=Path, nargs="+", help="result files")
     parser.add_argument("--plan", default="open", help="the plan of the run files in runs/, next to the result files")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
@@ -41,6 +44,9 @@ def main(arguments: list[str] | None = None) -> str | None:
         readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results, plan))
         made = {
             given.readme: readme,
+            pages / "findings.md": with_section(
+                (pages / "findings.md").read_text(encoding="utf-8"), findings(given.results, plan)
+            ),
             pages / "tables.md": tables_page(given.results, plan),
             pages / "runs.md": runs_page(given.results, plan),
             pages.parent / "report.html": _report(given.results),

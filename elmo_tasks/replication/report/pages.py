@@ -35,7 +35,10 @@ _EARLIER = """## Earlier runs
 Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
 
 _NO_RUNS = PlanResults()
-_WITHOUT_RUNS = {Exhibit.TABLE_5: word_senses_table, Exhibit.TABLE_7: fine_tuning_table_in}
+_WITHOUT_RUNS: dict[str, Callable[[Path], Table]] = {
+    Exhibit.TABLE_5: word_senses_table,
+    Exhibit.TABLE_7: fine_tuning_table_in,
+}
 
 
 class _Made(NamedTuple):
@@ -146,7 +149,7 @@ def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
     found = [_Made(exhibit, layout(results), results, False) for exhibit, results in plan.tables.items()]
     for path in sorted(files):
         name = _table_name(path)
-        if name in _WITHOUT_RUNS:
+        if name is not None and name in _WITHOUT_RUNS:
             found.append(_Made(Exhibit(name), _WITHOUT_RUNS[name](path), None, False))
             continue
         results = Results.from_file(path)

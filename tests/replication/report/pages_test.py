@@ -6,6 +6,7 @@ import pytest
 
 from elmo_tasks.replication import Exhibit, Results, read_sources, readme_table, report_page, runs_page, tables_page
 from elmo_tasks.replication.__main__ import main
+from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import BEGIN, END, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
 from tests.paths import CHECKOUT
@@ -23,8 +24,10 @@ def results_of(mean: float = 42.0) -> Results:
 
 @pytest.fixture
 def files(tmp_path):
-    """A README with markers, and a result file."""
+    """A README and a page of findings with markers, and a result file."""
     (tmp_path / "README.md").write_text(README)
+    (tmp_path / "docs" / "replication").mkdir(parents=True)
+    (tmp_path / "docs" / "replication" / "findings.md").write_text(README)
     (tmp_path / "a.json").write_text(results_of().to_json({}))
     return [str(tmp_path / "README.md"), str(tmp_path / "a.json")]
 
@@ -102,10 +105,12 @@ class TestMain:
     def test_it_writes_all_and_then_finds_nothing_to_do(self, files, tmp_path):
         """Oracle: the functions of the pages."""
         assert "make results" in main([*files, "--check"])
-        assert (tmp_path / "README.md").read_text() == README and not (tmp_path / "docs").exists()
+        assert (tmp_path / "README.md").read_text() == README and not (tmp_path / "docs" / "report.html").exists()
         assert main(files) is None
         results = [tmp_path / "a.json"]
         assert (tmp_path / "README.md").read_text() == with_section(README, readme_table(results))
+        page = tmp_path / "docs" / "replication" / "findings.md"
+        assert page.read_text() == with_section(README, findings(results))
         assert (tmp_path / "docs" / "replication" / "tables.md").read_text() == tables_page(results)
         assert (tmp_path / "docs" / "replication" / "runs.md").read_text() == runs_page(results)
         report = report_page(read_sources(tmp_path, results))

@@ -1,0 +1,157 @@
+"""The findings of the paper, and whether our runs have the same."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elmo_tasks.files.sealed_json import read_json
+from elmo_tasks.replication.plan.exhibit import Exhibit
+from elmo_tasks.replication.plan.plan import variants_of
+from elmo_tasks.replication.plan.task import TASKS, Task
+from elmo_tasks.replication.plan.task_text import TASK_TEXTS
+from elmo_tasks.replication.report.plan_results import PlanResults
+from elmo_tasks.replication.report.render import grid
+from elmo_tasks.replication.report.results import Results, Split
+from elmo_tasks.replication.report.summary import Summary
+
+__all__ = ["findings"]
+
+_NO_PLAN = PlanResults()
+# A difference of means is called significant below this, as usual.
+_ALPHA = 0.05
+
+
+class _Finding(NamedTuple):
+    """
+    # Parameters
+
+    exhibit
+        The table that shows it.
+    text
+        The finding.
+    lower, higher
+        Two columns of the table, of which the second is better in the paper.
+    tasks
+        The tasks of the paper's table that show it; `None` is all.
+    """
+
+    exhibit: Exhibit
+    text: str
+    lower: int
+    higher: int
+    tasks: tuple[str, ...] | None = None
+
+
+_FINDINGS = (
+    _Finding(Exhibit.TABLE_1, "ELMo is better than the baseline", 0, 1),
+    _Finding(Exhibit.TABLE_2, "the last layer alone is better than the baseline", 0, 1),
+    _Finding(Exhibit.TABLE_2, "all layers are better than the last one", 1, 3),
+    _Finding(Exhibit.TABLE_2, "the smaller λ is better than the larger", 2, 3),
+    _Finding(Exhibit.TABLE_3, "both places are better than the input alone", 0, 1, ("squad", "snli")),
+    _Finding(Exhibit.TABLE_3, "both places are better than the output alone", 2, 1, ("squad", "snli", "srl")),
+    _Finding(Exhibit.TABLE_3, "the input alone is better than both places", 1, 0, ("srl",)),
+    _Finding(Exhibit.TABLE_6, "the first layer knows more of parts of speech than the second", 2, 1),
+)
+_WORD_SENSES = "the second layer knows more of word senses than the first"
+_FINE_TUNING = "an epoch on the text of a task lowers the perplexity of the biLM there"
+
+
+class _Case(NamedTuple):
+    """One task: its name, both scores as text, whether it is as in the paper, and what to add to the verdict."""
+
+    title: str
+    scores: str
+    holds: bool
+    remark: str = ""
+
+
+def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
+    """
+    # Parameters
+
+    files, plan
+        As for `tables_page`. Where the plan has both scores of a task, they take the place of those of a file.
+
+    # Returns
+
+    `str`
+        A table in Markdown: each finding of the paper that our runs are about, both of our scores for each task, and
+        whether they are in the paper's order.
+
+    # Raises
+
+    `ValueError`
+        If one is not a result file.
+    """
+    contents = [(path, read_json(path)) for path in sorted(files)]
+    earlier = {
+        content["table"]: Results.from_file(path)
+        for path, content in contents
+        if content.get("table") not in (Exhibit.TABLE_5, Exhibit.TABLE_7)
+    }
+    rows = []
+    for finding in _FINDINGS:
+        sources = [tables[finding.exhibit] for tables in (plan.tables, earlier) if finding.exhibit in tables]
+        rows.append(_row(finding.exhibit, finding.text, list(_cases(finding, sources))))
+    for exhibit, text, cases in (
+        (Exhibit.TABLE_5, _WORD_SENSES, _of_word_senses),
+        (Exhibit.TABLE_7, _FINE_TUNING, _of_fine_tuning),
+    ):
+        found = [case for _, content in contents if content.get("table") == exhibit for case in cases(content)]
+        rows.append(_row(exhibit, text, found))
+    return grid(["the paper", "in", "ours", "as in the paper"], [row for row in rows if row])
+
+
+def _row(exhibit: Exhibit, text: str, cases: list[_Case]) -> list[str]:
+    if not cases:
+        return []
+    scores = "; ".join(f"{case.title} {case.scores}" for case in cases)
+    as_in_paper = [f"{case.title}{case.remark}" for case in cases if case.holds]
+    others = [f"{case.title}{case.remark}" for case in cases if not case.holds]
+    verdict = "; ".join(
+        f"{word}: {', '.join(names)}" for word, names in (("yes", as_in_paper), ("no", others)) if names
+    )
+    return [text, exhibit.value.capitalize(), scores, verdict]
+
+
+def _cases(finding: _Finding, sources: list[Results]) -> Iterator[_Case]:
+    for task in TASKS.values():
+        if finding.tasks is not None and task.name not in finding.tasks:
+            continue
+        for results in sources:
+            pair = _pair(finding, results, task)
+            if pair is not None:
+                yield _case(task, *pair)
+                break
+
+
+def _pair(finding: _Finding, results: Results, task: Task) -> tuple[Summary, Summary] | None:
+    if task.name not in results.tasks():
+        return None
+    of_table: dict[Exhibit, Split] = {Exhibit.TABLE_1: task.split, Exhibit.TABLE_6: "test"}
+    split = of_table.get(finding.exhibit, "dev")
+    variants = variants_of(finding.exhibit, task)
+    lower, higher = (results.summary(task.name, variants[i].name, split) for i in (finding.lower, finding.higher))
+    return None if lower is None or higher is None else (lower, higher)
+
+
+def _case(task: Task, lower: Summary, higher: Summary) -> _Case:
+    p = lower.p_value(higher)
+    if min(lower.n, higher.n) < 2:
+        remark = " (one seed)"
+    elif p is None or p >= _ALPHA:
+        remark = " (not significant)"
+    else:
+        remark = ""
+    return _Case(task.title, f"{lower.mean:.1f} → {higher.mean:.1f}", higher.mean > lower.mean, remark)
+
+
+def _of_word_senses(content: dict[str, Any]) -> Iterator[_Case]:
+    first, second = (100 * content["scores"][f"layer {layer}"]["the four"]["f1"] for layer in (1, 2))
+    yield _Case("F1", f"{first:.1f} → {second:.1f}", second > first)
+
+
+def _of_fine_tuning(content: dict[str, Any]) -> Iterator[_Case]:
+    for row in content["rows"]:
+        before, after = row["before"], row["after"]
+        yield _Case(TASK_TEXTS[row["text"]].title, f"{before:.0f} → {after:.0f}", after < before)

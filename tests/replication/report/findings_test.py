@@ -1,0 +1,103 @@
+"""Tests of the findings of the paper next to ours."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.replication import Exhibit, Results
+from elmo_tasks.replication.report.findings import findings
+from elmo_tasks.replication.report.plan_results import PlanResults
+
+
+def results(table: str, scores: dict[tuple[str, str], list[float]]) -> Results:
+    """Scores on dev and test alike, by task and variant, for seeds from 1 on."""
+    metrics = {"snli": "accuracy", "sst": "accuracy", "srl": "f1", "pos": "accuracy"}
+    runs = [
+        {"task": task, "variant": variant, "seed": seed, "metric": metrics[task], "dev": score, "test": score}
+        for (task, variant), of_seeds in scores.items()
+        for seed, score in enumerate(of_seeds, 1)
+    ]
+    return Results(table, runs)
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:]]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a result file: `write(name, results)`."""
+
+    def written(name: str, content: Results) -> Path:
+        (tmp_path / name).write_text(content.to_json({}))
+        return tmp_path / name
+
+    return written
+
+
+class TestFindings:
+    def test_each_task_is_judged(self, write):
+        """Oracle: by hand: higher, lower, of one seed, and within the deviation of the seeds."""
+        path = write(
+            "table1.json",
+            results(
+                "table 1",
+                {
+                    ("snli", "baseline"): [50.0, 50.2],
+                    ("snli", "both"): [60.0, 60.2],
+                    ("sst", "baseline"): [40.0, 44.0],
+                    ("sst", "both"): [41.0, 45.0],
+                    ("srl", "baseline"): [70.0],
+                    ("srl", "input"): [69.0],
+                },
+            ),
+        )
+        assert rows(findings([path])) == [
+            [
+                "ELMo is better than the baseline",
+                "Table 1",
+                "SNLI 50.1 → 60.1; SRL 70.0 → 69.0; SST-5 42.0 → 43.0",
+                "yes: SNLI, SST-5 (not significant); no: SRL (one seed)",
+            ]
+        ]
+
+    def test_a_column_may_be_better_than_one_before_it(self, write):
+        """Oracle: by hand, for Tables 3 and 6; the findings of Table 3 are of the tasks that the paper has them for."""
+        places = {("srl", "input"): [50.0], ("srl", "both"): [49.0], ("srl", "output"): [40.0]}
+        layers = {("pos", "layer-0"): [80.0], ("pos", "layer-1"): [90.0], ("pos", "layer-2"): [89.0]}
+        paths = [write("3.json", results("table 3", places)), write("6.json", results("table 6", layers))]
+        assert [row[2:] for row in rows(findings(paths))] == [
+            ["SRL 40.0 → 49.0", "yes: SRL (one seed)"],
+            ["SRL 49.0 → 50.0", "yes: SRL (one seed)"],
+            ["POS 89.0 → 90.0", "yes: POS (one seed)"],
+        ]
+
+    def test_the_runs_of_the_plan_take_the_place_of_earlier_ones(self, write):
+        """Oracle: by hand: a task of which the plan has only the baseline is still that of the file."""
+        path = write(
+            "table1.json",
+            results(
+                "table 1",
+                {
+                    ("snli", "baseline"): [50.0],
+                    ("snli", "both"): [60.0],
+                    ("sst", "baseline"): [40.0],
+                    ("sst", "both"): [41.0],
+                },
+            ),
+        )
+        of_plan = {("snli", "baseline"): [55.0], ("snli", "both"): [65.0], ("sst", "baseline"): [30.0]}
+        plan = PlanResults({Exhibit.TABLE_1: results("table 1", of_plan)})
+        assert rows(findings([path], plan))[0][2] == "SNLI 55.0 → 65.0; SST-5 40.0 → 41.0"
+
+    def test_word_senses_and_fine_tuning_have_files_of_their_own(self, tmp_path):
+        """Oracle: by hand."""
+        senses = {"layer 1": {"the four": {"f1": 0.561}}, "layer 2": {"the four": {"f1": 0.55}}}
+        (tmp_path / "5.json").write_text(json.dumps({"table": "table 5", "scores": senses}))
+        tuned = [{"text": "squad-questions", "before": 99.6, "after": 50.4}]
+        (tmp_path / "7.json").write_text(json.dumps({"table": "table 7", "rows": tuned}))
+        assert [row[1:] for row in rows(findings([tmp_path / "7.json", tmp_path / "5.json"]))] == [
+            ["Table 5", "F1 56.1 → 55.0", "no: F1"],
+            ["Table 7", "SQuAD, questions 100 → 50", "yes: SQuAD, questions"],
+        ]
