@@ -11,7 +11,8 @@ The models of the published configs, without ELMo and with it (its layers from a
 All take the same batches in one process, by turns, so that a busy machine slows all; what counts is the ratio of their
 seconds for a step (forward, backward, clipping, optimizer). The share of the peak is that of the products of matrices
 (counted by torch in the plain model) in the fastest step, against a product of 1,024 x 1,024 matrices in the same
-process. Data are those of `ELMO_TASKS_DATA`, by default what ships.
+process; how many more of these there are with ELMo is printed too. Data are those of `ELMO_TASKS_DATA`, by default what
+ships.
 """
 
 import argparse
@@ -283,9 +284,14 @@ def compare(task: str, arguments: argparse.Namespace) -> None:
                 elapsed = seconds(step, arguments.batches) / arguments.batches
                 if turn:
                     times[name].append(elapsed)
-        n_operations = floating_point_operations(steps["torch"], arguments.batches) / arguments.batches
+        # torch counts those of its own layers only.
+        n_operations = {
+            name: floating_point_operations(steps[name], arguments.batches) / arguments.batches
+            for name in ("torch", "torch + ELMo")
+            if name in steps
+        }
     own = times["ours"]
-    share = n_operations / min(own) / peak(device)
+    share = n_operations["torch"] / min(own) / peak(device)
     print(f"{task:6} ours {statistics.median(own):7.3f} s a step, {share:4.0%} of the peak", flush=True)
     for name, measured in times.items():
         if name != "ours":
@@ -296,6 +302,8 @@ def compare(task: str, arguments: argparse.Namespace) -> None:
                 f"({min(ratios):.2f} to {max(ratios):.2f})",
                 flush=True,
             )
+    if "torch + ELMo" in n_operations:
+        print(f"{'':6} {'with ELMo':12} {n_operations['torch + ELMo'] / n_operations['torch']:7.2f} of the operations")
 
 
 def main() -> None:
