@@ -105,6 +105,8 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             return path, Path(path).read_bytes()
         if rest == "weights":
             return name, json.dumps(_weight_file(variables[_BILM])).encode()
+        if rest == "word_list":
+            return name, json.dumps(_word_list(variables[_BILM])).encode()
         path = f"{variables[_BILM]}/{rest}"
         try:
             if "://" in bilm:
@@ -142,6 +144,12 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 def _weight_file(folder: str) -> str:
     """The weights of a biLM, in the format that its folder has them in; of a URL only one is known."""
     return f"{folder}/weights.hdf5" if "://" in folder else str(weight_file_in(Path(folder)))
+
+
+def _word_list(folder: str) -> str | None:
+    """The words of a biLM's softmax; `None` if it has none, as those that are published by their names."""
+    file = f"{folder}/vocab.txt"
+    return file if "://" not in folder and Path(file).is_file() else None
 
 
 def _folder_of(bilm: str) -> str:

@@ -138,6 +138,21 @@ class TestTraining:
             assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key
 
 
+class TestWords:
+    @pytest.mark.parametrize("name", ["bilm_finetune", "bilm_softmax"])
+    def test_a_softmax_to_start_from_has_its_own_words(self, environment, tmp_path, name):
+        """Oracle: the file next to the weights; a new softmax, and a biLM without one, count the words of the text."""
+        shutil.copytree(TINY_BILM, tmp_path / "bilm")
+        environment.setenv("ELMO_TASKS_BILM", str(tmp_path / "bilm"))
+        counted = evaluated(TRAINING_CONFIGS / f"{name}.jsonnet")["vocabulary"]
+        (tmp_path / "bilm" / "vocab.txt").write_text("<S>\n</S>\n<UNK>\n")
+        found = evaluated(TRAINING_CONFIGS / f"{name}.jsonnet")
+        assert counted["type"] == "elmo_lm"
+        own = {"type": "elmo_lm_from_file", "path": str(tmp_path / "bilm" / "vocab.txt")}
+        assert found["vocabulary"] == (own if name == "bilm_finetune" else counted)
+        assert "word_list" not in found["model"]
+
+
 class TestSizes:
     def test_a_size_of_ones_own_is_the_small_one_but_for_what_it_says(self, environment, tmp_path, training_configs):
         """Oracle: the small config, and the values by hand."""

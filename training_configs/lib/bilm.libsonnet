@@ -68,8 +68,8 @@ function(
   start=null,
   // Whether the biLM keeps its weights, and the softmax alone is trained.
   frozen=false,
-  // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text.
-  word_list=null,
+  // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text. A softmax to start from has its own.
+  word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list') then start.word_list else null,
   max_words=if frozen then 30000 else 800000,
   min_count=3,
   // Text: a file, a folder or a pattern.

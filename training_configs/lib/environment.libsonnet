@@ -7,6 +7,8 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   bilm: {
     options: import 'ELMO_TASKS_BILM/options.json',
     pretrained_file: import 'ELMO_TASKS_BILM/weights',
+    // The words of its softmax, or null. Hidden: models of tasks have none.
+    word_list:: import 'ELMO_TASKS_BILM/word_list',
   },
 
   // The token indexer of a biLM.
