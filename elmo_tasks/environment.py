@@ -11,7 +11,6 @@ import glob
 import json
 import logging
 import os
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,9 @@ from allennlp.common.file_utils import cached_path
 from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.files.text_lines import opened
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
+from elmo_tasks.unicode_text import letters_by_script
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
+from elmo_tasks.vectors.seen_scripts import ENGLISH
 
 __all__ = [
     "check_data",
@@ -236,10 +237,9 @@ def _latin_share(path: str) -> float:
     """The share of the Latin letters among all, at the beginning of a file; 1 if there are none."""
     with suppress(OSError, ValueError):
         with opened(path, lambda: "") as file:
-            letters = [
-                character for character in file.read(_LOOKED_AT).decode("utf-8", "ignore") if character.isalpha()
-            ]
-        return sum("LATIN" in unicodedata.name(letter, "") for letter in letters) / len(letters) if letters else 1.0
+            letters = letters_by_script(file.read(_LOOKED_AT).decode("utf-8", "ignore"))
+        if letters:
+            return sum(letters[script] for script in ENGLISH) / letters.total()
     return 1.0
 
 

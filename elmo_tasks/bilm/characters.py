@@ -15,8 +15,11 @@ import torch
 __all__ = [
     "BEGIN_OF_SENTENCE",
     "END_OF_SENTENCE",
+    "MAX_BYTES",
     "MAX_CHARACTERS_PER_TOKEN",
     "N_CHARACTER_IDS",
+    "is_cut",
+    "leave_cut_words_to_caller",
     "padded_rows",
     "sentences_to_character_ids",
     "word_to_character_ids",
@@ -29,12 +32,16 @@ MAX_CHARACTERS_PER_TOKEN = 50
 N_CHARACTER_IDS = 262
 """The number of different ids, including 0 (no word)."""
 
+MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
+"""How many bytes of UTF-8 a word has room for."""
+
+# No character takes more.
+_BYTES_A_CHARACTER = 4
+
 BEGIN_OF_SENTENCE = "<S>"
 END_OF_SENTENCE = "</S>"
 
 logger = logging.getLogger(__name__)
-
-_MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
 
 _BEGIN_OF_SENTENCE_ID = 257
 _END_OF_SENTENCE_ID = 258
@@ -58,9 +65,20 @@ def _say_once_that_words_are_cut(word: str, n_bytes: int) -> None:
             "that agree in their first %d bytes have one vector.",
             word[:60],
             n_bytes,
-            _MAX_BYTES,
-            _MAX_BYTES,
+            MAX_BYTES,
+            MAX_BYTES,
         )
+
+
+def leave_cut_words_to_caller() -> None:
+    """For a caller that counts the words which are cut: nothing more is said here of single ones."""
+    _Once.was_said = True
+
+
+def is_cut(word: str) -> bool:
+    """Whether a word has more than `MAX_BYTES` bytes of UTF-8, and is cut after so many."""
+    # Nearly all words are short enough in any script, and need not be encoded.
+    return len(word) * _BYTES_A_CHARACTER > MAX_BYTES and len(word.encode("utf-8", "ignore")) > MAX_BYTES
 
 
 def _row(characters: Sequence[int]) -> np.ndarray:
@@ -101,9 +119,9 @@ def word_to_character_ids(word: str) -> np.ndarray:
     if boundary is not None:
         return boundary
     utf8 = word.encode("utf-8", "ignore")
-    if len(utf8) > _MAX_BYTES:
+    if len(utf8) > MAX_BYTES:
         _say_once_that_words_are_cut(word, len(utf8))
-    return _row([byte + 1 for byte in utf8[:_MAX_BYTES]])
+    return _row([byte + 1 for byte in utf8[:MAX_BYTES]])
 
 
 def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
@@ -121,7 +139,7 @@ def words_to_character_ids(words: Sequence[str]) -> np.ndarray:
     `np.ndarray`
         Shape `(n_words, 50)`, int16, a quarter of the size of a model's input.
     """
-    n_bytes = _MAX_BYTES
+    n_bytes = MAX_BYTES
     whole = [word.encode("utf-8", "ignore") for word in words]
     for word, encoded in zip(words, whole, strict=True):
         if len(encoded) > n_bytes:

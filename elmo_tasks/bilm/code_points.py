@@ -10,7 +10,14 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["BEGIN_OF_SENTENCE", "END_OF_SENTENCE", "N_CODE_POINT_IDS", "code_points_to_words", "word_to_code_points"]
+__all__ = [
+    "BEGIN_OF_SENTENCE",
+    "END_OF_SENTENCE",
+    "N_CODE_POINT_IDS",
+    "code_points_to_words",
+    "is_cut",
+    "word_to_code_points",
+]
 
 BEGIN_OF_SENTENCE = "<bos>"
 END_OF_SENTENCE = "<eos>"
@@ -47,6 +54,11 @@ def word_to_code_points(word: str, width: int) -> np.ndarray:
     # All callers share the array of a word through the cache: it must be read-only.
     row.setflags(write=False)
     return row
+
+
+def is_cut(word: str, width: int) -> bool:
+    """Whether a word has more than `width - 2` code points, and is cut after so many."""
+    return len(word) > width - 2
 
 
 def code_points_to_words(rows: np.ndarray) -> list[str]:

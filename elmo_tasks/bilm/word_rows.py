@@ -29,6 +29,10 @@ class WordRows:
         The words that begin and end a sentence.
     row_of
         From a word to its row, of shape `(width,)`, int64.
+    is_cut
+        Whether a word is too long for a row, and is cut.
+    room
+        How long a word may be, for messages.
     made_by
         The token indexers that make such rows, for messages.
     """
@@ -37,6 +41,8 @@ class WordRows:
     n_ids: int
     boundaries: tuple[str, str]
     row_of: Callable[[str], np.ndarray]
+    is_cut: Callable[[str], bool]
+    room: str
     made_by: str
 
     @classmethod
@@ -50,6 +56,8 @@ class WordRows:
             code_points.N_CODE_POINT_IDS,
             (code_points.BEGIN_OF_SENTENCE, code_points.END_OF_SENTENCE),
             partial(code_points.word_to_code_points, width=width),
+            partial(code_points.is_cut, width=width),
+            f"{width - 2} characters",
             f"the token indexer 'elmo' with unicode_characters {width} makes them",
         )
 
@@ -68,6 +76,8 @@ BYTES = WordRows(
     characters.N_CHARACTER_IDS,
     (characters.BEGIN_OF_SENTENCE, characters.END_OF_SENTENCE),
     characters.word_to_character_ids,
+    characters.is_cut,
+    f"{characters.MAX_BYTES} bytes of UTF-8",
     "the token indexers 'elmo' and 'elmo_characters' make them",
 )
 """Those of the public scheme."""

@@ -27,6 +27,7 @@ from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import one_line, printable, printable_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.unicode_text import add_nfc_argument
 
 __all__ = ["Neighbors"]
 
@@ -72,6 +73,7 @@ class Neighbors(Subcommand):
         )
         index.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
         index.add_argument("--batch-tokens", type=int, default=4096, help="words computed at once")
+        add_nfc_argument(index)
         index.set_defaults(func=_index)
 
         help_of_graph = "Add what --approximate needs to an index, and measure how many neighbours it finds."
@@ -150,6 +152,7 @@ def _index(arguments: argparse.Namespace) -> None:
             dtype=arguments.dtype,
             precision=arguments.precision,
             batch_tokens=arguments.batch_tokens,
+            nfc=arguments.nfc,
         )
         print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {index.n_bytes / 1e6:,.1f} MB")
 

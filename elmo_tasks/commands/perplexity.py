@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
@@ -11,10 +11,12 @@ from typing import TextIO
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
+from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data import LmText
 from elmo_tasks.progress import progress_bar
+from elmo_tasks.unicode_text import add_nfc_argument
 
 __all__ = ["PerplexityOfText"]
 
@@ -39,6 +41,7 @@ class PerplexityOfText(Subcommand):
         subparser.add_argument(
             "--output-file", type=Path, help="JSON lines: a sentence and its log-likelihoods, in nats"
         )
+        add_nfc_argument(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
 
@@ -46,7 +49,8 @@ class PerplexityOfText(Subcommand):
 def _print_perplexity(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-perplexity"):
         model = LanguageModel(arguments.bilm)
-        scores = _counted(model.score(LmText(arguments.text)))
+        cut_words = CutWords()
+        scores = _counted(model.score(_looked_at(LmText(arguments.text, nfc=arguments.nfc), cut_words)))
         if arguments.output_file is None:
             found = summary(scores)
         else:
@@ -54,6 +58,8 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
                 found = summary(_written(scores, file))
         for name, value in found.items():
             print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+        if message := cut_words.message():
+            print(f"elmo-perplexity: {message}", file=sys.stderr)
         if found["unknown_share"] > _MANY_UNKNOWN:
             print(
                 f"elmo-perplexity: {found['unknown_share']:.0%} of the words are not in the vocabulary. All of them "
@@ -61,6 +67,12 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
                 "another vocabulary",
                 file=sys.stderr,
             )
+
+
+def _looked_at(sentences: Iterable[list[str]], cut_words: CutWords) -> Iterator[list[str]]:
+    for sentence in sentences:
+        cut_words.add(sentence)
+        yield sentence
 
 
 def _counted(scores: Iterator[SentenceLikelihood]) -> Iterator[SentenceLikelihood]:

@@ -16,6 +16,7 @@ from allennlp.common.file_utils import cached_path
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.compat.torch_fixes import flushed_subnormals
 from elmo_tasks.files.text_lines import byte_lines, decoded
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["LineByLine", "predict"]
 
@@ -33,7 +34,7 @@ def predict(arguments: argparse.Namespace) -> None:
     # Parameters
 
     arguments
-        Those of AllenNLP's subcommand, and `keep_going`.
+        Those of AllenNLP's subcommand, `keep_going` and `nfc`.
     """
     with endings_in_one_line("predict", resume="the predictions so far are written; the same command starts over"):
         common_logging.FILE_FRIENDLY_LOGGING = arguments.file_friendly_logging
@@ -50,6 +51,7 @@ def predict(arguments: argparse.Namespace) -> None:
             arguments.use_dataset_reader,
             arguments.multitask_head,
             keep_going=arguments.keep_going,
+            nfc=arguments.nfc,
         )
         with flushed_subnormals():
             predictions.run()
@@ -77,11 +79,14 @@ class LineByLine(_PredictManager):
     keep_going
         Whether a bad line is written as `{"error": ..., "line": n}`; otherwise it is an error. Instances of a dataset
         reader, whose lines are not known, have `instance` in place of `line`.
+    nfc
+        Whether the texts of a line are put into Unicode's form NFC. Those of a dataset reader stay as in training.
     """
 
-    def __init__(self, *arguments: Any, keep_going: bool = False) -> None:
+    def __init__(self, *arguments: Any, keep_going: bool = False, nfc: bool = False) -> None:
         super().__init__(*arguments)
         self._keep_going = keep_going
+        self._nfc = nfc
         self._unit = "line" if self._dataset_reader is None else "instance"
         self._source = "standard input" if self._input_file == "-" else self._input_file
 
@@ -145,6 +150,8 @@ class LineByLine(_PredictManager):
                 continue
             try:
                 content = self._predictor.load_line(decoded(line, self._source, number) + "\n")
+                if self._nfc:
+                    content = in_nfc(content)
                 shown = json.dumps(content)
             except (*_BAD_LINE, *_UNCHECKED) as error:
                 # As JSON, since control characters of a file have no business on a terminal.

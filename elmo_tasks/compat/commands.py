@@ -11,6 +11,7 @@ from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.printable import one_line
+from elmo_tasks.unicode_text import add_nfc_argument
 
 __all__ = ["end_in_one_line", "predict_line_by_line"]
 
@@ -76,8 +77,8 @@ def predict_line_by_line(predict: Module) -> None:
     batch are lost.
 
     Cause: `_PredictManager` counts no lines and catches no error. The command now runs `elmo_tasks.commands.predict`,
-    and has the option `--keep-going`. The option cannot come with the plugin: AllenNLP parses the arguments of its own
-    commands before it imports any.
+    and has the options `--keep-going` and `--nfc`. They cannot come with the plugin: AllenNLP parses the arguments of
+    its own commands before it imports any.
     """
     original = predict.Predict.add_subparser
 
@@ -90,6 +91,7 @@ def predict_line_by_line(predict: Module) -> None:
             help='write {"error": ..., "line": n} in place of the prediction of a bad line, and predict the others; '
             "without it the first bad line ends the command",
         )
+        add_nfc_argument(subparser)
         subparser.set_defaults(func=_predict)
         return subparser
 

@@ -1,5 +1,6 @@
 """The vocabulary of a biLM: the words that it learns to predict."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Optional
@@ -10,9 +11,12 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.vocabulary import DEFAULT_NON_PADDED_NAMESPACES
 
+from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.bilm.softmax.word_list import WordList
 
 __all__ = ["LM_NAMESPACE", "NO_WORD_ID", "LmVocabulary"]
+
+logger = logging.getLogger(__name__)
 
 LM_NAMESPACE = "lm"
 """Namespace of the words in a vocabulary."""
@@ -58,6 +62,10 @@ class LmVocabulary(Vocabulary):
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
             # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
             counts.update(instance["word_ids"].words)
+        cut_words = CutWords()
+        cut_words.add_counts(counts.items())
+        if message := cut_words.message():
+            logger.warning("the training text: %s", message)
         try:
             words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 from elmo_tasks.embed_job.formats.output_format import FORMATS
 from elmo_tasks.embed_job.job import embed_file
 from elmo_tasks.embed_job.options import DTYPES, EmbedOptions
+from elmo_tasks.unicode_text import add_nfc_argument
 
 __all__ = ["DESCRIPTION", "add_arguments", "embed"]
 
@@ -29,12 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="split lines into words by spaCy's rules, as Elmo.embed does; default: at white space",
     )
-    parser.add_argument(
-        "--nfc",
-        action=argparse.BooleanOptionalAction,
-        default=default.nfc,
-        help="put the text into Unicode's form NFC first (default), as nearly all text is",
-    )
+    add_nfc_argument(parser, default=default.nfc)
     parser.add_argument("--dtype", choices=DTYPES, default=default.dtype, help="of the vectors in the file")
     parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one, on Ray the CPU")
     parser.add_argument("--precision", choices=["float32", "tf32", "bf16"], help="of the biLM's matrix products")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import Format, format_of
@@ -23,12 +23,19 @@ from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, parts_of, sum
 from elmo_tasks.embed_job.this_process import embed_in_this_process
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import checksum_path
+from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.ray_session import require_ray
+
+if TYPE_CHECKING:
+    from elmo_tasks.bilm.cut_words import CutWords
 
 __all__ = ["EmbedReport", "embed_file"]
 
 logger = logging.getLogger(__name__)
+
+# For the script of a text.
+_LINES_LOOKED_AT = 500
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,7 @@ class _Job:
         summary = summarize(self._text, self._options.part_lines)
         # On Ray the GPUs are on other machines; the biLM is read here for the fingerprint.
         elmo = load_elmo(self._options if self._ray is None else replace(self._options, device="cpu"))
+        self._look_at_script()
         if self._ray is None:
             self._options = replace(self._options, device=str(next(elmo.bilm.parameters()).device))
         # Wrong options are an error before the folder is made.
@@ -161,6 +169,13 @@ class _Job:
             self._folder.close()
         return EmbedReport(summary.n_lines, n_tokens, seconds, _size(self._folder.output), was_finished)
 
+    def _look_at_script(self) -> None:
+        from elmo_tasks.vectors.seen_scripts import unseen_script_notice
+
+        sample = "".join(line for _, line in islice(numbered_lines(self._text), _LINES_LOOKED_AT))
+        if notice := unseen_script_notice(sample, self._options.bilm, self._text):
+            logger.warning(notice)
+
     def _embedder(
         self, arguments: tuple[Any, ...], worker: PartWorker | None
     ) -> Callable[[Iterable[LinePart]], Iterator[PartDone]]:
@@ -185,10 +200,17 @@ class _Job:
         # A text that grows meanwhile has more parts; the check at the end says so.
         parts = islice(parts_of(self._text, self._options.part_lines), len(origins))
         n_tokens, start = 0, time.monotonic()
+        cut_words: CutWords | None = None
         with progress_bar(n_words, show_progress, "tokens", n_before) as advance:
             for done in embed(part for part in parts if part.number not in before):
                 n_tokens += done.n_tokens
+                if cut_words is None:
+                    cut_words = done.cut_words
+                elif done.cut_words is not None:
+                    cut_words.merge(done.cut_words)
                 advance(summary.parts[done.number].n_words)
+        if cut_words is not None and (message := cut_words.message()):
+            logger.warning("%s: %s", self._text, message)
         return n_tokens, time.monotonic() - start
 
     def _done_before(self, origins: list[PartOrigin], show_progress: bool | None) -> set[int]:

@@ -1,7 +1,7 @@
 """The worker that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
 
-import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,10 @@ from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.part_file import PartKind, PartOrigin, part_path, write_part
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.text_parts import LinePart
+from elmo_tasks.unicode_text import in_nfc
 
 if TYPE_CHECKING:
+    from elmo_tasks.bilm.cut_words import CutWords
     from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["PartDone", "PartWorker", "load_elmo"]
@@ -27,10 +29,13 @@ class PartDone:
         Of the part.
     n_tokens
         How many words have been embedded.
+    cut_words
+        How many of them were cut; `None` if they were not counted.
     """
 
     number: int
     n_tokens: int
+    cut_words: "CutWords | None" = field(default=None, compare=False)
 
 
 def load_elmo(options: EmbedOptions) -> "Elmo":
@@ -107,11 +112,16 @@ class PartWorker:
                 torch.set_num_threads(min(self._max_threads, torch.get_num_threads()))
             self._elmo = load_elmo(self._options)
         words = [self._words(line) for line in part.lines]
+        # Not at the top: the options of the command are printed without torch.
+        from elmo_tasks.bilm.cut_words import CutWords
+
+        cut_words = CutWords(self._elmo.bilm.word_rows)
+        cut_words.add(chain.from_iterable(words))
         vectors = self._elmo.embed(words, **self._options.arguments())
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
         embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
-        return embedded, PartDone(part.number, sum(map(len, words)))
+        return embedded, PartDone(part.number, sum(map(len, words)), cut_words)
 
     def write(self, part: LinePart, embedded: EmbeddedPart) -> None:
         """
@@ -128,7 +138,7 @@ class PartWorker:
 
     def _words(self, line: str) -> list[str]:
         if self._options.nfc:
-            line = unicodedata.normalize("NFC", line)
+            line = in_nfc(line)
         if not self._options.tokenize:
             return line.split()
         from elmo_tasks.tokenization import blank_tokenizer

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import unicodedata
 from types import SimpleNamespace
 
 import h5py
@@ -27,7 +28,7 @@ class TestPerplexityOfText:
         """Oracle: by hand: one of ten words is 10%, which is not above it, and two are."""
         scores = [SentenceLikelihood(["w"] * 10, -1.0, -1.0, n_unknown)]
         monkeypatch.setattr(module, "LanguageModel", lambda folder: SimpleNamespace(score=lambda text: iter(scores)))
-        monkeypatch.setattr(module, "LmText", str)
+        monkeypatch.setattr(module, "LmText", lambda path, nfc: [])
         command("elmo-perplexity", "folder", "text.txt")
         line = "20% of the words are not in the vocabulary. All of them count as one word"
         assert (line in capsys.readouterr().err) == is_said
@@ -41,6 +42,21 @@ class TestPerplexityOfText:
             assert found[name] == pytest.approx(expected[f"best_validation_{name}"], rel=1e-4)
         assert found["unknown_share"] == pytest.approx(expected["best_validation_unknown_share"], abs=1e-4)
         assert (found["sentences"], found["words"]) == (103, 1264)
+
+    def test_the_text_is_put_into_nfc_and_its_cut_words_are_counted(self, exported, command, tmp_path, capsys):
+        """Oracle: the perplexity of the text in NFC; without it another one; by hand: one of six words is cut."""
+        found = {}
+        for form in ("NFC", "NFD"):
+            text = unicodedata.normalize(form, f"The café is naïve . {'é' * 25}\n")
+            (tmp_path / f"{form}.txt").write_text(text, encoding="utf-8")
+            capsys.readouterr()
+            command("elmo-perplexity", exported, tmp_path / f"{form}.txt")
+            output = capsys.readouterr()
+            found[form] = printed(output.out)["perplexity"]
+            assert output.err.count("\n") == 2
+            assert "elmo-perplexity: 1 of 6 words (16.67%) are longer than 48 bytes of UTF-8" in output.err
+        command("elmo-perplexity", exported, tmp_path / "NFD.txt", "--no-nfc")
+        assert found["NFC"] == found["NFD"] != printed(capsys.readouterr().out)["perplexity"]
 
     def test_it_writes_the_likelihood_of_each_sentence(self, exported, command, fixtures_root, tmp_path, capsys):
         """Oracle: the sentences of the text in their order; the perplexity that is printed, from their sum."""

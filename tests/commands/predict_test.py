@@ -116,6 +116,13 @@ class TestPredict:
         found = predict([GOOD, "", EMPTY, " \t", GOOD, GOOD], "--batch-size", 3, name=name)
         assert found == [{"n": 2, "batch": 2}, {"n": 0}, {"n": 2, "batch": 2}, {"n": 2, "batch": 1}]
 
+    @pytest.mark.parametrize(("options", "length"), [([], 1), (["--no-nfc"], 2)])
+    def test_texts_are_put_into_nfc(self, predict, monkeypatch, options, length):
+        """Oracle: by hand: an e and its accent are one character in NFC; also as escapes in the JSON."""
+        monkeypatch.setattr(LengthModel, "forward", lambda self, words: {"n": [len(each[0]) for each in words]})
+        found = predict(['{"words": ["e\u0301"]}', '{"words": ["e\\u0301"]}'], *options)
+        assert found == [{"n": length}] * 2
+
     @pytest.mark.parametrize("batch_size", [1, 4])
     @pytest.mark.parametrize("bad", BAD)
     def test_the_first_bad_line_ends_the_command_after_those_before_it(self, predict, tmp_path, bad, batch_size):

@@ -37,6 +37,14 @@ class TestFromCounts:
         """Oracle: by hand."""
         assert words_of(LmVocabulary.from_counts(instances("b a b c", "a d b"), **options)) == [*SPECIAL, *words]
 
+    def test_cut_words_are_counted(self, caplog):
+        """Oracle: by hand: two of five words have more than 48 bytes; a text without such words has no message."""
+        LmVocabulary.from_counts(instances("a b"))
+        assert not caplog.records
+        LmVocabulary.from_counts(instances("가가 나 a", f"{'가' * 17} {'가' * 17}"))
+        (message,) = caplog.messages
+        assert message.startswith("the training text: 2 of 5 words (40.00%) are longer than 48 bytes")
+
     def test_special_words_of_the_text_are_the_special_words(self):
         """Oracle: by hand."""
         assert words_of(LmVocabulary.from_counts(instances("<UNK> a <UNK> </S>"))) == [*SPECIAL, "a"]

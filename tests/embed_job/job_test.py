@@ -35,6 +35,14 @@ def limit_files():
 
 
 class TestEmbedFile:
+    def test_cut_words_and_another_script_are_said_once(self, text, embed, caplog):
+        """Oracle: by hand: two of six words in two parts are cut; all letters are Hangul, the biLM is of English."""
+        text.write_text(f"나는 {'가' * 17}\n\n\n나 {'나' * 17} 가 .\n", encoding="utf-8")
+        embed("out.npz", {"bilm": "small-open"})
+        script, cut = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+        assert script.startswith(f"of the letters in {text}, 100% are of scripts that the biLM 'small-open' has never")
+        assert cut.startswith(f"{text}: 2 of 6 words (33.33%) are longer than 48 bytes")
+
     @pytest.mark.parametrize("options", [{}, {"layers": "all"}, {"pool": "mean"}, {"layers": 0, "gamma": 2.0}], ids=str)
     def test_hdf5_has_a_dataset_for_every_line(self, embed, tmp_path, tiny_bilm, options):
         """Oracle: `Elmo.embed` of the words; keys, sentences and map by hand."""

@@ -74,6 +74,8 @@ function(
   min_count=3,
   // Text: a file, a folder or a pattern.
   text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
+  // Whether text is put into Unicode's form NFC, in which the commands that read text put theirs.
+  nfc=true,
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
   dropout=if frozen then 0 else 0.1,
@@ -88,7 +90,7 @@ function(
   local loader = { type: 'elmo_lm', max_tokens_per_batch: tokens_per_batch };
 
   {
-    dataset_reader: { type: 'elmo_lm' },
+    dataset_reader: { type: 'elmo_lm', nfc: nfc },
     train_data_path: text.train,
     validation_data_path: text.dev,
     datasets_for_vocab_creation: ['train'],

@@ -1,5 +1,6 @@
 """Building an index of words in context."""
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ from elmo_tasks.analysis.neighbors.files import ABOUT, DTYPES, LINES, SENTENCES,
 from elmo_tasks.analysis.neighbors.growing_files import LOCK, RECORD, GrowingFiles
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TAGS, TaggedSentence
+from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.files.atomic_files import atomic_file, sync
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import write_sealed
@@ -22,6 +24,8 @@ from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["build_index"]
+
+logger = logging.getLogger(__name__)
 
 # The largest of int8, which has one more negative number than positive ones.
 _LARGEST = 127
@@ -89,7 +93,10 @@ def build_index(
         with GrowingFiles(part, names, request) as files:
             texts = [part / name for name in names[len(layers) :]]
             missing = _after(chain([first], rest), bool(tags), texts, files.n_items)
-            _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens), progress)
+            cut_words = CutWords(elmo.bilm.word_rows)
+            _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens, cut_words), progress)
+            if message := cut_words.message():
+                logger.warning("the text of the index: %s", message)
         _write_starts(part)
         digests = {**files.digests, **{name: sha256_of(part / name) for name in (STARTS, LINES)}}
         write_sealed(part / ABOUT, {**request, "files": digests})
@@ -177,7 +184,7 @@ def _lines(sentence: Sequence[str] | TaggedSentence, is_tagged: bool) -> list[by
 
 
 def _embedded(
-    elmo: Elmo, lines: Iterator[list[bytes]], layers: Sequence[Layer], batch_tokens: int
+    elmo: Elmo, lines: Iterator[list[bytes]], layers: Sequence[Layer], batch_tokens: int, cut_words: CutWords
 ) -> Iterator[tuple[list[bytes], list[np.ndarray]]]:
     """The lines of each sentence, and its vectors in each layer."""
     waiting: deque[list[bytes]] = deque()
@@ -185,7 +192,9 @@ def _embedded(
     def sentences() -> Iterator[list[str]]:
         for each in lines:
             waiting.append(each)
-            yield each[0].decode().split()
+            words = each[0].decode().split()
+            cut_words.add(words)
+            yield words
 
     wanted = layers[0] if len(layers) == 1 else "all"
     for array in elmo.embed_iter(sentences(), layers=wanted, batch_tokens=batch_tokens, progress=False):

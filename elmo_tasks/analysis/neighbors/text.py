@@ -6,6 +6,7 @@ from typing import NamedTuple
 from elmo_tasks.data import LmText
 from elmo_tasks.data.formats.conllu import conllu_sentences
 from elmo_tasks.data.formats.lm_text import text_files
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["TAGS", "TaggedSentence", "read_text"]
 
@@ -24,13 +25,15 @@ class TaggedSentence(NamedTuple):
     pos: list[str]
 
 
-def read_text(corpus: str) -> Iterable[Sequence[str] | TaggedSentence]:
+def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | TaggedSentence]:
     """
     # Parameters
 
     corpus
         Tokenised text, as `LmText` reads it; or files of CoNLL-U, whose names end with `.conllu`, and `.gz`, `.xz` or
         `.bz2` after that.
+    nfc
+        Whether the text is put into Unicode's form NFC.
 
     # Returns
 
@@ -47,20 +50,20 @@ def read_text(corpus: str) -> Iterable[Sequence[str] | TaggedSentence]:
     files = text_files(corpus)
     others = [file for file in files if not file.endswith(_ENDINGS)]
     if len(others) == len(files):
-        return LmText(corpus)
+        return LmText(corpus, nfc=nfc)
     if others:
         raise ValueError(
             f"the files of a text must all be CoNLL-U, or none, but in {corpus!r} there are {others[0]!r} and "
             f"{next(file for file in files if file not in others)!r}: name them one by one, or with a pattern"
         )
-    return _tagged(files)
+    return _tagged(files, nfc)
 
 
-def _tagged(files: Sequence[str]) -> Iterator[TaggedSentence]:
+def _tagged(files: Sequence[str], nfc: bool) -> Iterator[TaggedSentence]:
     for file in files:
         for _, rows in conllu_sentences(file):
-            columns = ([_joined(line[column]) for _, line in rows] for column in (_FORM, _LEMMA, _UPOS))
-            yield TaggedSentence(*columns)
+            columns = [[_joined(line[column]) for _, line in rows] for column in (_FORM, _LEMMA, _UPOS)]
+            yield TaggedSentence(*(in_nfc(columns) if nfc else columns))
 
 
 def _joined(text: str) -> str:

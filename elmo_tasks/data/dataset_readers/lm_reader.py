@@ -26,22 +26,29 @@ class LmReader(DatasetReader):
 
     # Parameters
 
-    errors, max_words, long_lines :
+    errors, max_words, long_lines, nfc :
         See `LmText`.
     """
 
     def __init__(
-        self, *, errors: str = "strict", max_words: int = 250, long_lines: str = "split", **kwargs: object
+        self,
+        *,
+        errors: str = "strict",
+        max_words: int = 250,
+        long_lines: str = "split",
+        nfc: bool = False,
+        **kwargs: object,
     ) -> None:
         # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self.max_words = max_words
         self._errors = errors
         self._long_lines = long_lines
+        self._nfc = nfc
 
     def text(self, path: str | os.PathLike[str]) -> LmText:
         """The sentences of a file, a folder or a pattern."""
-        return LmText(path, errors=self._errors, max_words=self.max_words, long_lines=self._long_lines)
+        return LmText(path, errors=self._errors, max_words=self.max_words, long_lines=self._long_lines, nfc=self._nfc)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         for words in self.shard_iterable(self.text(file_path)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.text_lines import byte_lines, checked_text
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["LmText", "text_files"]
 
@@ -36,6 +37,8 @@ class LmText:
     long_lines : `str`
         `"split"`: a line with more words becomes the fewest sentences that are short enough, all of about the same
         length. `"skip"`: it is skipped.
+    nfc : `bool`
+        Whether the text is put into Unicode's form NFC.
 
     # Raises
 
@@ -53,6 +56,7 @@ class LmText:
         errors: str = "strict",
         max_words: int = 250,
         long_lines: str = "split",
+        nfc: bool = False,
     ) -> None:
         for name, value, choices in (
             ("errors", errors, ("strict", "replace")),
@@ -67,6 +71,7 @@ class LmText:
         self._replace = errors == "replace"
         self._max_words = max_words
         self._split = long_lines == "split"
+        self._nfc = nfc
         self._is_logged = False
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -87,7 +92,7 @@ class LmText:
                 # Few lines have either, and a call for each line costs more than to look.
                 if "\r" in text or "\0" in text:
                     text = checked_text(text.encode(), file, number)
-                words = text.split()
+                words = (in_nfc(text) if self._nfc else text).split()
                 if 0 < len(words) <= self._max_words:
                     n_sentences += 1
                     yield words

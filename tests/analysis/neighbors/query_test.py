@@ -1,6 +1,7 @@
 """Tests of queries for neighbours."""
 
 import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -70,6 +71,32 @@ class TestNeighborFinder:
         ):
             with pytest.raises(ValueError, match=message):
                 finder.check(**{"k": 1, "layer": None, **given})
+
+    @pytest.mark.parametrize("nfc", [True, False])
+    def test_text_and_query_are_in_one_unicode_form(self, tmp_path, nfc):
+        """Oracle: by hand: the same words in the other form have the cosine 1, or not if the text was left as it is."""
+        words = {form: unicodedata.normalize(form, "Ein café là").split() for form in ("NFC", "NFD")}
+        (tmp_path / "a.txt").write_text(f"{' '.join(words['NFD'])}\n", encoding="utf-8")
+        rows = [f"{number}\t{word}\t{word}" + "\t_" * 7 for number, word in enumerate(words["NFD"], start=1)]
+        (tmp_path / "b.conllu").write_text("\n".join(rows) + "\n\n", encoding="utf-8")
+        for name in ("a.txt", "b.conllu"):
+            index_text(
+                str(tmp_path / name), tmp_path / f"{name}-index", str(TINY_BILM), layer=0, dtype="float32", nfc=nfc
+            )
+            finder = NeighborFinder(tmp_path / f"{name}-index")
+            assert finder.index.sentence(0) == words["NFC" if nfc else "NFD"]
+            (query,) = finder.find([Query([*words["NFD"], "."], 1)], 1)
+            assert query.neighbors[0].similarity == pytest.approx(1.0, abs=1e-5)
+            (query,) = finder.find([Query([*words["NFC"], "."], 1)], 1)
+            assert (query.neighbors[0].similarity > 0.9999) == nfc
+
+    def test_cut_words_and_another_script_are_said(self, tmp_path, caplog):
+        """Oracle: by hand: one of three words is too long, all letters are Hangul; the biLM is of English."""
+        (tmp_path / "a.txt").write_text(f"나는 {'가' * 17} .\n", encoding="utf-8")
+        index_text(str(tmp_path / "a.txt"), tmp_path / "index", "small-open", layer=0)
+        script, cut = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+        assert "100% are of scripts that the biLM 'small-open' has never seen" in script
+        assert cut.startswith("the text of the index: 1 of 3 words (33.33%) are longer than 48 bytes")
 
     def test_conllu_is_indexed_with_its_tags(self, tmp_path):
         """Oracle: by hand; white space in a form or lemma is an underscore, a multiword token is its words."""

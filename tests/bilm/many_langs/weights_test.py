@@ -19,8 +19,9 @@ MODELS = {
 }
 
 
-def read(folder: Path) -> Bilm:
-    return Bilm.from_files(folder / "config.json", folder / "encoder.pkl").requires_grad_(False)
+def read(folder: Path, *, stateful: bool = False) -> Bilm:
+    bilm = Bilm.from_files(folder / "config.json", folder / "encoder.pkl", stateful=stateful)
+    return bilm.requires_grad_(False)
 
 
 def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
@@ -65,6 +66,29 @@ class TestReadWeights:
             expected = outputs[f"alone.{row:02}.layers"]
             np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
+
+    @pytest.mark.parametrize("name", ["a", "b", "c"])
+    def test_the_original_outputs_with_carried_states_come_out(self, shared_data, name):
+        """
+        Oracle: what the original code computes in one `Embedder`: all sentences twice, one sentence a call, and batches
+        of five, each row of a batch in the state that the row before it left.
+        """
+        folder = shared_data / "reference" / "efml"
+        content = json.loads((folder / "sentences.json").read_text())
+        sentences, outputs = content["sentences"], np.load(folder / "outputs" / f"{name}.npz")
+        # The original sorts the sentences of a call by length.
+        all_rows = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+        calls = {
+            "again": [all_rows, all_rows],
+            "calls": [[row] for row in range(len(sentences))],
+            "fives": content["fives_batches"],
+        }
+        for kind, batches in calls.items():
+            bilm, found = read(folder / "models" / name, stateful=True), {}
+            for rows in batches:
+                found.update(zip(rows, layers_of(bilm, [sentences[row] for row in rows]), strict=True))
+            for row, layers in found.items():
+                np.testing.assert_allclose(layers, outputs[f"{kind}.{row:02}.layers"], rtol=0, atol=2e-5)
 
     def test_a_pickle_with_code_is_refused_and_not_run(self, tmp_path):
         """Oracle: the file that the code would make; the message names the file."""

@@ -3,6 +3,7 @@ import logging
 import lzma
 import os
 import re
+import unicodedata
 from itertools import chain
 from pathlib import Path
 
@@ -99,6 +100,13 @@ class TestLmText:
             f"{path}: 4 sentences; irregular lines: 2 empty (skipped), 1 of more than 2 words (split), "
             "1 with bytes replaced that are not UTF-8"
         )
+
+    def test_a_text_is_put_into_nfc_if_asked(self, path):
+        """Oracle: `unicodedata`."""
+        nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
+        path.write_text(f"{nfd}\n", encoding="utf-8")
+        assert list(LmText(path)) == [nfd.split()]
+        assert list(LmText(path, nfc=True)) == [nfc.split()]
 
     def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line_or_replaced(self, path):
         """Oracle: by hand: byte 0xe9 is é in Latin-1."""

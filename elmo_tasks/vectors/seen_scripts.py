@@ -1,0 +1,77 @@
+"""Scripts that a biLM has seen in its training, and texts of others."""
+
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+
+from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.unicode_text import letters_by_script
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
+
+__all__ = ["ENGLISH", "seen_scripts", "unseen_script_notice"]
+
+ENGLISH = frozenset({"LATIN"})
+"""Of the biLMs of English: foreign words and names in their text are too few to learn from."""
+
+# Of the words of a softmax, the most frequent; and the least share of their letters.
+_N_WORDS, _SEEN = 20_000, 0.01
+# Of the letters of a text.
+_MOST = 0.5
+
+
+def seen_scripts(bilm: str | PathLike[str]) -> frozenset[str] | None:
+    """
+    The scripts of the text that a biLM was trained on: of the named ones of English that of English; of a folder with
+    the words of its softmax, `vocab.txt`, those of the words.
+
+    # Parameters
+
+    bilm
+        See `pretrained_files`.
+
+    # Returns
+
+    `Optional[FrozenSet[str]]`
+        Names as in `letters_by_script`; `None` if it is not known.
+    """
+    named = NAMED_BILMS.get(bilm) if isinstance(bilm, str) else None
+    if named is not None:
+        return None if named.archive is not None else ENGLISH
+    words = pretrained_files(bilm)[0].parent / "vocab.txt"
+    if not words.is_file():
+        return None
+    letters = letters_by_script("".join(line for _, line in islice(numbered_lines(words), _N_WORDS)))
+    n_letters = letters.total()
+    return frozenset(script for script, count in letters.items() if count >= _SEEN * n_letters) or None
+
+
+def unseen_script_notice(sample: str, bilm: str | PathLike[str] | tuple[str, str], what: str | Path) -> str | None:
+    """
+    A sentence for users whose text is of another script than that of the biLM, so that its vectors mean little.
+
+    # Parameters
+
+    sample
+        The beginning of the text.
+    bilm
+        See `pretrained_files`. Of a pair of files nothing is known.
+    what
+        The name of the text.
+
+    # Returns
+
+    `Optional[str]`
+        `None` if at least half of the letters are of a script that the biLM has seen, or it is not known.
+    """
+    letters = letters_by_script(sample)
+    seen = None if isinstance(bilm, tuple) or not letters else seen_scripts(bilm)
+    if seen is None:
+        return None
+    unseen = sum(count for script, count in letters.items() if script not in seen) / letters.total()
+    if unseen <= _MOST:
+        return None
+    script = max((script for script in letters if script not in seen), key=lambda script: letters[script])
+    return (
+        f"of the letters in {what}, {unseen:.0%} are of scripts that the biLM {str(bilm)!r} has never seen, most of "
+        f"them {script.title()}: its vectors of such words mean little. Name a biLM of the language"
+    )
