@@ -6,11 +6,13 @@ from pathlib import Path
 import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
+from allennlp.training import Checkpointer
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.files.checksums import check_file
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.printable import printable
 
@@ -95,10 +97,22 @@ def _export_many_langs(
 
 def _model(archive: str) -> Model:
     try:
-        return load_archive(archive).model
+        return load_archive(archive, weights_file=_checkpoint_of(Path(archive))).model
     except Exception as error:
         # For a file that is no archive, or is damaged, AllenNLP raises errors of any kind, AttributeError too.
         raise ValueError(
             f"{archive} must be the archive of a model, or the folder of its run, but cannot be loaded "
             f"({type(error).__name__}: {error})"
         ) from error
+
+
+def _checkpoint_of(run: Path) -> str | None:
+    """The weights of the last checkpoint of a run that has no best weights yet; `None` for all others."""
+    if not run.is_dir() or any((run / name).exists() for name in ("weights.th", "best.th")):
+        return None
+    latest = Checkpointer(str(run)).find_latest_checkpoint()
+    if latest is None:
+        return None
+    check_file(Path(latest[0]))
+    print(printable(f"{run} has not ended its first epoch: this exports its last checkpoint, {Path(latest[0]).name}"))
+    return latest[0]

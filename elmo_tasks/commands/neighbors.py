@@ -144,17 +144,19 @@ def _filter(value: str) -> tuple[str, str]:
 
 def _index(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME, resume="the same command resumes with the next sentence"):
+        bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
         index = index_text(
             arguments.corpus,
             arguments.folder,
-            arguments.bilm or config_variables()["ELMO_TASKS_BILM"],
+            bilm,
             layer=arguments.layer,
             dtype=arguments.dtype,
             precision=arguments.precision,
             batch_tokens=arguments.batch_tokens,
             nfc=arguments.nfc,
         )
-        print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {index.n_bytes / 1e6:,.1f} MB")
+        size = f"{index.n_bytes / 1e6:,.1f} MB"
+        print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {size}, with the biLM {bilm}")
 
 
 def _graph(arguments: argparse.Namespace) -> None:

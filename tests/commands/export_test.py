@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import h5py
@@ -20,7 +21,7 @@ from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
 from tests.bilm.many_langs.models import write_model
 from tests.language_models import train_tiny
-from tests.paths import TRAINING_CONFIGS
+from tests.paths import TRAINING_CONFIGS, bilm_files
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +82,18 @@ class TestExport:
         command("elmo-export", lm_run, tmp_path / "other")
         for name in FILES - {"weights.hdf5"}:
             assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()
+
+    def test_a_run_in_its_first_epoch_gives_its_last_checkpoint(self, lm_run, exported, command, tmp_path, capsys):
+        """Oracle: the export of the finished run, whose weights stand under the name of a checkpoint here."""
+        run = tmp_path / "unfinished"
+        shutil.copytree(lm_run, run, ignore=shutil.ignore_patterns("*.th*", "*.gz*", "metrics*"))
+        shutil.copy(lm_run / "best.th", run / "model_state_e0_b7.th")
+        (run / "training_state_e0_b7.th").touch()
+        capsys.readouterr()
+        command("elmo-export", run, tmp_path / "target")
+        assert "has not ended its first epoch: this exports its last checkpoint" in capsys.readouterr().out
+        found, expected = (Bilm.from_files(*bilm_files(folder)) for folder in (tmp_path / "target", exported))
+        assert_layers_equal(found(SENTENCES).layers, expected(SENTENCES).layers, 0)
 
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
         """Oracle: the types and the names in the file."""
