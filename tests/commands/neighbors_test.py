@@ -22,7 +22,7 @@ def index(command, tmp_path: Path, capsys) -> Path:
     """An index of four sentences with the tiny biLM."""
     (tmp_path / "text.txt").write_text(TEXT)
     command("elmo-neighbors", "index", tmp_path / "text.txt", tmp_path / "index")
-    assert "indexed 19 words of 4 sentences in 0.0 MB" in capsys.readouterr().out
+    assert "indexed 19 words of 4 sentences in 0.0 MB, with the biLM " in capsys.readouterr().out
     return tmp_path / "index"
 
 
