@@ -1,6 +1,7 @@
 """Counts of the words that are too long for a biLM, which cuts them."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from elmo_tasks.bilm.characters import leave_cut_words_to_caller
@@ -32,16 +33,17 @@ class CutWords:
     n_cut: int = 0
     example: str | None = None
 
-    def add(self, words: Iterable[str]) -> None:
+    def add(self, words: Collection[str]) -> None:
         """Counts words, before they are embedded."""
-        self.add_counts((word, 1) for word in words)
+        self.n_words += len(words)
+        for word in filter(self.rows.is_cut, words):
+            self._found(word, 1)
 
-    def add_counts(self, counts: Iterable[tuple[str, int]]) -> None:
+    def add_counts(self, counts: Counter[str]) -> None:
         """As `add`, for words with their frequencies."""
-        for word, count in counts:
-            self.n_words += count
-            if self.rows.is_cut(word):
-                self._found(word, count)
+        self.n_words += counts.total()
+        for word in filter(self.rows.is_cut, counts):
+            self._found(word, counts[word])
 
     def merge(self, other: "CutWords") -> None:
         """Adds what was counted elsewhere."""

@@ -63,7 +63,7 @@ class LmVocabulary(Vocabulary):
             # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
             counts.update(instance["word_ids"].words)
         cut_words = CutWords()
-        cut_words.add_counts(counts.items())
+        cut_words.add_counts(counts)
         if message := cut_words.message():
             logger.warning("the training text: %s", message)
         try:

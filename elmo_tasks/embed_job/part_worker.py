@@ -1,7 +1,6 @@
 """The worker that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
 
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +115,8 @@ class PartWorker:
         from elmo_tasks.bilm.cut_words import CutWords
 
         cut_words = CutWords(self._elmo.bilm.word_rows)
-        cut_words.add(chain.from_iterable(words))
+        for sentence in words:
+            cut_words.add(sentence)
         vectors = self._elmo.embed(words, **self._options.arguments())
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]

@@ -1,6 +1,7 @@
 """Tests of the counts of cut words."""
 
 import pickle
+from collections import Counter
 
 from elmo_tasks.bilm import characters
 from elmo_tasks.bilm.cut_words import CutWords
@@ -35,7 +36,7 @@ class TestCutWords:
     def test_frequencies_and_other_counts_are_added(self):
         """Oracle: by hand, also for counts of another process."""
         cut_words, other, empty = CutWords(), CutWords(), CutWords()
-        cut_words.add_counts([("a", 5), (LONG, 3)])
+        cut_words.add_counts(Counter({"a": 5, LONG: 3}))
         other.add([LONG, "b"])
         for each in (other, empty):
             cut_words.merge(pickle.loads(pickle.dumps(each)))
