@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.versions."""
+"""Tests of elmo_tasks.compat.startup.versions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.deferred_imports."""
+"""Tests of elmo_tasks.compat.startup.deferred_imports."""
 
 import decimal
 import importlib
@@ -10,7 +10,7 @@ from allennlp.fairness.fairness_metrics import Independence
 from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp.training.metrics import Auc, SpearmanCorrelation
 
-from elmo_tasks.compat.deferred_imports import defer
+from elmo_tasks.compat.startup.deferred_imports import defer
 
 
 @pytest.fixture
