@@ -9,7 +9,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.data.fields import LabelField
 
 from elmo_tasks.compat.startup.garbage_collection import import_quickly, pause_garbage_collection
-from tests.compat.packages import write_package
+from tests.compat.packages import write_package, write_torch
 
 
 class _Reader(DatasetReader):
@@ -75,6 +75,7 @@ class TestPauseGarbageCollection:
 class TestImportQuickly:
     def test_a_package_that_is_missing_is_an_error_with_a_remedy(self, run_python, tmp_path):
         """Oracle: an AllenNLP of two lines in a new interpreter, whose commands import what is not installed."""
+        write_torch(tmp_path)
         write_package(tmp_path, "allennlp", "2.10.1")
         (tmp_path / "allennlp" / "commands.py").write_text("import not_installed_at_all\n")
         code = (
