@@ -141,9 +141,9 @@ class TestRunOnRay:
     @pytest.mark.slow
     def test_on_a_cluster_of_this_machine(self, make_run, allennlp, monkeypatch):
         """Oracle: the outcomes, in any order; one run fails. Ray is real, has the cores of the jobs, and ends."""
-        ray = pytest.importorskip("ray")
         # Ray gives each of its processes half a minute to start, which a busy machine may need more than.
         monkeypatch.setenv("RAY_raylet_start_wait_time_s", "120")
+        ray = pytest.importorskip("ray")
         runs = [make_run(seed=seed) for seed in (1, 2)]
         allennlp.behaves('case "$2" in *both/1/*) exit 1;; esac')
         trainings = run_on_ray(runs, address="local", jobs=2, command=allennlp.command)
