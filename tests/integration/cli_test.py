@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import importlib
 import json
 import os
 import runpy
@@ -176,6 +177,8 @@ class TestWorkers:
         GPU does not forbid it: spawned ones, which find the same function (see `processes_test.py`), import for
         half a minute.
         """
+        # Optimizers import it, which takes seconds: here once, and not in each worker.
+        importlib.import_module("torch._dynamo")
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         # Those of this process, which a fork inherits.
