@@ -36,7 +36,7 @@ from allennlp.training.optimizers import Optimizer
 from allennlp_models.coref.util import make_coref_instance
 from torch.utils.flop_counter import FlopCounterMode
 
-from elmo_tasks.compat.torch_fixes import flushed_subnormals
+from elmo_tasks.compat.torch_fixes.subnormals import flushed_subnormals
 
 CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
 TASKS = ("ner", "snli", "sst", "squad", "srl", "coref")

@@ -30,7 +30,7 @@ def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
     # Raises
 
     `ValueError`
-        If the file is none of them; `OSError` if it, or another one that it needs, cannot be opened.
+        If the file is neither; `OSError` if it, or another one that it needs, cannot be opened.
     """
     if Path(options_file).name == model_folder.CONFIG and model_folder.is_model_folder(Path(options_file).parent):
         return model_folder.read_options(options_file)

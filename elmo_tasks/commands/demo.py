@@ -9,6 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.util import SigTermReceived
 
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.compat.startup.garbage_collection import pause_garbage_collection
 from elmo_tasks.environment import config_variables
 from elmo_tasks.printable import printable
 
@@ -67,9 +68,10 @@ def _serve(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-demo", resume="the same command starts it again"):
         if importlib.util.find_spec("gradio") is None:
             raise ImportError("the page is made by Gradio, which is not installed: `pip install 'elmo_tasks[demo]'`")
-        # Not before it is needed: together they take seconds.
-        from elmo_tasks.demo.demo import loaded_demo
-        from elmo_tasks.demo.server import bound_socket, make_app, make_server
+        # Not before they are needed: Gradio is half of the start, and a fifth of that the garbage collector.
+        with pause_garbage_collection():
+            from elmo_tasks.demo.demo import loaded_demo
+            from elmo_tasks.demo.server import bound_socket, make_app, make_server
 
         with (
             bound_socket(arguments.host, arguments.port) as bound,

@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.compat.torch_fixes import flushed_subnormals
+from elmo_tasks.compat.torch_fixes.subnormals import flushed_subnormals
 from elmo_tasks.files.text_lines import byte_lines, decoded
 from elmo_tasks.unicode_text import in_nfc
 

@@ -6,76 +6,75 @@ Each fix is one function, whose docstring says which symptom it cures, what caus
 
 from collections.abc import Callable
 
-from elmo_tasks.compat import (
+from elmo_tasks.compat.allennlp_fixes import (
     archives,
     commands,
     former_modules,
     overrides,
-    placeholders,
     processes,
-    spacy_models,
-    startup,
-    third_party,
-    torch_fixes,
-    versions,
     whole_files,
     word_vectors,
 )
-from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer
 from elmo_tasks.compat.import_hooks import Module, Surroundings, after_import, around_import
+from elmo_tasks.compat.package_fixes import placeholders, spacy_models, third_party
+from elmo_tasks.compat.startup import garbage_collection, plugins, versions
+from elmo_tasks.compat.startup.deferred_imports import DEFERRED_IMPORTS, defer
+from elmo_tasks.compat.torch_fixes import changed_functions, mixed_precision, saved_files, subnormals
 
 __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
-    "allennlp.commands.evaluate": (torch_fixes.flush_subnormals_in_evaluation,),
+    "allennlp.commands.evaluate": (subnormals.flush_subnormals_in_evaluation,),
     "allennlp.commands.predict": (commands.predict_line_by_line,),
     "allennlp.commands": (commands.end_in_one_line, former_modules.find_elmo_as_attribute),
     "allennlp.commands.train": (
-        torch_fixes.flush_subnormals_in_training,
+        subnormals.flush_subnormals_in_training,
         processes.end_distributed_workers_cleanly,
         processes.refuse_evaluation_after_distributed_training,
     ),
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
-    "allennlp.common.file_utils": (torch_fixes.load_tensor_cache,),
+    "allennlp.common.file_utils": (saved_files.load_tensor_cache,),
     "allennlp.common.params": (overrides.refuse_unknown_overrides, whole_files.write_configs_whole),
     "allennlp.common.registrable": (archives.refuse_unregistered_types,),
-    "allennlp.common.plugins": (startup.add_our_plugin,),
+    "allennlp.common.plugins": (plugins.add_our_plugin,),
     "allennlp.common.util": (
-        torch_fixes.name_cuda_devices,
+        changed_functions.name_cuda_devices,
         spacy_models.use_blank_spacy_models,
-        startup.search_current_folder_last,
-        startup.import_submodules_quickly,
+        plugins.search_current_folder_last,
+        plugins.import_submodules_quickly,
         archives.remember_packages,
     ),
     "allennlp.data.data_loaders.multiprocess_data_loader": (
         processes.lock_in_context_of_workers,
-        startup.load_instances_quickly,
+        garbage_collection.load_instances_quickly,
     ),
     "allennlp.models.archival": (archives.extract_safely, whole_files.write_archives_whole),
     "allennlp.modules.token_embedders.embedding": (word_vectors.limit_lines_of_word_vectors,),
-    "allennlp.modules.seq2vec_encoders.cnn_encoder": (torch_fixes.encode_characters_in_single_precision,),
+    "allennlp.modules.seq2vec_encoders.cnn_encoder": (mixed_precision.encode_characters_in_single_precision,),
     "allennlp.nn.parallel.ddp_accelerator": (
-        torch_fixes.clip_norm_of_sparse_gradients,
-        torch_fixes.use_current_amp,
+        changed_functions.clip_norm_of_sparse_gradients,
+        mixed_precision.use_current_amp,
     ),
-    "allennlp.nn.util": (torch_fixes.accept_bfloat16,),
-    "allennlp.training.checkpointer": (torch_fixes.load_training_state,),
+    "allennlp.nn.util": (mixed_precision.accept_bfloat16,),
+    "allennlp.training.checkpointer": (saved_files.load_training_state,),
     "allennlp.training.gradient_descent_trainer": (
-        torch_fixes.clip_norm_of_sparse_gradients,
-        torch_fixes.use_current_amp,
-        torch_fixes.allow_amp_without_cuda,
+        changed_functions.clip_norm_of_sparse_gradients,
+        mixed_precision.use_current_amp,
+        mixed_precision.allow_amp_without_cuda,
         whole_files.write_best_weights_whole,
     ),
-    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (torch_fixes.accept_verbose_reduce_on_plateau,),
-    "allennlp.training.util": (torch_fixes.clip_norm_of_sparse_gradients, archives.read_config_as_json),
+    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (
+        changed_functions.accept_verbose_reduce_on_plateau,
+    ),
+    "allennlp.training.util": (changed_functions.clip_norm_of_sparse_gradients, archives.read_config_as_json),
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
 }
 
 # Module -> the context manager around its import.
 AROUND_IMPORT: dict[str, Surroundings] = {
-    "allennlp": startup.import_quickly,
-    "allennlp.commands": startup.import_quickly,
+    "allennlp": garbage_collection.import_quickly,
+    "allennlp.commands": garbage_collection.import_quickly,
     "allennlp.data.image_loader": placeholders.import_or_replace_torchvision,
     "allennlp.modules.vision.grid_embedder": placeholders.import_or_replace_torchvision,
     "allennlp.modules.vision.region_detector": placeholders.import_or_replace_torchvision,

@@ -46,7 +46,9 @@ def projected(vectors: np.ndarray, method: Method = "pca") -> np.ndarray:
             )
         from umap import UMAP
 
-        places: np.ndarray = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=0).fit_transform(vectors)
+        # With a seed it has one job, and warns if that is not said.
+        method_of_umap = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=0, n_jobs=1)
+        places: np.ndarray = method_of_umap.fit_transform(vectors)
         return places
     points = np.zeros((len(vectors), 2))
     if len(vectors) < 2:

@@ -26,6 +26,7 @@ _POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
 )
 _SECONDS_TO_END = 1
+_LARGEST_PORT = 65_535
 
 
 def make_app(demo: Demo, host: str = "127.0.0.1") -> FastAPI:
@@ -62,9 +63,13 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     """
     # Raises
 
+    `ValueError`
+        If there is no port of this number.
     `OSError`
         If the port is in use, or the host is not one of this machine.
     """
+    if not 0 <= port <= _LARGEST_PORT:
+        raise ValueError(f"the port must be from 0 to {_LARGEST_PORT:,}, but is {port:,}: name another with --port")
     try:
         bound = socket.create_server((host, port), backlog=128)
     except OSError as error:

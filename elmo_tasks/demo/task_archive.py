@@ -1,7 +1,7 @@
 """Archives of trained models, with what the demo needs to know of their tasks."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +27,21 @@ class Task:
         The name in paths of the HTTP API.
     title
         For people.
-    inputs
-        The texts that a prediction is made of: the key of the predictor and the most words of each.
     examples
         Values of the inputs.
     view
         From a prediction to what is shown of it.
+    inputs
+        The texts that a prediction is made of: the key of the predictor and the most words of each.
     predictor_args
         Further arguments of the predictor.
     """
 
     name: str
     title: str
-    inputs: dict[str, int]
     examples: Sequence[tuple[str, ...]]
     view: Callable[[dict[str, Any]], View]
+    inputs: Mapping[str, int] = field(default_factory=lambda: {"sentence": MAX_WORDS})
     predictor_args: tuple[tuple[str, Any], ...] = ()
 
 
@@ -49,14 +49,12 @@ TASKS: dict[str, Task] = {
     "elmo_ner": Task(
         name="ner",
         title="Named entities",
-        inputs={"sentence": MAX_WORDS},
         examples=[("Angela Merkel met Tim Cook of Apple in Berlin .",), ("Jordan beat Chelsea at Wembley .",)],
         view=views.entities,
     ),
     "elmo_srl": Task(
         name="srl",
         title="Semantic roles",
-        inputs={"sentence": MAX_WORDS},
         examples=[("She gave the children a book and they read it in the garden .",)],
         view=views.roles,
     ),
@@ -74,7 +72,6 @@ TASKS: dict[str, Task] = {
     "elmo_sst": Task(
         name="sst",
         title="Sentiment",
-        inputs={"sentence": MAX_WORDS},
         examples=[("A warm and funny film with a wonderful cast .",), ("Long , loud and very dull .",)],
         view=views.sentiment,
     ),
@@ -100,7 +97,6 @@ TASKS: dict[str, Task] = {
     "elmo_pos": Task(
         name="pos",
         title="Parts of speech",
-        inputs={"sentence": MAX_WORDS},
         examples=[("They play on Saturdays .",), ("The play was a great success .",)],
         view=views.parts_of_speech,
     ),

@@ -15,6 +15,8 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["WordsInContext", "layer_name"]
 
+# Each is compared with each other one in each layer: a thousand would be gigabytes of numbers on the page.
+_MAX_FOUND = 48
 # Points of a map.
 _MAX_POINTS = 300
 _MAX_NEIGHBORS = 50
@@ -78,7 +80,7 @@ class WordsInContext:
         # Raises
 
         `ValueError`
-            If a sentence is refused (see `Texts`), or the word is not in one.
+            If a sentence is refused (see `Texts`), or the word is not in one, or too often in all together.
         """
         own = self._vectors(sentences, word)
         layers = []
@@ -198,6 +200,12 @@ def _places(sentences: list[list[str]], word: object) -> list[list[int]]:
                 f"{' '.join(words):.300}"
             )
         found.append(places)
+    n_found = sum(map(len, found))
+    if n_found > _MAX_FOUND:
+        raise ValueError(
+            f"the word must occur at most {_MAX_FOUND} times in all sentences together, but {word!r:.60} occurs "
+            f"{n_found:,} times: shorten them"
+        )
     return found
 
 

@@ -7,9 +7,13 @@ from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.printable import printable
+
+if TYPE_CHECKING:
+    from elmo_tasks.gpu_check.part import Result, Setting
 
 __all__ = ["DESCRIPTION", "add_arguments", "check_gpu"]
 
@@ -47,15 +51,9 @@ def check_gpu(arguments: argparse.Namespace) -> int:
     `OSError`
         If the report cannot be written.
     """
-    import torch
-
-    from elmo_tasks.gpu_check.device import describe, usable_device, why_no_cuda
-    from elmo_tasks.gpu_check.gradients import gradient_parts
-    from elmo_tasks.gpu_check.graphs import graph_parts
-    from elmo_tasks.gpu_check.layers import layers_parts
-    from elmo_tasks.gpu_check.memory import memory_parts
-    from elmo_tasks.gpu_check.part import Part, Setting, run_parts
-    from elmo_tasks.gpu_check.speed import speed_parts
+    # Not before: it loads torch.
+    from elmo_tasks.gpu_check.device import usable_device, why_no_cuda
+    from elmo_tasks.gpu_check.part import Setting
 
     _check_report(arguments.report)
     if arguments.device.partition(":")[0] == "cuda" and (reason := why_no_cuda()) is not None:
@@ -63,6 +61,31 @@ def check_gpu(arguments: argparse.Namespace) -> int:
         return _NO_CUDA
     sizes = arguments.sizes or (["small"] if arguments.quick else ["small", "original"])
     setting = Setting(usable_device(arguments.device), sizes, arguments.quick)
+    started, start = datetime.now(UTC), time.perf_counter()
+    results = _run_all(setting)
+    counts = Counter(result.verdict for result in results)
+    seconds = time.perf_counter() - start
+    print(
+        f"{counts['passed']} parts passed, {counts['failed']} failed, {counts['not applicable']} are not applicable; "
+        f"{seconds:.0f} s"
+    )
+    if arguments.report is not None:
+        _write_report(arguments.report, setting, started, seconds, results)
+    return 1 if counts["failed"] else 0
+
+
+def _run_all(setting: "Setting") -> list["Result"]:
+    """Runs all parts, and prints a line for each."""
+    import torch
+
+    from elmo_tasks.gpu_check.device import describe
+    from elmo_tasks.gpu_check.gradients import gradient_parts
+    from elmo_tasks.gpu_check.graphs import graph_parts
+    from elmo_tasks.gpu_check.layers import layers_parts
+    from elmo_tasks.gpu_check.memory import memory_parts
+    from elmo_tasks.gpu_check.part import Part, run_parts
+    from elmo_tasks.gpu_check.speed import speed_parts
+
     if setting.is_cuda:
         torch.cuda.set_device(setting.device)
     parts = [
@@ -73,39 +96,32 @@ def check_gpu(arguments: argparse.Namespace) -> int:
         *memory_parts(),
         *speed_parts(setting),
     ]
-    started, start = datetime.now(UTC), time.perf_counter()
     results = []
     try:
         for result in run_parts(parts, setting):
             results.append(result)
-            print(
-                printable(_line(result.verdict, result.name, result.reason, result.seconds, result.numbers)), flush=True
-            )
+            print(printable(_line(result)), flush=True)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted after {len(results)} of {len(parts)} parts; no report is written"
         ) from None
-    counts = Counter(result.verdict for result in results)
-    seconds = time.perf_counter() - start
-    print(
-        f"{counts['passed']} parts passed, {counts['failed']} failed, {counts['not applicable']} are not applicable; "
-        f"{seconds:.0f} s"
-    )
-    if arguments.report is not None:
-        content = {
-            "format": _FORMAT,
-            "command": "check-gpu",
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(seconds, 1),
-            "device": str(setting.device),
-            "quick": setting.is_quick,
-            "sizes": list(setting.sizes),
-            "verdict": "failed" if counts["failed"] else "passed",
-            "parts": [_as_json(asdict(result)) for result in results],
-        }
-        write_sealed(arguments.report, content)
-        print(printable(f"wrote {arguments.report}"))
-    return 1 if counts["failed"] else 0
+    return results
+
+
+def _write_report(path: Path, setting: "Setting", started: datetime, seconds: float, results: list["Result"]) -> None:
+    content = {
+        "format": _FORMAT,
+        "command": "check-gpu",
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "device": str(setting.device),
+        "quick": setting.is_quick,
+        "sizes": list(setting.sizes),
+        "verdict": "failed" if any(result.verdict == "failed" for result in results) else "passed",
+        "parts": [_as_json(asdict(result)) for result in results],
+    }
+    write_sealed(path, content)
+    print(printable(f"wrote {path}"))
 
 
 def _check_report(path: Path | None) -> None:
@@ -120,9 +136,10 @@ def _check_report(path: Path | None) -> None:
         raise IsADirectoryError(f"{path} must be a file, for the report, but is a folder: name a file in it")
 
 
-def _line(verdict: str, name: str, reason: str, seconds: float, numbers: dict[str, object]) -> str:
-    if verdict != "passed":
-        shown = reason
+def _line(result: "Result") -> str:
+    numbers = result.numbers
+    if result.verdict != "passed":
+        shown = result.reason
     elif isinstance(packages := numbers.get("packages"), dict):
         shown = f"{numbers.get('name', numbers['device'])}, torch {packages['torch']}, Python {numbers['python']}"
     else:
@@ -131,7 +148,7 @@ def _line(verdict: str, name: str, reason: str, seconds: float, numbers: dict[st
         if cases:
             shown = f"largest difference {_shown(max(case['largest difference'] for case in cases))}"
             shown += f", lowest cosine {_shown(min(case['lowest cosine'] for case in cases))}"
-    return f"{verdict:14}  {name:32}  {seconds:6.1f} s  {shown}"
+    return f"{result.verdict:14}  {result.name:32}  {result.seconds:6.1f} s  {shown}"
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
 from elmo_tasks.bilm.weights_state import WeightsState
-from elmo_tasks.compat.torch_files import load_without_code
+from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 
 __all__ = ["FrozenOnceCheckpointer"]

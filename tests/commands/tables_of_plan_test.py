@@ -16,8 +16,6 @@ from elmo_tasks.commands import Tables
 from elmo_tasks.replication import make, replicate, run_here
 from elmo_tasks.replication.__main__ import main as write_pages
 from elmo_tasks.replication.evidence import evidence
-from elmo_tasks.replication.plan import experiment
-from elmo_tasks.replication.plan.config import evaluated_configs
 from elmo_tasks.replication.report.pages import BEGIN, END
 from tests.paths import CHECKOUT
 
@@ -35,27 +33,12 @@ SENTENCES = [(1, 4, 4)]
 TASK = {"task": "ner", "data": "names", "seeds": {"table 1": 2, "figure 2": 2}}
 
 
-@pytest.fixture(scope="module")
-def evaluated_once() -> Callable[..., list]:
-    """The configs of the plan, which take a second each time; the same in all tests."""
-    known: dict[str, str] = {}
-
-    def evaluated(calls, variables):
-        key = repr((calls, variables))
-        if key not in known:
-            known[key] = json.dumps(evaluated_configs(calls, variables))
-        return json.loads(known[key])
-
-    return evaluated
-
-
 @pytest.fixture
 def plan(environment: pytest.MonkeyPatch, tmp_path, fixtures_root, evaluated_once) -> Callable[..., None]:
     """
     Runs the command with `allennlp train` and the test of single sentences replaced: `plan(*arguments,
     fails="nothing", data=True, draws=False)`.
     """
-    environment.setattr(experiment, "evaluated_configs", evaluated_once)
     environment.setattr(evidence, "scores_by_sentence", lambda task, archive: SENTENCES)
     content = {"format": 1, "bilm": "small-open", "glove": "glove.open.100d.txt.gz", "tasks": [TASK]}
     (tmp_path / "small.jsonnet").write_text(json.dumps(content))

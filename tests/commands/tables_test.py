@@ -2,16 +2,23 @@
 
 import argparse
 import functools
+import importlib
 import json
+import multiprocessing
+import os
 import re
 import shutil
-import sys
+import subprocess
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import BinaryIO
 
 import pytest
 
 from elmo_tasks.commands import Tables
 from elmo_tasks.replication import Results, make, run_here, tables_page
+from elmo_tasks.replication.train import training
+from tests.integration.kill_callback import START_METHOD
 from tests.paths import SHIPPED_BILM
 
 # As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
@@ -23,7 +30,7 @@ echo '{{"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.
 
 
 @pytest.fixture
-def tables(environment: pytest.MonkeyPatch, tmp_path) -> Callable[..., None]:
+def tables(environment: pytest.MonkeyPatch, tmp_path, evaluated_once) -> Callable[..., None]:
     """Runs the command with `allennlp train` replaced: `tables(*arguments, fails="nothing")`."""
     parser = argparse.ArgumentParser()
     Tables().add_subparser(parser.add_subparsers())
@@ -135,6 +142,32 @@ class TestTables:
         assert ended.value.code == 2
 
 
+class Fork:
+    """A command of `allennlp` in a fork of this process, which has imported AllenNLP; as `subprocess.Popen`."""
+
+    def __init__(self, command: Callable[..., None], call: list[str], output: BinaryIO) -> None:
+        # Optimizers import it, which takes seconds: here once for all tests, and not in each fork.
+        importlib.import_module("torch._dynamo")
+        self._process = multiprocessing.get_context("fork").Process(
+            target=self._run, args=(command, call, output.fileno())
+        )
+        self._process.start()
+        self.pid = self._process.pid
+
+    @staticmethod
+    def _run(command: Callable[..., None], call: list[str], output: int) -> None:
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        command(*call)
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self) -> int | None:
+        self._process.join()
+        return self._process.exitcode
+
+
 @pytest.mark.slow
 class TestTraining:
     def test_a_table_and_a_figure_from_a_real_training(self, command, environment, small_ner, tmp_path, capsys):
@@ -142,11 +175,17 @@ class TestTraining:
         Oracle: both variants are in the table, and the one with ELMo in the figure, for which nothing is trained again;
         the weights of the three layers come to 1. The baseline, a config like the other one, is not really trained.
         """
-        fake, allennlp = tmp_path / "fake", tmp_path / "allennlp"
-        fake.write_text(FAKE.format(fails="nothing"))
-        trains = f'exec "{sys.executable}" -m allennlp "$@"'
-        allennlp.write_text(f'case "$2" in */baseline/*) . "{fake}";; *) {trains};; esac\n')
-        environment.setattr(make, "run_here", functools.partial(run_here, command=("/bin/sh", str(allennlp))))
+        (tmp_path / "fake").write_text(FAKE.format(fails="nothing"))
+
+        def begin(call: list[str], *, stdout, **others):
+            if "baseline" in call[-3]:
+                return subprocess.Popen(["/bin/sh", tmp_path / "fake", *call], stdout=stdout, **others)
+            if START_METHOD != "fork":
+                return subprocess.Popen([*training.ALLENNLP, *call], stdout=stdout, **others)
+            return Fork(command, call, stdout)
+
+        environment.setattr(training, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": begin}))
+        environment.setattr(make, "run_here", functools.partial(run_here, command=()))
         shutil.copytree(small_ner / "ner", tmp_path / "data" / "ner")
         for path in (tmp_path / "data" / "ner").iterdir():
             path.write_text("\n\n".join(path.read_text().split("\n\n")[:10]) + "\n")

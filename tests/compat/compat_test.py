@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tasks import compat
 from elmo_tasks.compat import fixes
-from tests.compat.packages import write_package
+from tests.compat.packages import write_package, write_torch
 
 NO_ALLENNLP = """
 import sys
@@ -61,39 +61,52 @@ def allennlp(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory):
+    """The same with a torch that is imported at once; one test of each kind has the real one."""
+    folder = tmp_path_factory.mktemp("stand_ins")
+    write_package(folder, "allennlp", "2.10.1")
+    write_torch(folder)
+    return folder
+
+
 class TestInstall:
     def test_torch_is_imported_where_allennlp_is_not_installed(self, run_python):
         """Oracle: an interpreter in which none of it can be found; that torch called `install` there."""
         assert run_python(NO_ALLENNLP).split() == ["True", "2.0"]
 
-    @pytest.mark.parametrize("breakage", [name for name in BREAKAGES if name != "a fix that fails"])
-    def test_fixes_that_cannot_be_registered_do_not_disturb_torch(self, breakage, run_python, allennlp):
+    @pytest.mark.parametrize(
+        ("breakage", "packages"),
+        [("a module of fixes that cannot be imported", "allennlp"), ("a hook that cannot be registered", "stand_ins")],
+    )
+    def test_fixes_that_cannot_be_registered_do_not_disturb_torch(self, breakage, packages, run_python, request):
         """Oracle: a sum; one warning with the remedy, whose text is AllenNLP's error at every attempt."""
-        result = json.loads(run_python(BROKEN.format(breakage=BREAKAGES[breakage]), path=allennlp))
+        code, path = BROKEN.format(breakage=BREAKAGES[breakage]), request.getfixturevalue(packages)
+        result = json.loads(run_python(code, path=path))
         assert result["total"] == 2.0 and result["found"]
         (warning,) = result["warnings"]
         assert "AllenNLP cannot be imported" in warning and "Remedy: reinstall elmo_tasks" in warning
         assert result["errors"] == [warning, warning]
 
-    def test_a_fix_that_fails_is_an_error_of_the_module_and_not_of_torch(self, run_python, allennlp):
+    def test_a_fix_that_fails_is_an_error_of_the_module_and_not_of_torch(self, run_python, stand_ins):
         """Oracle: no warning; the error names the fix, the module, the cause and the remedy, at every attempt."""
-        result = json.loads(run_python(BROKEN.format(breakage=BREAKAGES["a fix that fails"]), path=allennlp))
+        result = json.loads(run_python(BROKEN.format(breakage=BREAKAGES["a fix that fails"]), path=stand_ins))
         assert result["total"] == 2.0 and result["warnings"] == []
         first, second = result["errors"]
         assert first == second
         for words in ("'fail'", "'allennlp.version'", "a function that is gone", "Remedy: reinstall AllenNLP 2.10.1"):
             assert words in first
 
-    def test_torch_is_imported_where_warnings_are_errors(self, run_python, allennlp):
+    def test_torch_is_imported_where_warnings_are_errors(self, run_python, stand_ins):
         """Oracle: a sum, and AllenNLP's error."""
         code = BROKEN.replace('simplefilter("always")', 'simplefilter("error", RuntimeWarning)')
         breakage = BREAKAGES["a hook that cannot be registered"]
-        result = json.loads(run_python(code.format(breakage=breakage), path=allennlp))
+        result = json.loads(run_python(code.format(breakage=breakage), path=stand_ins))
         assert result["total"] == 2.0
         assert "AllenNLP cannot be imported" in result["errors"][0]
 
     @pytest.mark.parametrize("broken", ["warnings.showwarning = fail", "sys.stderr.close()"])
-    def test_torch_is_imported_where_a_warning_cannot_be_shown(self, run_python, allennlp, broken):
+    def test_torch_is_imported_where_a_warning_cannot_be_shown(self, run_python, stand_ins, broken):
         """Oracle: a sum."""
         setup = BREAKAGES["a hook that cannot be registered"]
         code = (
@@ -101,7 +114,7 @@ class TestInstall:
             f"{setup}\n{broken}\nimport torch\nimport elmo_tasks.compat\nelmo_tasks.compat.install()\n"
             "print(torch.ones(2).sum().item())"
         )
-        assert run_python(code, path=allennlp) == "2.0\n"
+        assert run_python(code, path=stand_ins) == "2.0\n"
 
     def test_an_allennlp_that_is_not_installed_is_not_found(self, run_python):
         """Oracle: `find_spec` where no finder knows the package."""

@@ -1,3 +1,7 @@
+import sys
+import warnings
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -37,3 +41,30 @@ class TestProjected:
             projected(np.ones((3, 4)), "umap")
         with pytest.raises(ValueError, match=r"one of pca, umap, but is by 'tsne'$"):
             projected(np.ones((3, 4)), "tsne")
+
+    @pytest.mark.parametrize(("n", "n_neighbors"), [(8, 7), (40, 15)])
+    def test_umap_is_asked_for_the_same_map_each_time(self, monkeypatch, n, n_neighbors):
+        """Oracle: the arguments, of a stand-in for the package; with the package itself the next test."""
+        asked = []
+
+        def make(**settings):
+            asked.append(settings)
+            return SimpleNamespace(fit_transform=lambda vectors: vectors[:, :2])
+
+        monkeypatch.setattr(projection, "METHODS", ("pca", "umap"))
+        monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=make))
+        assert projected(np.ones((n, 4)), "umap").shape == (n, 2)
+        assert asked == [{"n_neighbors": n_neighbors, "random_state": 0, "n_jobs": 1}]
+
+    @pytest.mark.slow
+    def test_umap_keeps_groups_apart(self):
+        """Oracle: two groups far from each other are so on the map; the same map twice, without a warning."""
+        pytest.importorskip("umap", reason="umap-learn is not installed")
+        random = np.random.default_rng(0)
+        vectors = np.concatenate([center + 0.1 * random.normal(size=(20, 16)) for center in (0.0, 1.0)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            points = projected(vectors, "umap")
+        np.testing.assert_array_equal(points, projected(vectors, "umap"))
+        within = max(points[:20].std(0).max(), points[20:].std(0).max())
+        assert np.linalg.norm(points[:20].mean(0) - points[20:].mean(0)) > 4 * within

@@ -195,3 +195,12 @@ class TestBoundSocket:
             ):
                 with bound_socket("127.0.0.1", port):
                     pass
+
+    @pytest.mark.parametrize("port", [-1, 65_536])
+    def test_a_port_that_does_not_exist_is_an_error(self, port):
+        """Oracle: the message."""
+        from elmo_tasks.demo.server import bound_socket
+
+        with pytest.raises(ValueError, match=rf"the port must be from 0 to 65,535, but is {port:,}: name another"):
+            with bound_socket("127.0.0.1", port):
+                pass

@@ -86,6 +86,7 @@ class TestWordsInContext:
             (["They play"], "They play", "without white space, but is 'They play'"),
             (["They play"], 7, "without white space, but is 7"),
             (["They play " + "x " * 10_000], "play", "at most 200 words, but has 10,002"),
+            (["play " * 40] * 2, "play", "at most 48 times in all sentences together, but 'play' occurs 80 times"),
         ],
     )
     def test_bad_input_is_refused_in_a_sentence(self, words, sentences, word, message):

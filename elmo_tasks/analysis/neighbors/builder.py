@@ -75,11 +75,7 @@ def build_index(
     folder = Path(folder)
     layers = _checked_layers(layer, elmo)
     part = _part_of(folder, dtype)
-    rest = iter(sentences)
-    first = next(rest, None)
-    if first is None:
-        raise ValueError("the text must hold at least one sentence, but is empty")
-    tags = TAGS if isinstance(first, TaggedSentence) else ()
+    text, tags = _with_tags(sentences)
     request: dict[str, object] = {
         **(about or {}),
         # One layer as all versions have it, so that they can read the index.
@@ -91,17 +87,12 @@ def build_index(
     names = [*vector_files(layers).values(), SENTENCES, *map(tag_file, tags)]
     with _locked(part / LOCK):
         with GrowingFiles(part, names, request) as files:
-            texts = [part / name for name in names[len(layers) :]]
-            missing = _after(chain([first], rest), bool(tags), texts, files.n_items)
+            missing = _after(text, bool(tags), [part / name for name in names[len(layers) :]], files.n_items)
             cut_words = CutWords(elmo.bilm.word_rows)
             _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens, cut_words), progress)
             if message := cut_words.message():
                 logger.warning("the text of the index: %s", message)
-        _write_starts(part)
-        digests = {**files.digests, **{name: sha256_of(part / name) for name in (STARTS, LINES)}}
-        write_sealed(part / ABOUT, {**request, "files": digests})
-        part.rename(folder)
-        sync(folder.parent)
+        _finish(part, folder, request, files.digests)
     # Only now, so that a folder without a record is never a half-built index; the library may have removed its lock.
     for name in (RECORD, LOCK):
         (folder / name).unlink(missing_ok=True)
@@ -119,6 +110,17 @@ def _checked_layers(layer: Layer | Sequence[Layer], elmo: Elmo) -> list[Layer]:
     if not layers or len(set(layers)) < len(layers):
         raise ValueError(f"layers must be one or more, each once, but are {layers!r}")
     return layers
+
+
+def _with_tags(
+    sentences: Iterable[Sequence[str] | TaggedSentence],
+) -> tuple[Iterator[Sequence[str] | TaggedSentence], Sequence[str]]:
+    """The sentences, and the kinds of tags that the first one has."""
+    rest = iter(sentences)
+    first = next(rest, None)
+    if first is None:
+        raise ValueError("the text must hold at least one sentence, but is empty")
+    return chain([first], rest), TAGS if isinstance(first, TaggedSentence) else ()
 
 
 def _part_of(folder: Path, dtype: str) -> Path:
@@ -226,6 +228,15 @@ def _stored(array: np.ndarray, dtype: str) -> np.ndarray:
     # Shape: (n_words, dim)
     unit: np.ndarray = array / np.maximum(np.linalg.norm(array, axis=-1, keepdims=True), tiny)
     return unit.astype(DTYPES[dtype])
+
+
+def _finish(part: Path, folder: Path, request: dict[str, object], digests: dict[str, str]) -> None:
+    """Writes what is computed from the whole text, and gives the index its name."""
+    _write_starts(part)
+    of_starts = {name: sha256_of(part / name) for name in (STARTS, LINES)}
+    write_sealed(part / ABOUT, {**request, "files": {**digests, **of_starts}})
+    part.rename(folder)
+    sync(folder.parent)
 
 
 def _write_starts(part: Path) -> None:

@@ -2,14 +2,15 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.util import find_spec
+from types import ModuleType
 
 import torch
 
 from elmo_tasks.bilm.lstm import cell
 
-__all__ = ["PLAIN_PATH", "cell_backward", "cell_forward", "is_switched_on", "uses_triton"]
+__all__ = ["PLAIN_PATH", "first_difference", "has_triton", "implementation", "is_switched_on", "uses_triton"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,38 +25,20 @@ _WARNED: dict[str, object] = {}
 _TESTED_DIMS = (5, 300)
 
 
-def cell_forward(
-    products: torch.Tensor | Sequence[torch.Tensor],
-    memory: torch.Tensor,
-    clip: float | None,
-    *,
-    dtype: torch.dtype,
-    gates: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """See `cell.cell_forward`."""
-    if isinstance(products, torch.Tensor) and uses_triton(memory, dtype):
+def implementation(memory: torch.Tensor, dtype: torch.dtype) -> ModuleType:
+    """
+    The module whose `cell_forward` and `cell_backward` compute the step: `triton_cell`, or `cell`.
+
+    # Parameters
+
+    memory, dtype
+        See `uses_triton`.
+    """
+    if uses_triton(memory, dtype):
         from elmo_tasks.bilm.lstm import triton_cell
 
-        return triton_cell.cell_forward(products, memory, clip, dtype, gates)
-    return cell.cell_forward(products, memory, clip, dtype=dtype, gates=gates)
-
-
-def cell_backward(
-    gates: torch.Tensor,
-    memory: torch.Tensor,
-    previous_memory: torch.Tensor,
-    d_hidden: torch.Tensor,
-    d_memory: torch.Tensor,
-    clip: float | None,
-    *,
-    d_products: torch.Tensor,
-) -> torch.Tensor:
-    """See `cell.cell_backward`."""
-    if uses_triton(memory, d_products.dtype):
-        from elmo_tasks.bilm.lstm import triton_cell
-
-        return triton_cell.cell_backward(gates, memory, previous_memory, d_hidden, d_memory, clip, d_products)
-    return cell.cell_backward(gates, memory, previous_memory, d_hidden, d_memory, clip, d_products=d_products)
+        return triton_cell
+    return cell
 
 
 def is_switched_on() -> bool:
@@ -122,15 +105,14 @@ def first_difference(device: torch.device, dtype: torch.dtype) -> str | None:
     tolerance = 2.0 ** (-7 if dtype.itemsize < 4 else -16)
     for cell_dim, clip in zip(_TESTED_DIMS, (None, 0.5), strict=True):
         found = []
-        for forward, backward in (
-            (triton_cell.cell_forward, triton_cell.cell_backward),
-            (_plain_forward, _plain_backward),
-        ):
+        for step in (triton_cell, cell):
             numbers = _numbers(device, cell_dim)
             products, gates, d_products = next(numbers).to(dtype), next(numbers), next(numbers).to(dtype)
             memory, previous, d_memory, d_hidden = (next(numbers)[..., :cell_dim].contiguous() for _ in range(4))
-            hidden = forward(products, memory, clip, dtype, gates)
-            d_previous = backward(gates, memory, previous, d_hidden.to(dtype), d_memory, clip, d_products)
+            hidden = step.cell_forward(products, memory, clip, dtype=dtype, gates=gates)
+            d_previous = step.cell_backward(
+                gates, memory, previous, d_hidden.to(dtype), d_memory, clip, d_products=d_products
+            )
             found.append(
                 {
                     "hidden": hidden,
@@ -147,24 +129,6 @@ def first_difference(device: torch.device, dtype: torch.dtype) -> str | None:
             if not difference <= tolerance:
                 return f"{name} of {cell_dim} units differs by {difference:.1e}"
     return None
-
-
-def _plain_forward(
-    products: torch.Tensor, memory: torch.Tensor, clip: float | None, dtype: torch.dtype, gates: torch.Tensor | None
-) -> torch.Tensor:
-    return cell.cell_forward(products, memory, clip, dtype=dtype, gates=gates)
-
-
-def _plain_backward(
-    gates: torch.Tensor,
-    memory: torch.Tensor,
-    previous_memory: torch.Tensor,
-    d_hidden: torch.Tensor,
-    d_memory: torch.Tensor,
-    clip: float | None,
-    d_products: torch.Tensor,
-) -> torch.Tensor:
-    return cell.cell_backward(gates, memory, previous_memory, d_hidden, d_memory, clip, d_products=d_products)
 
 
 def _numbers(device: torch.device, cell_dim: int) -> Iterator[torch.Tensor]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.bilm.lstm.fast_cell import cell_backward, cell_forward
+from elmo_tasks.bilm.lstm.fast_cell import implementation
 from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
 
 __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
@@ -117,6 +117,7 @@ def run_lstms(
     scratch = None
     if gates is None and not memory.is_cuda:
         scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
+    cell = implementation(memory, dtype)
     for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
         first, last = steps[0][0].start, steps[-1][0].stop
         # Shape: (some words, 4 * cell_dim), for each LSTM
@@ -127,7 +128,7 @@ def run_lstms(
             products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
             now = memory[:, :n_now]
             gates_now = gates[:, rows] if gates is not None else None if scratch is None else scratch[:, :n_now]
-            units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
+            units = cell.cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
             if memories is not None and hidden is not None:
                 memories[:, rows] = now
                 hidden[:, rows] = units
@@ -183,14 +184,14 @@ class RecurrenceFunction(torch.autograd.Function):
         d_projected = d_outputs.to(dtype, copy=True)
         # The gradients of the state after a step, with a row for each sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        steps = list(_rows(batch_sizes))
+        cell, steps = implementation(memories, dtype), list(_rows(batch_sizes))
         for step in range(len(steps) - 1, -1, -1):
             rows, n_now = steps[step]
             d_now = d_projected[:, rows].add_(d_output[:, :n_now])
             if projection_clip is not None:
                 d_now.mul_(outputs[:, rows].abs() < projection_clip)
             before = memories[:, steps[step - 1][0]] if step else first_memory
-            d_memory[:, :n_now] = cell_backward(
+            d_memory[:, :n_now] = cell.cell_backward(
                 gates[:, rows],
                 memories[:, rows],
                 before[:, :n_now],

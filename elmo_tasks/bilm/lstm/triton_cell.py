@@ -123,8 +123,9 @@ def cell_forward(
     products: torch.Tensor,
     memory: torch.Tensor,
     clip: float | None,
+    *,
     dtype: torch.dtype,
-    gates: torch.Tensor | None,
+    gates: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """See `cell.cell_forward`; `memory` and `gates` are float32."""
     hidden = torch.empty_like(memory, dtype=dtype, memory_format=torch.contiguous_format)
@@ -148,6 +149,7 @@ def cell_backward(
     d_hidden: torch.Tensor,
     d_memory: torch.Tensor,
     clip: float | None,
+    *,
     d_products: torch.Tensor,
 ) -> torch.Tensor:
     """See `cell.cell_backward`; gates, memories and `d_memory` are float32."""

@@ -115,9 +115,10 @@ def _network(folder: Path, config: Mapping[str, Any]) -> tuple[Mapping[str, Any]
     path = _get(config, "config_path")
     if not isinstance(path, str) or not path:
         raise ValueError(f"{folder / CONFIG}: 'config_path' must be a path, but is {path!r:.80}")
-    # The path is mostly one on the machine of those who trained the model.
-    name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    for file in (folder / path, folder / name):
+    # The path is mostly one on the machine of those who trained the model; nothing outside of the folder is read.
+    parts = path.replace("\\", "/").split("/")
+    name = parts[-1]
+    for file in (folder.joinpath(*parts) if parts[0] and ".." not in parts else folder / name, folder / name):
         if file.is_file():
             return _json(file), file
     if name in _PUBLISHED_NAMES:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.compat.archives import read_archive
+from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 
 __all__ = ["LayerWeight", "layer_weights"]
 

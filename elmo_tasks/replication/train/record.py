@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.compat.archives import read_archive
+from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed, write_sealed
 from elmo_tasks.replication.plan.run import Run

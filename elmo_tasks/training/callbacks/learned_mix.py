@@ -58,7 +58,7 @@ class LearnedMixCallback(TrainerCallback):
         self,
         trainer: GradientDescentTrainer,
         metrics: dict[str, Any] | None = None,
-        epoch: int | None = None,
+        *args: Any,
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:

@@ -15,31 +15,23 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 
-def plain_forward(products, memory, clip, dtype, gates):
-    return cell.cell_forward(products, memory, clip, dtype=dtype, gates=gates)
+def without_clip(products, memory, clip, **others):
+    return cell.cell_forward(products, memory, None, **others)
 
 
-def plain_backward(*arguments):
-    return cell.cell_backward(*arguments[:-1], d_products=arguments[-1])
+def not_a_number(*arguments, **others):
+    return cell.cell_backward(*arguments, **others) * torch.nan
 
 
-def without_clip(products, memory, clip, dtype, gates):
-    return plain_forward(products, memory, None, dtype, gates)
-
-
-def not_a_number(*arguments):
-    return plain_backward(*arguments) * torch.nan
-
-
-def raising(*arguments):
+def raising(*arguments, **others):
     raise RuntimeError("Failed to find C compiler. Please specify via CC environment variable.\nmore")
 
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Torch in place of the kernels, in a process that has tested none; a test may replace them."""
-    monkeypatch.setattr(triton_cell, "cell_forward", plain_forward)
-    monkeypatch.setattr(triton_cell, "cell_backward", plain_backward)
+    monkeypatch.setattr(triton_cell, "cell_forward", cell.cell_forward)
+    monkeypatch.setattr(triton_cell, "cell_backward", cell.cell_backward)
     monkeypatch.setattr(fast_cell, "_VERDICTS", {})
     monkeypatch.setattr(fast_cell, "_WARNED", {})
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
@@ -108,23 +100,12 @@ class TestUsesTriton:
         assert not caplog.records
 
 
-class TestCell:
-    @pytest.mark.parametrize("is_used", [False, True])
-    def test_the_step_and_its_gradient_go_to_what_was_chosen(self, kernels, is_used):
-        """Oracle: the implementation that was called; both are torch here."""
-        called = []
+class TestImplementation:
+    @pytest.mark.parametrize(("is_used", "expected"), [(False, cell), (True, triton_cell)])
+    def test_it_is_the_one_that_was_chosen(self, kernels, is_used, expected):
+        """Oracle: by hand."""
         kernels.setattr(fast_cell, "uses_triton", lambda memory, dtype: is_used)
-        for name, function in (("cell_forward", plain_forward), ("cell_backward", plain_backward)):
-
-            def counted(*arguments, name=name, function=function):
-                called.append(name)
-                return function(*arguments)
-
-            kernels.setattr(triton_cell, name, counted)
-        memory, gates = torch.zeros(2, 3, 4), torch.rand(2, 3, 16)
-        units = fast_cell.cell_forward(torch.rand(2, 3, 16), memory, 1.0, dtype=torch.float32, gates=gates)
-        fast_cell.cell_backward(gates, memory, memory, units, memory, 1.0, d_products=torch.empty_like(gates))
-        assert called == (["cell_forward", "cell_backward"] if is_used else [])
+        assert fast_cell.implementation(torch.zeros(1), torch.float32) is expected
 
 
 @pytest.mark.skipif(not IS_INTERPRETED, reason="done by TestKernelsOnACpu, in Triton's interpreter")

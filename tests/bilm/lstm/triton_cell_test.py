@@ -48,7 +48,7 @@ class TestKernels:
             some_gates = gates[:, 2 : n_rows + 2] if keeps_gates else None
             arguments = products[:, 1 : n_rows + 1], memory[:, :n_rows], clip
             if products is tensors[0]:
-                units = triton_cell.cell_forward(*arguments, dtype, some_gates)
+                units = triton_cell.cell_forward(*arguments, dtype=dtype, gates=some_gates)
             else:
                 units = cell.cell_forward(*arguments, dtype=dtype, gates=some_gates)
             found.append((units, products, memory, gates))
@@ -71,7 +71,7 @@ class TestKernels:
             now, here = slice(n_rows), slice(3, n_rows + 3)
             arguments = gates[:, 1 : n_rows + 1], memory[:, now], previous[:, now], d_hidden, d_memory[:, now], clip
             if tensors is on_device:
-                d_previous = triton_cell.cell_backward(*arguments, d_products[:, here])
+                d_previous = triton_cell.cell_backward(*arguments, d_products=d_products[:, here])
             else:
                 d_previous = cell.cell_backward(*arguments, d_products=d_products[:, here])
             found.append((d_previous, *tensors))

@@ -52,6 +52,20 @@ class TestReadOptions:
         found = read_options(folder / "config.json")
         assert (found.cell_clip, found.projection_clip) == (None, None)
 
+    @pytest.mark.parametrize("is_absolute", [True, False])
+    def test_the_network_is_in_the_folder(self, tmp_path, is_absolute):
+        """Oracle: the message: a file outside is not read, whoever made the model; one below the folder is."""
+        folder = write_model(tmp_path / "model")
+        (tmp_path / "outside.json").write_bytes((folder / "cnn_small.json").read_bytes())
+        path = str(tmp_path / "outside.json") if is_absolute else "../outside.json"
+        (folder / "config.json").write_text(json.dumps({"config_path": path}))
+        with pytest.raises(FileNotFoundError, match=r"has no outside\.json"):
+            read_options(folder / "config.json")
+        (folder / "configs").mkdir()
+        (folder / "cnn_small.json").rename(folder / "configs" / "small.json")
+        (folder / "config.json").write_text('{"config_path": "configs/small.json"}')
+        assert read_options(folder / "config.json").cell_dim == 5
+
     @pytest.mark.parametrize("name", ["char.dic", "word.dic", "cnn_small.json"])
     def test_a_missing_file_is_named(self, tmp_path, name):
         """Oracle: the file in the message."""

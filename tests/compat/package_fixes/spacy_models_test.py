@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.spacy_models."""
+"""Tests of elmo_tasks.compat.package_fixes.spacy_models."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.archives: archives from a stranger."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.archives: archives from a stranger."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from allennlp.models import Model, load_archive
 from allennlp.models.archival import extracted_archive
 from allennlp.training.util import create_serialization_dir
 
-from elmo_tasks.compat import archives
+from elmo_tasks.compat.allennlp_fixes import archives
 
 CONFIG = {
     "dataset_reader": {"type": "archives_test_reader"},

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.commands."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.commands."""
 
 import argparse
 import sys

@@ -6,9 +6,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.compat.archives import read_archive
+from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 from elmo_tasks.compat.import_hooks import Module
-from elmo_tasks.compat.torch_files import load_without_code
+from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 

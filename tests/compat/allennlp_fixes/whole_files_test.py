@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.whole_files."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.whole_files."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archive_model, load_archive
 from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
 
-from elmo_tasks.compat.archives import read_archive
+from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 from elmo_tasks.files.checksums import check_file, write_checksum
-from tests.compat.archives_test import CONFIG
+from tests.compat.allennlp_fixes.archives_test import CONFIG
 
 
 class KilledError(Exception):

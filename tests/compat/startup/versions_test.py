@@ -1,10 +1,10 @@
-"""Tests of elmo_tasks.compat.versions."""
+"""Tests of elmo_tasks.compat.startup.versions."""
 
 import json
 
 import pytest
 
-from tests.compat.packages import write_package
+from tests.compat.packages import write_package, write_torch
 
 # In each folder in turn, and in each twice, as the error must come back.
 IMPORT_TWICE = """
@@ -28,12 +28,13 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def attempts(run_python, tmp_path_factory) -> list[list[str | None]]:
     """The errors of imports in an interpreter that finds packages of other versions first, and then the right ones."""
-    folders = []
+    folders, torch = [], tmp_path_factory.mktemp("torch")
+    write_torch(torch)
     for allennlp, models in (("2.9.3", "2.9.0"), ("2.10.1", "2.10.1")):
         folders.append(tmp_path_factory.mktemp("packages"))
         write_package(folders[-1], "allennlp", allennlp)
         write_package(folders[-1], "allennlp_models", models)
-    return json.loads(run_python(f"FOLDERS = {[str(folder) for folder in folders]}\n{IMPORT_TWICE}"))
+    return json.loads(run_python(f"FOLDERS = {[str(folder) for folder in folders]}\n{IMPORT_TWICE}", path=torch))
 
 
 class TestVersions:

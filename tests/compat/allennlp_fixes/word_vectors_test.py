@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.word_vectors."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.word_vectors."""
 
 import gzip
 

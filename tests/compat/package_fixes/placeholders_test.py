@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.placeholders."""
+"""Tests of elmo_tasks.compat.package_fixes.placeholders."""
 
 import importlib.util
 import inspect
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from elmo_tasks.compat import placeholders
+from elmo_tasks.compat.package_fixes import placeholders
 
 
 @pytest.fixture

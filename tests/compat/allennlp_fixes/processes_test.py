@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.processes."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.processes."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ import torch.distributed
 from allennlp.common.tqdm import Tqdm
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
-from elmo_tasks.compat import processes
+from elmo_tasks.compat.allennlp_fixes import processes
 
 
 class Context:

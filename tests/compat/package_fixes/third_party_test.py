@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.third_party."""
+"""Tests of elmo_tasks.compat.package_fixes.third_party."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from allennlp.common import Params, cached_transformers
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from allennlp.training.optimizers import Optimizer
 
-from elmo_tasks.compat import third_party
+from elmo_tasks.compat.package_fixes import third_party
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.overrides."""
+"""Tests of elmo_tasks.compat.allennlp_fixes.overrides."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.deferred_imports."""
+"""Tests of elmo_tasks.compat.startup.deferred_imports."""
 
 import decimal
 import importlib
@@ -10,7 +10,8 @@ from allennlp.fairness.fairness_metrics import Independence
 from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp.training.metrics import Auc, SpearmanCorrelation
 
-from elmo_tasks.compat.deferred_imports import defer
+from elmo_tasks.compat.startup.deferred_imports import defer
+from tests.compat.packages import write_torch
 
 
 @pytest.fixture
@@ -39,17 +40,23 @@ class TestDefer:
         }
         assert heavy & set(start["modules"]) == set()
 
-    def test_programs_without_allennlp_get_the_modules_themselves(self, run_python):
-        """Oracle: the type of a function that transformers takes from scikit-learn; the hooks are registered."""
-        pytest.importorskip("sklearn")
-        code = (
-            "import torch, elmo_tasks.compat, sys\nelmo_tasks.compat.install()\n"
-            "import transformers.data.metrics as metrics\nassert 'allennlp' not in sys.modules\n"
-            "from elmo_tasks.compat import import_hooks\n"
-            "assert 'transformers.data.metrics' in import_hooks._FINDER.surroundings\n"
-            "print(type(metrics.f1_score).__name__, metrics.f1_score([0, 1, 1], [0, 1, 1]))"
-        )
-        assert run_python(code) == "function 1.0\n"
+    def test_programs_without_allennlp_get_the_modules_themselves(self, run_python, tmp_path):
+        """Oracle: the type of what a module of the table takes from another; the packages are stand-ins."""
+        write_torch(tmp_path)
+        contents = {
+            "transformers/__init__.py": "",
+            "transformers/data/__init__.py": "",
+            "transformers/data/metrics.py": "from sklearn.metrics import f1_score",
+            "sklearn/__init__.py": "",
+            "sklearn/metrics.py": "def f1_score(): pass",
+        }
+        for name, content in contents.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(content)
+        code = "import torch{}\nfrom transformers.data.metrics import f1_score\nprint(type(f1_score).__name__)"
+        assert run_python(code.format(""), path=tmp_path) == "function\n"
+        with_allennlp = code.format(", sys\nsys.modules['allennlp'] = sys")
+        assert run_python(with_allennlp, path=tmp_path) == "_Deferred\n"
 
     def test_the_module_is_imported_at_the_first_use(self, deferred, monkeypatch):
         """Oracle: `sys.modules`."""

@@ -1,0 +1,1 @@
+"""The start of `allennlp`: plugins, versions, and the time that imports take."""

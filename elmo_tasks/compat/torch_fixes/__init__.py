@@ -1,0 +1,1 @@
+"""Fixes for what has changed in torch since AllenNLP 2.10.1."""

@@ -1,0 +1,31 @@
+import pytest
+
+from elmo_tasks.data.formats.conllu import conllu_sentences
+
+BEGIN = "# text\n1\tDogs" + "\t_" * 8 + "\n"
+
+
+class TestConlluSentences:
+    def test_sentences_and_words_have_their_places(self, tmp_path):
+        """Oracle: the numbers of the lines by hand; a multiword token and an empty node are no words."""
+        lines = ["1-2", "1", "2", "2.1", "", "", "1"]
+        path = tmp_path / "a.conllu"
+        path.write_text("# text\n" + "".join(line + "\tx" * 9 + "\n" if line else "\n" for line in lines))
+        found = [(place, [(number, columns[0]) for number, columns in rows]) for place, rows in conllu_sentences(path)]
+        assert found == [(f"{path}, line 3", [(3, "1"), (4, "2")]), (f"{path}, line 8", [(8, "1")])]
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            ("2\tbark", "10 columns with tabs between them, but this one has 2: '2'"),
+            ("3" + "\tx" * 9, "2 comes here, but here is '3'"),
+            ("02" + "\tx" * 9, "here is '02'"),
+            ("2\t " + "\tx" * 8, "must have a form in the second column"),
+        ],
+    )
+    def test_another_line_is_an_error_with_its_number(self, tmp_path, line, message):
+        """Oracle: the message."""
+        path = tmp_path / "a.conllu"
+        path.write_text(BEGIN + line)
+        with pytest.raises(ValueError, match=rf"a\.conllu, line 3: .*{message}"):
+            list(conllu_sentences(path))
