@@ -1,39 +1,14 @@
-import copy
 import io
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import AdamOptimizer, Optimizer
 
 from elmo_tasks.training import FusedAdam
+from tests.training.optimizers import Network, made, networks
 
 GROUPS = [(["^words"], {"lr": 0.01, "weight_decay": 0.1}), (["bias"], {"betas": (0.8, 0.99)})]
-
-
-class Network(torch.nn.Module):
-    """Tuned word vectors, of which a batch has few, and a layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = torch.nn.Embedding(200, 10)
-        self.layer = torch.nn.Linear(10, 6)
-        self.never_used = torch.nn.Linear(2, 2)
-
-    def forward(self, words: torch.Tensor) -> torch.Tensor:
-        return self.layer(self.words(words)).logsumexp(-1)
-
-
-def networks() -> list[Network]:
-    torch.manual_seed(0)
-    network = Network()
-    return [network, copy.deepcopy(network)]
-
-
-def made(name: str, network: Network, **options) -> Optimizer:
-    params = Params({"type": name, **copy.deepcopy(options)})
-    return Optimizer.from_params(params, model_parameters=list(network.named_parameters()))
 
 
 def train(network: Network, optimizer: Optimizer, steps: range) -> None:
@@ -62,7 +37,7 @@ class TestFusedAdam:
     )
     def test_it_takes_the_steps_of_allennlps_adam(self, options):
         """Oracle: AllenNLP's `adam`, weights after 50 steps to 1e-6, with the norm of gradients clipped."""
-        ours, theirs = networks()
+        ours, theirs = networks(200)
         train(ours, made("elmo_fused_adam", ours, **options), range(50))
         train(theirs, made("adam", theirs, **options), range(50))
         assert_equal(ours, theirs)
@@ -71,7 +46,7 @@ class TestFusedAdam:
     @pytest.mark.parametrize("after", ["adam", "elmo_fused_adam"])
     def test_a_recovered_run_continues_where_it_stopped(self, before, after):
         """Oracle: AllenNLP's `adam` without a stop; the checkpoint may be of either, and is on disk between."""
-        stopped, whole = networks()
+        stopped, whole = networks(200)
         optimizer = made(before, stopped, amsgrad=True)
         train(stopped, optimizer, range(10))
         file = io.BytesIO()
@@ -87,7 +62,7 @@ class TestFusedAdam:
 
     def test_a_learning_rate_may_change(self):
         """Oracle: AllenNLP's `adam` with the same rates."""
-        ours, theirs = networks()
+        ours, theirs = networks(200)
         for network, optimizer in ((ours, made("elmo_fused_adam", ours)), (theirs, made("adam", theirs))):
             for rate in (0.1, 0.01, 0.0):
                 optimizer.param_groups[0]["lr"] = rate
@@ -116,4 +91,4 @@ class TestFusedAdam:
     def test_a_mistyped_option_is_an_error(self):
         """Oracle: AllenNLP's message names it."""
         with pytest.raises(ConfigurationError, match="learning_rate"):
-            made("elmo_fused_adam", networks()[0], learning_rate=0.1)
+            made("elmo_fused_adam", networks(200)[0], learning_rate=0.1)

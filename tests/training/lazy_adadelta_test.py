@@ -1,39 +1,14 @@
-import copy
 import io
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
 from elmo_tasks.training import LazyAdadelta
+from tests.training.optimizers import Network, made, networks
 
 N_WORDS = 2000
-
-
-class Network(torch.nn.Module):
-    """Tuned word vectors, of which a batch has few, and a layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = torch.nn.Embedding(N_WORDS, 10)
-        self.layer = torch.nn.Linear(10, 6)
-        self.never_used = torch.nn.Linear(2, 2)
-
-    def forward(self, words: torch.Tensor) -> torch.Tensor:
-        return self.layer(self.words(words)).logsumexp(-1)
-
-
-def networks() -> list[Network]:
-    torch.manual_seed(0)
-    network = Network()
-    return [network, copy.deepcopy(network)]
-
-
-def made(name: str, network: Network, **options) -> Optimizer:
-    params = Params({"type": name, **copy.deepcopy(options)})
-    return Optimizer.from_params(params, model_parameters=list(network.named_parameters()))
 
 
 def train(network: Network, optimizer: Optimizer, steps: range) -> None:
@@ -67,7 +42,7 @@ class TestLazyAdadelta:
     )
     def test_it_takes_the_steps_of_allennlps_adadelta(self, options):
         """Oracle: AllenNLP's `adadelta`, weights after 50 steps."""
-        ours, theirs = networks()
+        ours, theirs = networks(N_WORDS)
         train(ours, made("elmo_lazy_adadelta", ours, **options), range(50))
         train(theirs, made("adadelta", theirs, **options), range(50))
         assert_equal(ours, theirs)
@@ -76,7 +51,7 @@ class TestLazyAdadelta:
     @pytest.mark.parametrize("after", ["adadelta", "elmo_lazy_adadelta"])
     def test_a_recovered_run_continues_where_it_stopped(self, before, after):
         """Oracle: AllenNLP's `adadelta` without a stop; the checkpoint may be of either, and is on disk between."""
-        stopped, whole = networks()
+        stopped, whole = networks(N_WORDS)
         optimizer = made(before, stopped)
         train(stopped, optimizer, range(15))
         file = io.BytesIO()
@@ -90,7 +65,7 @@ class TestLazyAdadelta:
 
     def test_training_continues_after_its_state_was_read(self):
         """Oracle: AllenNLP's `adadelta`, whose state is read without a change to it."""
-        ours, theirs = networks()
+        ours, theirs = networks(N_WORDS)
         optimizer, reference = made("elmo_lazy_adadelta", ours), made("adadelta", theirs)
         for first in range(0, 30, 5):
             train(ours, optimizer, range(first, first + 5))
@@ -100,7 +75,7 @@ class TestLazyAdadelta:
 
     def test_words_that_a_batch_lacks_are_not_touched(self):
         """Oracle: their averages in memory, which are those of the last step that had them."""
-        network, _ = networks()
+        network, _ = networks(N_WORDS)
         optimizer = LazyAdadelta(list(network.named_parameters()))
         for words in ([1, 2], [2, 3]):
             optimizer.zero_grad()
@@ -113,7 +88,7 @@ class TestLazyAdadelta:
 
     def test_nan_stays_in_its_row(self):
         """Oracle: NaN is not equal to itself; the other rows are those of a step without it."""
-        network, other = networks()
+        network, other = networks(N_WORDS)
         for each in (network, other):
             optimizer = LazyAdadelta(list(each.named_parameters()))
             each(torch.tensor([[5, 6]])).sum().backward()
@@ -134,4 +109,4 @@ class TestLazyAdadelta:
     def test_a_mistyped_option_is_an_error(self):
         """Oracle: AllenNLP's message names it."""
         with pytest.raises(ConfigurationError, match="learning_rate"):
-            made("elmo_lazy_adadelta", networks()[0], learning_rate=0.1)
+            made("elmo_lazy_adadelta", networks(N_WORDS)[0], learning_rate=0.1)
