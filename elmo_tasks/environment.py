@@ -24,6 +24,8 @@ from allennlp.common.file_utils import cached_path
 from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.files.text_lines import opened
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
+from elmo_tasks.transformer.checkpoint import read_config, size_of
+from elmo_tasks.transformer.self_contained import write_content
 from elmo_tasks.unicode_text import letters_by_script
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 from elmo_tasks.vectors.seen_scripts import ENGLISH
@@ -92,12 +94,21 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     # Raises
 
     `ConfigurationError`
-        If the config needs the biLM, and it is not there.
+        If the config needs the biLM or a transformer, and it is not there.
     """
     variables = config_variables({**os.environ, **ext_vars})
     bilm = variables[_BILM]
     variables[_BILM] = _folder_of(bilm)
     broken: list[BaseException] = []
+
+    def transformer(model_name: str) -> dict[str, int]:
+        """The number of layers and their width, for the widths of a config: `std.native('elmo_transformer')`."""
+        try:
+            n_layers, width = size_of(read_config(model_name))
+            return {"layers": n_layers, "width": width}
+        except ValueError as error:
+            broken.append(ConfigurationError(str(error)))
+            raise
 
     def import_file(folder: str, name: str) -> tuple[str, bytes]:
         root, _, rest = name.partition("/")
@@ -133,7 +144,10 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 
     try:
         evaluated: str = _jsonnet.evaluate_file(
-            filename, ext_vars={**ext_vars, **variables}, import_callback=import_file
+            filename,
+            ext_vars={**ext_vars, **variables},
+            import_callback=import_file,
+            native_callbacks={"elmo_transformer": (("model_name",), transformer)},
         )
     except RuntimeError as error:
         if broken:
@@ -162,11 +176,18 @@ def _folder_of(bilm: str) -> str:
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps AllenNLP's `train_model`, so that a training begins with `check_data`."""
+    """
+    Wraps AllenNLP's `train_model`, so that a training begins with `check_data`, and its config has what an archive
+    needs: see `write_content`.
+    """
 
     @functools.wraps(train_model)
     def train(params: Params, *args: Any, **kwargs: Any) -> Any:
         check_data(params)
+        try:
+            write_content(params.params)
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
         return train_model(params, *args, **kwargs)
 
     return train

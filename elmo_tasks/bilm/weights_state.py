@@ -1,4 +1,4 @@
-"""Whether weights changed since they were last used, and the digest of a biLM."""
+"""Whether weights changed since they were last used, and their digest."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ import torch
 
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["WeightsState", "bilm_digest", "n_changes"]
+__all__ = ["WeightsState", "bilm_digest", "n_changes", "weights_digest"]
 
 
 def n_changes(tensor: torch.Tensor) -> int | None:
@@ -60,7 +60,12 @@ def bilm_digest(options: BilmOptions, weights: Mapping[str, torch.Tensor]) -> by
     A digest of 32 bytes of the options, and of the name, type, shape and values of each weight. It takes half a second
     for the paper's weights.
     """
-    digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
+    return weights_digest(repr(options), weights)
+
+
+def weights_digest(about: str, weights: Mapping[str, torch.Tensor]) -> bytes:
+    """A digest of 32 bytes of a text, and of the name, type, shape and values of each weight."""
+    digest = hashlib.blake2b(about.encode(), digest_size=32)
     for name, weight in sorted(weights.items()):
         digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())
         digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().data)

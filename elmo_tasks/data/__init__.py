@@ -16,6 +16,7 @@ from elmo_tasks.data.formats.wsd_corpus import WsdCorpus, WsdInstance, WsdSenten
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.token_characters_indexer import WordCharactersIndexer
+from elmo_tasks.data.transformer_token_indexer import TransformerTokenIndexer
 
 __all__ = [
     "LM_NAMESPACE",
@@ -33,6 +34,7 @@ __all__ = [
     "SquadReader",
     "SrlReader",
     "SstReader",
+    "TransformerTokenIndexer",
     "WordCharactersIndexer",
     "WsdCorpus",
     "WsdInstance",

@@ -12,7 +12,7 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.modules.coref.antecedents import (
     AntecedentScorer,
     antecedents_in_clusters,
@@ -50,8 +50,8 @@ class CorefResolver(Model):
         The input of the encoder. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         Runs over one sentence at a time.
-    bilm : `PretrainedBilm`, optional
-        The biLM, required if an embedder is ELMo's.
+    bilm : `ContextualModel`, optional
+        The biLM, or a transformer in its place; required if an embedder is ELMo's.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the encoder.
     max_span_width : `int`
@@ -84,7 +84,7 @@ class CorefResolver(Model):
         vocab: Vocabulary,
         text_field_embedder: Lazy[TextFieldEmbedder],
         encoder: Seq2SeqEncoder,
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         max_span_width: int = 10,
         spans_per_word: float = 0.4,

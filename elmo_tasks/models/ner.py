@@ -12,7 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import PretrainedBilm, best_tags, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import ContextualModel, best_tags, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -41,8 +41,8 @@ class NerTagger(Model):
         The input of the lowest encoder. Its `elmo` embedders take the `bilm` below.
     encoders : `List[Seq2SeqEncoder]`
         From the lowest to the highest; the paper has two.
-    bilm : `PretrainedBilm`, optional
-        The biLM, required if an embedder is ELMo's.
+    bilm : `ContextualModel`, optional
+        The biLM, or a transformer in its place; required if an embedder is ELMo's.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the highest encoder.
     dropout : `float`
@@ -63,7 +63,7 @@ class NerTagger(Model):
         vocab: Vocabulary,
         text_field_embedder: Lazy[TextFieldEmbedder],
         encoders: list[Seq2SeqEncoder],
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         dropout: float = 0.5,
         verbose_metrics: bool = False,

@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
 
 from elmo_tasks.modules import (
     BidafAttention,
-    PretrainedBilm,
+    ContextualModel,
     ResidualAttention,
     best_span,
     concat_dim,
@@ -51,8 +51,8 @@ class SquadModel(Model):
         For the first word of the answer.
     end_encoder : `Seq2SeqEncoder`
         For the last word, over the output of the self-attention and that of the `start_encoder`.
-    bilm : `PretrainedBilm`, optional
-        The biLM, required if an embedder is ELMo's.
+    bilm : `ContextualModel`, optional
+        The biLM, or a transformer in its place; required if an embedder is ELMo's.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the contextual encoder.
     dropout : `float`
@@ -76,7 +76,7 @@ class SquadModel(Model):
         self_encoder: Seq2SeqEncoder,
         start_encoder: Seq2SeqEncoder,
         end_encoder: Seq2SeqEncoder,
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         dropout: float = 0.2,
         max_span_tokens: int = 17,

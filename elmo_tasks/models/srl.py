@@ -13,7 +13,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import SpanBasedF1Measure
 
-from elmo_tasks.modules import BioDecoder, PretrainedBilm, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import BioDecoder, ContextualModel, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
 
@@ -39,8 +39,8 @@ class SemanticRoleLabeler(Model):
         The words. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         Of the words with their predicate vectors.
-    bilm : `PretrainedBilm`, optional
-        The biLM, required if an embedder is ELMo's.
+    bilm : `ContextualModel`, optional
+        The biLM, or a transformer in its place; required if an embedder is ELMo's.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the encoder.
     predicate_dim : `int`
@@ -61,7 +61,7 @@ class SemanticRoleLabeler(Model):
         vocab: Vocabulary,
         text_field_embedder: Lazy[TextFieldEmbedder],
         encoder: Seq2SeqEncoder,
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         predicate_dim: int = 100,
         verbose_metrics: bool = False,

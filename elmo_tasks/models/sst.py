@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import PretrainedBilm, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders
 
 __all__ = ["BiattentiveClassifier"]
 
@@ -42,8 +42,8 @@ class BiattentiveClassifier(Model):
         The second encoder, for three times the width of the first, with ELMo if it is there.
     output_feedforward : `FeedForward`
         From four times the width of the integrator to the input of the last layer, which is linear.
-    bilm : `PretrainedBilm`, optional
-        The biLM, required if an embedder is ELMo's.
+    bilm : `ContextualModel`, optional
+        The biLM, or a transformer in its place; required if an embedder is ELMo's.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the first encoder.
     embedding_dropout : `float`
@@ -69,7 +69,7 @@ class BiattentiveClassifier(Model):
         encoder: Seq2SeqEncoder,
         integrator: Seq2SeqEncoder,
         output_feedforward: FeedForward,
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         embedding_dropout: float = 0.5,
         integrator_dropout: float = 0.1,

@@ -1,4 +1,4 @@
-"""The places at which a task model takes ELMo: embedders that share one biLM."""
+"""The places at which a task model takes ELMo: embedders that share one biLM, or a transformer in its place."""
 
 from typing import Optional
 
@@ -7,17 +7,17 @@ from allennlp.common import Lazy
 from allennlp.data import TextFieldTensors
 from allennlp.modules import TextFieldEmbedder
 
-from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 
 __all__ = ["concat_dim", "concat_embedding", "construct_embedders"]
 
 
 def construct_embedders(
-    at_input: Lazy[TextFieldEmbedder], at_output: Optional[Lazy[TextFieldEmbedder]], bilm: Optional[PretrainedBilm]
+    at_input: Lazy[TextFieldEmbedder], at_output: Optional[Lazy[TextFieldEmbedder]], bilm: Optional[ContextualModel]
 ) -> tuple[TextFieldEmbedder, Optional[TextFieldEmbedder]]:
     """
     The embedders at the input and at the output of a model's encoder (section 3.3 of the paper). Each mixes the layers
-    with its own weights; they share one biLM, which runs once a batch for both: see `PretrainedBilm`.
+    with its own weights; they share one biLM, which runs once a batch for both: see `ContextualModel`.
 
     # Parameters
 
@@ -25,8 +25,9 @@ def construct_embedders(
         The argument of the model.
     at_output : `Lazy[TextFieldEmbedder]`, optional
         The same; `None` for nothing at the output.
-    bilm : `PretrainedBilm`, optional
-        The biLM that the token embedders `elmo` of the model share; `None` without ELMo.
+    bilm : `ContextualModel`, optional
+        The biLM that the token embedders `elmo` of the model share, or a transformer in its place; `None` without
+        either.
 
     # Returns
 

@@ -7,8 +7,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel
+from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.layer_mix import LayerMix
-from elmo_tasks.modules.pretrained_bilm import PretrainedBilm
 
 __all__ = ["ElmoTokenEmbedder"]
 
@@ -24,8 +25,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     # Parameters
 
-    bilm : `PretrainedBilm`
-        The biLM.
+    bilm : `ContextualModel`
+        The biLM, or a transformer in its place.
     layers : `Union[Literal["mix", "top"], int]`
         The mix of all layers, the highest layer, or layer number `j`.
     layer_norm : `Literal["token", "batch"]`, optional
@@ -41,7 +42,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     def __init__(
         self,
-        bilm: PretrainedBilm,
+        bilm: ContextualModel,
         layers: Union[Literal["mix", "top"], int] = "mix",
         layer_norm: Optional[Literal["token", "batch"]] = None,
         dropout: float = 0.0,
@@ -71,7 +72,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         layers: Union[Literal["mix", "top"], int] = "mix",
         layer_norm: Optional[Literal["token", "batch"]] = None,
         dropout: float = 0.0,
-        bilm: Optional[PretrainedBilm] = None,
+        bilm: Optional[ContextualModel] = None,
     ) -> "ElmoTokenEmbedder":
         """
         # Parameters
@@ -80,8 +81,9 @@ class ElmoTokenEmbedder(TokenEmbedder):
             The biLM of this embedder: see `PretrainedBilm`.
         layers, layer_norm, dropout : optional
             See the class.
-        bilm : `PretrainedBilm`, optional
-            The biLM that a model shares among its embedders, in place of `options` and the rest.
+        bilm : `ContextualModel`, optional
+            The biLM that a model shares among its embedders, or a transformer in its place, instead of `options` and
+            the rest.
 
         # Raises
 
@@ -119,7 +121,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         return cls(bilm, layers=layers, layer_norm=layer_norm, dropout=dropout)
 
     def get_output_dim(self) -> int:
-        """Units of a vector: twice the projection of the biLM."""
+        """Units of a vector: those of each layer, in a biLM twice its projection."""
         return self.bilm.get_output_dim()
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:
@@ -127,7 +129,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
         # Parameters
 
         character_ids : `torch.Tensor`
-            Shape `(batch_size, timesteps, 50)`, as the token indexers `elmo` and `elmo_characters` give it.
+            Shape `(batch_size, timesteps, 50)`, as the token indexers `elmo` and `elmo_characters` give it; for a
+            transformer its pieces, as the token indexer `elmo_transformer` gives them.
 
         # Returns
 

@@ -8,6 +8,7 @@ local hidden = [200, 100];
 function(
   elmo_at=[],
   bilm=environment.bilm,
+  contextual=null,
   elmo_layers='mix',
   elmo_layer_norm=null,
   elmo_dropout={ input: 0, output: 0.5 },
@@ -17,6 +18,7 @@ function(
   local text = text_with(
     elmo_at,
     bilm=bilm,
+    contextual=contextual,
     elmo_layers=elmo_layers,
     elmo_layer_norm=elmo_layer_norm,
     elmo_dropout=elmo_dropout,

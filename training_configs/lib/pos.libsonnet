@@ -5,20 +5,24 @@ function(
   // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
+  // A transformer in its place, made by transformer.libsonnet.
+  contextual=null,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
 ) (
-  local width = 2 * bilm.options.lstm.projection_dim;
+  local width = if contextual != null then contextual.width else 2 * bilm.options.lstm.projection_dim;
+  local indexer = if contextual != null then contextual.indexer else environment.indexer(bilm);
+  local model = if contextual != null then { bilm: contextual.model } else bilm;
 
   {
-    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: environment.indexer(bilm) } },
+    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: indexer } },
     train_data_path: environment.data('pos/train.conllu'),
     validation_data_path: environment.data('pos/dev.conllu'),
     test_data_path: environment.data('pos/test.conllu'),
     // There is nothing between the layer and the linear classifier.
     model: {
       type: 'elmo_pos',
-      text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + bilm } },
+      text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + model } },
       encoder: { type: 'pass_through', input_dim: width },
     },
     data_loader: {
@@ -33,6 +37,6 @@ function(
       patience: 4,
       grad_norm: 5.0,
       checkpointer: { type: 'elmo_frozen_once' },
-    },
+    } + (if contextual != null then contextual.trainer else {}),
   }
 )

@@ -5,6 +5,7 @@ local text_with = import 'text.libsonnet';
 function(
   elmo_at=[],
   bilm=environment.bilm,
+  contextual=null,
   elmo_layers='mix',
   elmo_layer_norm='token',
   // The model has dropout at the input of the encoder, and after the attention.
@@ -19,6 +20,7 @@ function(
   local text = text_with(
     elmo_at,
     bilm=bilm,
+    contextual=contextual,
     elmo_layers=elmo_layers,
     elmo_layer_norm=elmo_layer_norm,
     elmo_dropout=elmo_dropout,

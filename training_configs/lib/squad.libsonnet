@@ -11,6 +11,7 @@ local gru(input_size) = { type: 'elmo_gru', input_size: input_size, hidden_size:
 function(
   elmo_at=[],
   bilm=environment.bilm,
+  contextual=null,
   elmo_layers='mix',
   elmo_layer_norm=null,
   // The paper's code has dropout on ELMo at both places, in addition to that of the biGRU's input.
@@ -23,6 +24,7 @@ function(
   local text = text_with(
     elmo_at,
     bilm=bilm,
+    contextual=contextual,
     elmo_layers=elmo_layers,
     elmo_layer_norm=elmo_layer_norm,
     elmo_dropout=elmo_dropout,

@@ -8,6 +8,7 @@ local predicate = 100;
 function(
   elmo_at=[],
   bilm=environment.bilm,
+  contextual=null,
   elmo_layers='mix',
   elmo_layer_norm=null,
   elmo_dropout={ input: 0.1, output: 0.1 },
@@ -18,6 +19,7 @@ function(
   local text = text_with(
     elmo_at,
     bilm=bilm,
+    contextual=contextual,
     elmo_layers=elmo_layers,
     elmo_layer_norm=elmo_layer_norm,
     elmo_dropout=elmo_dropout,

@@ -9,6 +9,8 @@ function(
   elmo_at,
   // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
   bilm=environment.bilm,
+  // A transformer in the place of the biLM, made by transformer.libsonnet; null for the biLM.
+  contextual=null,
   // 'mix', 'top', or the number of a layer.
   elmo_layers='mix',
   // 'token', 'batch', or null for none.
@@ -29,9 +31,8 @@ function(
 
   local glove = environment.glove,
   local with_elmo = elmo_at != [],
-  local lstm = bilm.options.lstm,
 
-  local elmo_width = 2 * lstm.projection_dim,
+  local elmo_width = if contextual != null then contextual.width else 2 * bilm.options.lstm.projection_dim,
   local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
 
   local character_widths = if characters == null then []
@@ -49,7 +50,7 @@ function(
       type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
-    [if with_elmo then 'elmo']: environment.indexer(bilm),
+    [if with_elmo then 'elmo']: if contextual != null then contextual.indexer else environment.indexer(bilm),
   },
 
   // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
@@ -90,7 +91,7 @@ function(
         [if with_elmo then 'elmo']: elmo('input'),
       },
     },
-    [if with_elmo then 'bilm']: bilm,
+    [if with_elmo then 'bilm']: if contextual != null then contextual.model else bilm,
     [if std.member(elmo_at, 'output') then 'output_embedder']: {
       token_embedders: {
         tokens: { type: 'empty' },
@@ -103,8 +104,8 @@ function(
     },
   },
 
-  // For the trainer: checkpoints without the frozen biLM.
+  // For the trainer: checkpoints without the frozen biLM; and how a transformer is trained that is not frozen.
   trainer: {
     [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
-  },
+  } + (if with_elmo && contextual != null then contextual.trainer else {}),
 }

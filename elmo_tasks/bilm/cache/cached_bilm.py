@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Any
 
 import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.cache.cached_layers import cached_layers, numbers_of_torch
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmOutput
@@ -20,12 +19,6 @@ __all__ = ["CachedBilm"]
 
 # Types whose values float32 represents exactly.
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-# How torch computes products of float32 matrices. Since torch 2.9 the old names cannot be read once a new one is set.
-_OLD_PRECISIONS = ("cuda.matmul.allow_tf32", "cudnn.allow_tf32")
-_NEW_PRECISIONS = tuple(
-    f"{backend}fp32_precision"
-    for backend in ("", "cuda.matmul.", "cudnn.", "cudnn.conv.", "mkldnn.", "mkldnn.matmul.", "mkldnn.conv.")
-)
 
 
 class CachedBilm:
@@ -68,19 +61,14 @@ class CachedBilm:
         # Shape of each: (n_words, width)
         sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)
-        layers = np.empty((self.bilm.num_layers, *mask.shape, self.bilm.get_output_dim()), np.float32)
-        # Shape of each: (n_layers, n_words, dim)
-        targets = [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
-        model = self._model_digest()
-        found = self.cache.read(model, sentences, targets)
-        missing = [row for row, is_found in enumerate(found) if not is_found]
-        if missing:
-            computed = self._compute(character_ids[missing], [len(sentences[row]) for row in missing])
-            for row, array in zip(missing, computed, strict=True):
-                targets[row][...] = array
-            self.cache.write(model, [sentences[row] for row in missing], computed)
-        for row, n_words in enumerate(lengths):
-            layers[:, row, n_words:] = 0.0
+        layers = cached_layers(
+            self.cache,
+            self._model_digest(),
+            sentences,
+            mask.numpy(),
+            (self.bilm.num_layers, self.bilm.get_output_dim()),
+            lambda rows: self._compute(character_ids[rows], [len(sentences[row]) for row in rows]),
+        )
         weight = next(self.bilm.parameters())
         return BilmOutput(tuple(torch.from_numpy(layers).to(weight.device, weight.dtype)), mask.to(weight.device))
 
@@ -112,10 +100,5 @@ class CachedBilm:
             self._weights_digest = bilm_digest(self.bilm.options, self.bilm.state_dict())
             self._hashed, self._state = self.bilm.options, WeightsState(weights.values())
         device = next(iter(weights.values())).device.type
-        settings = __version__, self.bilm.precision, device, _torch_precisions()
+        settings = __version__, self.bilm.precision, device, numbers_of_torch()
         return hashlib.blake2b(repr(settings).encode() + self._weights_digest, digest_size=32).digest()
-
-
-def _torch_precisions() -> list[Any]:
-    names = _NEW_PRECISIONS if hasattr(torch.backends, "fp32_precision") else _OLD_PRECISIONS
-    return [attrgetter(name)(torch.backends) for name in names]

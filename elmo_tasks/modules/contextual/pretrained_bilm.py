@@ -4,18 +4,18 @@ import os
 from typing import Any, Literal, Optional
 
 import torch
-from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
-from elmo_tasks.bilm.weights_state import WeightsState, n_changes
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel
+from elmo_tasks.modules.contextual.shared_pass import SharedPass
 
 __all__ = ["PretrainedBilm"]
 
 
-class PretrainedBilm(torch.nn.Module, FromParams):
+@ContextualModel.register("bilm")
+class PretrainedBilm(ContextualModel):
     """
     The biLM that the embedders of a model share. A frozen one computes the layers of a batch once, however many
     embedders ask for them, and without gradients.
@@ -23,6 +23,8 @@ class PretrainedBilm(torch.nn.Module, FromParams):
     AllenNLP drops the key `pretrained_file` when it loads an archive: there the weights come from the archive itself.
     The options are a part of the config for the same reason, so that an archive needs no other file; in Jsonnet,
     `import 'options.json'` puts them there.
+
+    Registered as a `ContextualModel` with name "bilm", its default.
 
     # Parameters
 
@@ -91,9 +93,7 @@ class PretrainedBilm(torch.nn.Module, FromParams):
         self.bilm.requires_grad_(requires_grad)
         self._has_weights = pretrained_file is not None or requires_grad
         self.register_load_state_dict_post_hook(_note_weights)
-        # The layers of batches, and the weights that computed them.
-        self._passes: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-        self._weights = WeightsState()
+        self._pass = SharedPass()
         self._cached_bilm = CachedBilm(self.bilm, cache) if cache is not None else None
 
     def get_output_dim(self) -> int:
@@ -127,27 +127,14 @@ class PretrainedBilm(torch.nn.Module, FromParams):
                 "this biLM is frozen and its weights were never loaded: set 'pretrained_file' to an HDF5 file in the "
                 "public ELMo format, or 'requires_grad' to true to train it from random weights"
             )
-        if any(parameter.requires_grad for parameter in self.bilm.parameters()):
+        weights = list(self.bilm.parameters())
+        if any(weight.requires_grad for weight in weights):
             output: BilmOutput = self.bilm(character_ids)
             return output
-        if not self._weights.is_of(self.bilm.parameters()):
-            self._passes = WeakTensorKeyDictionary()
-            self._weights = WeightsState(self.bilm.parameters())
-        # The tensor of a batch is the key: when the batch goes, so do its layers.
-        changes = n_changes(character_ids)
-        known, output = self._passes.get(character_ids, (None, None))
-        if output is None or known != changes:
-            with torch.no_grad():
-                output = (self._cached_bilm or self.bilm)(character_ids)
-            self._passes[character_ids] = (changes, output)
-        return output
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The layers of batches belong to this object; a copy or a pickled biLM starts without any.
-        return {**super().__getstate__(), "_passes": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_passes": WeakTensorKeyDictionary()})
+        with torch.no_grad():
+            return self._pass.output(
+                character_ids, weights, None, lambda: (self._cached_bilm or self.bilm)(character_ids)
+            )
 
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:

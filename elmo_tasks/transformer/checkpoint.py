@@ -1,0 +1,241 @@
+"""Checkpoints of transformers: a folder, or a name on the Hugging Face hub."""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from elmo_tasks.printable import one_line
+from elmo_tasks.transformer.word_pieces import SpecialPieces, WordPieces
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+__all__ = ["load_network", "make_network", "read_config", "read_pieces", "size_of"]
+
+_HUB = "hf://"
+# What says where a config comes from, and what could bring code or another number format into a network.
+_DROPPED = (
+    *("_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype"),
+    *("auto_map", "custom_pipelines", "attn_implementation", "_attn_implementation", "quantization_config"),
+)
+# Parts of a network that compute nothing for single words.
+_UNUSED = ("pooler",)
+_PROBES = ("a", "e", "the", "1", ".")
+
+
+def read_config(model_name: str) -> dict[str, Any]:
+    """
+    The architecture of a checkpoint, from its `config.json`.
+
+    # Parameters
+
+    model_name
+        A folder; or a name on the Hugging Face hub, which may begin with `hf://`. A folder takes precedence over a
+        name without `hf://`.
+
+    # Returns
+
+    `Dict[str, Any]`
+        What differs from the defaults of its class, without what says where it comes from.
+
+    # Raises
+
+    `ValueError`
+        If it cannot be had, is not that of a transformer, or needs code from the checkpoint.
+    """
+    from transformers import AutoConfig
+
+    with _errors_in_one_line(model_name, "config.json, that of a model of the library transformers"):
+        return _content(AutoConfig.from_pretrained(_location(model_name), trust_remote_code=False))
+
+
+def size_of(config: dict[str, Any]) -> tuple[int, int]:
+    """
+    The number of layers of a transformer, that of its embeddings included, and the units of each.
+
+    # Raises
+
+    `ValueError`
+        If the config does not say them.
+    """
+    made = _config_of(config)
+    try:
+        return int(made.num_hidden_layers) + 1, int(made.hidden_size)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(
+            f"a transformer must have num_hidden_layers and hidden_size in its config, but one of type "
+            f"{made.model_type!r} has not"
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def read_pieces(model_name: str) -> tuple[WordPieces, SpecialPieces]:
+    """
+    The tokenizer of a checkpoint.
+
+    # Parameters
+
+    model_name
+        See `read_config`.
+
+    # Returns
+
+    `Tuple[WordPieces, SpecialPieces]`
+        Words to pieces, and the pieces around those of a sentence.
+
+    # Raises
+
+    `ValueError`
+        If it cannot be had, or does not say which piece belongs to which word.
+    """
+    from transformers import AutoTokenizer
+
+    with _errors_in_one_line(model_name, "a tokenizer.json, or files that it can be made from"):
+        tokenizer = AutoTokenizer.from_pretrained(_location(model_name), use_fast=True, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise ValueError(
+            f"the tokenizer of a transformer must say which piece belongs to which word, but that of {model_name!r}, a "
+            f"{type(tokenizer).__name__}, has no offsets: use a checkpoint with a tokenizer.json"
+        )
+    for probe in _PROBES:
+        encoding = tokenizer(probe, return_special_tokens_mask=True, return_attention_mask=False)
+        is_special = encoding["special_tokens_mask"]
+        if 0 in is_special:
+            types = encoding.get("token_type_ids") if "token_type_ids" in tokenizer.model_input_names else None
+            special = SpecialPieces.around(encoding["input_ids"], is_special, types)
+            return WordPieces.of(tokenizer.backend_tokenizer, tokenizer.unk_token_id), special
+    raise ValueError(f"the tokenizer of {model_name!r} must make pieces of words, but makes none of {_PROBES}")
+
+
+def make_network(config: dict[str, Any]) -> torch.nn.Module:
+    """
+    A network with random weights; of an encoder and a decoder, the encoder alone.
+
+    # Parameters
+
+    config
+        See `read_config`.
+
+    # Raises
+
+    `ValueError`
+        If it is not the config of a transformer.
+    """
+    from transformers import AutoModel
+
+    made = _config_of(config)
+    with _errors_in_one_line(made.model_type, "a network that the library transformers can make"):
+        return _encoder_of(AutoModel.from_config(made, trust_remote_code=False))[0]
+
+
+def load_network(model_name: str, config: dict[str, Any]) -> torch.nn.Module:
+    """
+    A network with the weights of a checkpoint: from safetensors if it has them, else from files of PyTorch, which are
+    read without executing what is in them.
+
+    # Parameters
+
+    model_name, config
+        See `read_config`.
+
+    # Raises
+
+    `ValueError`
+        If the weights cannot be had, or are not those of the config.
+    """
+    from transformers import AutoModel
+
+    what = "weights (model.safetensors) that match its config.json"
+    with _errors_in_one_line(model_name, what), _without_warnings():
+        model, info = AutoModel.from_pretrained(
+            _location(model_name),
+            config=_config_of(config),
+            trust_remote_code=False,
+            weights_only=True,
+            output_loading_info=True,
+        )
+        network, prefix = _encoder_of(model)
+        needed = {f"{prefix}{name}" for name in network.state_dict()}
+        if missing := sorted(needed & set(info["missing_keys"])):
+            raise ValueError(f"{len(missing)} weights are missing, {missing[0]} among them")
+    return network.float()
+
+
+def _location(model_name: str) -> str:
+    """The folder, or the name on the hub."""
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    if model_name.startswith(_HUB):
+        name = model_name.removeprefix(_HUB)
+    else:
+        name = str(Path(model_name).expanduser())
+        if Path(name).is_dir():
+            return name
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        raise FileNotFoundError(
+            "it is neither a folder nor a name on the Hugging Face hub, like 'bert-base-cased'"
+        ) from None
+    return name
+
+
+def _config_of(config: dict[str, Any]) -> "PretrainedConfig":
+    from transformers import AutoConfig
+
+    kept = {name: value for name, value in config.items() if name not in _DROPPED}
+    model_type = kept.pop("model_type", None)
+    with _errors_in_one_line(f"model_type {model_type!r}", "a config of the library transformers"):
+        made = AutoConfig.for_model(model_type, **kept)
+    # Of a decoder that is not asked for the next word.
+    made.use_cache = False
+    return made
+
+
+def _content(config: "PretrainedConfig") -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(config.to_json_string(use_diff=True))
+    return {name: value for name, value in content.items() if name not in _DROPPED}
+
+
+def _encoder_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
+    """The part of a model that reads, and the beginning of the names of its weights."""
+    network, prefix = model, ""
+    if model.config.is_encoder_decoder:
+        network = model.get_encoder()
+        prefix = next(f"{name}." for name, module in model.named_modules() if module is network)
+    for name in _UNUSED:
+        # Checkpoints that were trained on words alone lack it, and random weights would be another model each time.
+        if isinstance(getattr(network, name, None), torch.nn.Module):
+            setattr(network, name, None)
+    return network, prefix
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """The library warns of weights that are missing, most of which no word needs; we look at the others ourselves."""
+    logger = logging.getLogger("transformers.modeling_utils")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _errors_in_one_line(model_name: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    # The library raises errors of any class for files that are missing, damaged or of another kind.
+    except Exception as error:
+        reason = one_line(str(error)) or type(error).__name__
+        raise ValueError(
+            f"the transformer {model_name!r} must have {what}, but: {reason:.400}. Give a folder that has it, or the "
+            "name of a model on a hub that can be reached; code in a checkpoint is never run"
+        ) from error
