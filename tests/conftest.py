@@ -128,6 +128,21 @@ def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -
     return root
 
 
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Writes a tiny checkpoint of a family of transformers, once each: `checkpoint("bert")` is its folder."""
+    from tests.transformer.checkpoints import write_checkpoint
+
+    written: dict[str, Path] = {}
+
+    def write(family: str) -> Path:
+        if family not in written:
+            written[family] = write_checkpoint(family, tmp_path_factory.mktemp("checkpoints") / family)
+        return written[family]
+
+    return write
+
+
 @pytest.fixture
 def logging_as_before() -> Iterator[None]:
     """AllenNLP's commands take over the log and the hook for exceptions."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,7 @@ def read_config(model_name: str) -> dict[str, Any]:
     # Parameters
 
     model_name
-        A folder; or a name on the Hugging Face hub, which may begin with `hf://`. A folder takes precedence over a
-        name without `hf://`.
+        A folder; or a name on the Hugging Face hub, which may begin with `hf://`. A folder takes precedence.
 
     # Returns
 
@@ -209,6 +209,8 @@ def _encoder_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
     if model.config.is_encoder_decoder:
         network = model.get_encoder()
         prefix = next(f"{name}." for name, module in model.named_modules() if module is network)
+    if "input_ids" not in signature(network.forward).parameters:
+        raise ValueError(f"a {type(network).__name__} reads no words")
     for name in _UNUSED:
         # Checkpoints that were trained on words alone lack it, and random weights would be another model each time.
         if isinstance(getattr(network, name, None), torch.nn.Module):
@@ -218,8 +220,8 @@ def _encoder_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """The library warns of weights that are missing, most of which no word needs; we look at the others ourselves."""
-    logger = logging.getLogger("transformers.modeling_utils")
+    """The library warns of weights that no word needs, and of how it shares them out; we look at the others."""
+    logger = logging.getLogger("transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:

@@ -22,9 +22,9 @@ def write_checkpoint(family: str, folder: Path) -> Path:
     torch.manual_seed(0)
     model = make(len(tokenizer)).eval()
     with torch.no_grad():
-        # Random weights of the usual size give nearly the same vector to all pieces.
+        # Random weights of the usual size give nearly the same vector to all pieces; T5's are larger.
         for parameter in model.parameters():
-            if parameter.dim() > 1:
+            if parameter.dim() > 1 and family != "t5":
                 parameter.mul_(10)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -129,6 +129,29 @@ def _t5() -> Any:
     return fast, lambda size: transformers.T5ForConditionalGeneration(
         transformers.T5Config(vocab_size=size, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2)
     )
+
+
+def reference_layers(folder: Path, words: list[str], pooling: str = "mean") -> list[torch.Tensor]:
+    """
+    The layers of a sentence as the library itself gives them, each of shape `(n_words, dim)`: its tokenizer splits the
+    words and says which piece belongs to which, its model reads them all at once.
+    """
+    tokenizer = reference_tokenizer(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    encoding = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+    with torch.no_grad():
+        layers = model(**encoding, output_hidden_states=True).hidden_states
+    of_words = [[i for i, word in enumerate(encoding.word_ids()) if word == number] for number in range(len(words))]
+    chosen = [pieces[:1] if pooling == "first" else pieces for pieces in of_words]
+    return [torch.stack([layer[0, pieces].mean(0) for pieces in chosen]) for layer in layers]
+
+
+def reference_tokenizer(folder: Path) -> Any:
+    # Byte-level tokenizers split words only with this; others have no such argument.
+    options = {"add_prefix_space": True} if folder.name == "roberta" else {}
+    return transformers.AutoTokenizer.from_pretrained(folder, **options)
 
 
 FAMILIES: dict[str, Callable[[], Any]] = {

@@ -1,0 +1,137 @@
+import copy
+import pickle
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.data import TransformerTokenIndexer
+from elmo_tasks.modules import ContextualModel, ElmoTokenEmbedder, PretrainedBilm, PretrainedTransformer
+from elmo_tasks.transformer.self_contained import write_content
+from tests.data.transformer_token_indexer_test import tensor_of
+from tests.transformer.checkpoints import FAMILIES, reference_layers
+
+SENTENCES = [["The", "cat", "sat", "."], ["Hello"], ["Encyclopædia", "😀", "cat"]]
+
+
+@pytest.fixture
+def name(checkpoint):
+    return str(checkpoint("bert"))
+
+
+@pytest.fixture
+def batch(name):
+    return tensor_of(TransformerTokenIndexer(name), SENTENCES)["elmo"]["pieces"]
+
+
+def count_passes(transformer):
+    seen = []
+    transformer.transformer.register_forward_pre_hook(lambda module, args: seen.append(args[0]))
+    return seen
+
+
+class TestPretrainedTransformer:
+    def test_it_is_made_from_a_config(self, name, batch, checkpoint):
+        """Oracle: the library's layers; a config without a type is a biLM."""
+        made = ContextualModel.from_params(Params({"type": "transformer", "model_name": name, "pooling": "first"}))
+        assert isinstance(made, PretrainedTransformer)
+        assert (made.num_layers, made.get_output_dim()) == (3, 16)
+        expected = reference_layers(checkpoint("bert"), SENTENCES[0], "first")
+        for layer, of_library in zip(made(batch).layers, expected, strict=True):
+            torch.testing.assert_close(layer[0], of_library, rtol=1e-4, atol=1e-5)
+        assert ContextualModel.resolve_class_name(ContextualModel.default_implementation)[0] is PretrainedBilm
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_frozen_one_is_frozen(self, checkpoint, family):
+        """Oracle: in training the same layers twice and as in evaluation, without gradients; no weight gets one."""
+        name = str(checkpoint(family))
+        pieces = tensor_of(TransformerTokenIndexer(name), SENTENCES)["elmo"]["pieces"]
+        frozen = PretrainedTransformer(name)
+        before = {key: value.clone() for key, value in frozen.state_dict().items()}
+        evaluated = frozen.eval()(pieces.clone())
+        frozen.train()
+        for _ in range(2):
+            output = frozen(pieces.clone())
+            assert not any(layer.requires_grad for layer in output.layers)
+            assert all(torch.equal(*pair) for pair in zip(output.layers, evaluated.layers, strict=True))
+        assert not any(parameter.requires_grad for parameter in frozen.parameters())
+        assert all(torch.equal(before[key], value) for key, value in frozen.state_dict().items())
+
+    def test_one_that_is_trained_has_one_pass_a_step_with_dropout(self, name, batch):
+        """Oracle: the number of passes of two places; another dropout in the next step; gradients that are not zero."""
+        trained = PretrainedTransformer(name, requires_grad=True).train()
+        passes = count_passes(trained)
+        first = trained(batch)
+        assert trained(batch) is first
+        sum(layer.square().sum() for layer in (*first.layers, *trained(batch).layers)).backward()
+        assert len(passes) == 1
+        assert all(p.grad.abs().max() > 0 for n, p in trained.named_parameters() if "key.bias" not in n)
+        second = trained(batch)
+        assert len(passes) == 2
+        assert not torch.equal(first.layers[-1], second.layers[-1])
+        trained.eval()
+        with torch.no_grad():
+            assert torch.equal(trained(batch).layers[-1], trained(batch.clone()).layers[-1])
+
+    def test_two_places_share_it(self, name, batch):
+        """Oracle: the number of passes of two token embedders, and the mean of the layers."""
+        transformer = PretrainedTransformer(name)
+        passes = count_passes(transformer)
+        one, other = (ElmoTokenEmbedder(transformer) for _ in range(2))
+        mixed = one(batch)
+        assert torch.equal(mixed, other(batch))
+        assert len(passes) == 1
+        torch.testing.assert_close(mixed, torch.stack(transformer(batch).layers).mean(0))
+
+    def test_an_archive_needs_no_checkpoint(self, name, batch):
+        """Oracle: the layers of the one from the checkpoint; before its weights are loaded it is an error."""
+        config = {"bilm": {"type": "transformer", "model_name": name}}
+        write_content(config)
+        params = {key: value for key, value in config["bilm"].items() if key != "pretrained_file"}
+        params["model_name"] = "/gone"
+        again = ContextualModel.from_params(Params(params))
+        with pytest.raises(ConfigurationError, match=r"never loaded.*'pretrained_file'.*'requires_grad'"):
+            again(batch)
+        expected = PretrainedTransformer(name)
+        torch.nn.ModuleDict({"a": again}).load_state_dict(torch.nn.ModuleDict({"a": expected}).state_dict())
+        assert torch.equal(again(batch).layers[-1], expected(batch).layers[-1])
+
+    def test_it_is_copied_and_pickled(self, name, batch):
+        """Oracle: the layers; then a change of the copy does not show in the original."""
+        transformer = PretrainedTransformer(name)
+        before = transformer(batch).layers[-1]
+        for other in (copy.deepcopy(transformer), pickle.loads(pickle.dumps(transformer))):
+            assert torch.equal(other(batch).layers[-1], before)
+            with torch.no_grad():
+                other.transformer.network.embeddings.word_embeddings.weight.mul_(0.5)
+            assert not torch.equal(other(batch).layers[-1], before)
+            assert torch.equal(transformer(batch).layers[-1], before)
+
+    def test_a_cache_folder_makes_a_later_run_compute_nothing(self, name, batch, tmp_path, monkeypatch):
+        """Oracle: the passes, and the layers without a cache; the folder may come from the environment."""
+        expected = PretrainedTransformer(name)(batch)
+        PretrainedTransformer(name, cache_folder=str(tmp_path / "cache"))(batch)
+        monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+        later = PretrainedTransformer(name)
+        passes = count_passes(later)
+        assert all(torch.equal(*pair) for pair in zip(later(batch).layers, expected.layers, strict=True))
+        assert not passes
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({}, "must have a 'model_name'"),
+            ({"model_name": "/no/such/folder"}, "the transformer '/no/such/folder' must have config.json"),
+            ({"config": {"model_type": "bert"}}, "special_pieces must have lists"),
+            (
+                {"config": {"model_type": "none"}, "special_pieces": {"before": [], "after": [], "types": None}},
+                "model_type 'none'",
+            ),
+        ],
+    )
+    def test_one_that_cannot_be_made_is_an_error(self, options, message):
+        """Oracle: the message, in one line."""
+        with pytest.raises(ConfigurationError, match=message) as error:
+            PretrainedTransformer(**options)
+        assert "\n" not in str(error.value)

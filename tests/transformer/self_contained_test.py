@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from elmo_tasks.transformer.checkpoint import read_config, read_pieces
+from elmo_tasks.transformer.self_contained import write_content
+
+
+class TestWriteContent:
+    def test_transformers_and_their_indexers_get_what_they_are_made_from(self, checkpoint):
+        """Oracle: config, special pieces and tokenizer of the checkpoint; all other keys stay."""
+        name = str(checkpoint("bert"))
+        indexers = {"elmo": {"type": "elmo_transformer", "model_name": name}, "tokens": {"type": "single_id"}}
+        config = {
+            "readers": [{"token_indexers": indexers}],
+            "model": {"bilm": {"type": "transformer", "model_name": name, "pooling": "first"}, "dropout": 0.5},
+            "other": {"type": "transformer", "model_name": "not ours"},
+        }
+        write_content(config)
+        pieces, special = read_pieces(name)
+        assert config == {
+            "readers": [
+                {
+                    "token_indexers": {
+                        "elmo": {"type": "elmo_transformer", "model_name": name, "tokenizer": pieces.to_dict()},
+                        "tokens": {"type": "single_id"},
+                    }
+                }
+            ],
+            "model": {
+                "bilm": {
+                    "type": "transformer",
+                    "model_name": name,
+                    "pooling": "first",
+                    "config": read_config(name),
+                    "special_pieces": special.to_dict(),
+                    "pretrained_file": name,
+                },
+                "dropout": 0.5,
+            },
+            "other": {"type": "transformer", "model_name": "not ours"},
+        }
+
+    def test_what_is_there_stays(self, checkpoint):
+        """Oracle: the same config after a second time, also without the checkpoint."""
+        name = str(checkpoint("bert"))
+        config = {
+            "bilm": {"type": "transformer", "model_name": name},
+            "i": {"type": "elmo_transformer", "model_name": name},
+        }
+        write_content(config)
+        text = json.dumps(config)
+        for part in config.values():
+            part["model_name"] = "gone"
+        write_content(config)
+        assert json.dumps(config).replace('"gone"', json.dumps(name)) == text
+
+    def test_a_checkpoint_that_is_not_there_is_an_error(self):
+        """Oracle: the message names it."""
+        with pytest.raises(ValueError, match=r"the transformer '/no/such/folder' must have config\.json"):
+            write_content({"bilm": {"type": "transformer", "model_name": "/no/such/folder"}})
