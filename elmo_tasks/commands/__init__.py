@@ -4,6 +4,7 @@ from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
 from elmo_tasks.commands.data import PublicData
 from elmo_tasks.commands.demo import ShowDemo
+from elmo_tasks.commands.distill import Distill
 from elmo_tasks.commands.elmo import FormerElmo
 from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
@@ -18,6 +19,7 @@ __all__ = [
     "Compare",
     "CorefConll",
     "DisambiguateWords",
+    "Distill",
     "Embed",
     "Export",
     "FormerElmo",

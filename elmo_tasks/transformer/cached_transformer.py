@@ -43,7 +43,7 @@ class CachedTransformer:
             return output
         numbers = pieces.cpu().numpy()
         # Shape: (batch_size, timesteps)
-        mask = (numbers > 0).any(2)
+        mask: np.ndarray = np.any(numbers > 0, axis=2)
         # A sentence has the same key whatever the padding of its batch. Shape of each: (n_words, max_pieces)
         sentences = [row[words][:, (row > 0).any(0)] for row, words in zip(numbers, mask, strict=True)]
 

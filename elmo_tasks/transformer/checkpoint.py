@@ -203,9 +203,10 @@ def _content(config: "PretrainedConfig") -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in _DROPPED}
 
 
-def _encoder_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
+def _encoder_of(model: Any) -> tuple[torch.nn.Module, str]:
     """The part of a model that reads, and the beginning of the names of its weights."""
-    network, prefix = model, ""
+    network: torch.nn.Module = model
+    prefix = ""
     if model.config.is_encoder_decoder:
         network = model.get_encoder()
         prefix = next(f"{name}." for name, module in model.named_modules() if module is network)

@@ -163,7 +163,8 @@ class TestReference:
         """Oracle: those of one template, by hand."""
         page = hooks.configs()
         part = page.partition("## pos.libsonnet")[2].partition("\n## ")[0]
-        assert [line.split("|")[1].strip() for line in part.splitlines()[4:] if line] == ["`layer`", "`bilm`", "`tags`"]
+        names = ["`layer`", "`bilm`", "`contextual`", "`tags`"]
+        assert [line.split("|")[1].strip() for line in part.splitlines()[4:] if line] == names
 
     def test_fields_are_shown_as_arguments(self):
         """Oracle: a named tuple, a typed dictionary and the options of the embed job, by hand."""

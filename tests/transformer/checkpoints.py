@@ -32,7 +32,7 @@ def write_checkpoint(family: str, folder: Path) -> Path:
 
 
 def _text() -> list[str]:
-    return (FIXTURES / "lm" / "train.txt").read_text(encoding="utf-8").splitlines()[:300]
+    return (FIXTURES / "lm" / "train.txt").read_text(encoding="utf-8").splitlines()[:100]
 
 
 def _word_piece(special: list[str]) -> tokenizers.Tokenizer:

@@ -1,18 +1,20 @@
 // Parts of speech from one frozen layer of the biLM: section 5.3 of the paper, Table 6.
 local environment = import 'environment.libsonnet';
+local transformer = import 'transformer.libsonnet';
 
 function(
   // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
-  // A transformer in its place, made by transformer.libsonnet.
+  // A transformer in its place: its name, or what transformer.libsonnet makes of it.
   contextual=null,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
 ) (
-  local width = if contextual != null then contextual.width else 2 * bilm.options.lstm.projection_dim;
-  local indexer = if contextual != null then contextual.indexer else environment.indexer(bilm);
-  local model = if contextual != null then { bilm: contextual.model } else bilm;
+  local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual;
+  local width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim;
+  local indexer = if contextual != null then of_transformer.indexer else environment.indexer(bilm);
+  local model = if contextual != null then { bilm: of_transformer.model } else bilm;
 
   {
     dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: indexer } },
@@ -37,6 +39,6 @@ function(
       patience: 4,
       grad_norm: 5.0,
       checkpointer: { type: 'elmo_frozen_once' },
-    } + (if contextual != null then contextual.trainer else {}),
+    } + (if contextual != null then of_transformer.trainer else {}),
   }
 )

@@ -1,5 +1,6 @@
 // The input of a model: GloVe, characters and ELMo, concatenated, and the width of that.
 local environment = import 'environment.libsonnet';
+local transformer = import 'transformer.libsonnet';
 
 // Places at which a model may have ELMo.
 local places = ['input', 'output'];
@@ -9,7 +10,7 @@ function(
   elmo_at,
   // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
   bilm=environment.bilm,
-  // A transformer in the place of the biLM, made by transformer.libsonnet; null for the biLM.
+  // A transformer in the place of the biLM: its name, or what transformer.libsonnet makes of it; null for the biLM.
   contextual=null,
   // 'mix', 'top', or the number of a layer.
   elmo_layers='mix',
@@ -32,7 +33,8 @@ function(
   local glove = environment.glove,
   local with_elmo = elmo_at != [],
 
-  local elmo_width = if contextual != null then contextual.width else 2 * bilm.options.lstm.projection_dim,
+  local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual,
+  local elmo_width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim,
   local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
 
   local character_widths = if characters == null then []
@@ -50,7 +52,7 @@ function(
       type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
-    [if with_elmo then 'elmo']: if contextual != null then contextual.indexer else environment.indexer(bilm),
+    [if with_elmo then 'elmo']: if contextual != null then of_transformer.indexer else environment.indexer(bilm),
   },
 
   // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
@@ -91,7 +93,7 @@ function(
         [if with_elmo then 'elmo']: elmo('input'),
       },
     },
-    [if with_elmo then 'bilm']: if contextual != null then contextual.model else bilm,
+    [if with_elmo then 'bilm']: if contextual != null then of_transformer.model else bilm,
     [if std.member(elmo_at, 'output') then 'output_embedder']: {
       token_embedders: {
         tokens: { type: 'empty' },
@@ -107,5 +109,5 @@ function(
   // For the trainer: checkpoints without the frozen biLM; and how a transformer is trained that is not frozen.
   trainer: {
     [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
-  } + (if with_elmo && contextual != null then contextual.trainer else {}),
+  } + (if with_elmo && contextual != null then of_transformer.trainer else {}),
 }

@@ -28,7 +28,7 @@ function(
   trainer: {
     // Adadelta's learning rate has no meaning for a transformer: then all weights are trained with Adam.
     [if lr != null then 'optimizer']:
-      (if super.optimizer.type == 'adadelta' then { type: 'elmo_fused_adam', lr: 0.001 } else super.optimizer)
+      (if std.endsWith(super.optimizer.type, 'adadelta') then { type: 'elmo_fused_adam', lr: 0.001 } else super.optimizer)
       + { parameter_groups: [[['\\.transformer\\.network\\.'], { lr: lr }]] },
     [if warmup_steps != null then 'learning_rate_scheduler']: { type: 'linear_with_warmup', warmup_steps: warmup_steps },
   },

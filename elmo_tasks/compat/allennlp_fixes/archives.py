@@ -266,7 +266,8 @@ def _check_depth(value: Any, depth: int = 0) -> None:
 def _without_cache_folders(value: Any) -> None:
     """Removes where the one who trained keeps layers of the biLM, which is nothing to this machine."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if isinstance(value, dict) and "options" in value:
+    # Those of a biLM, or of a transformer in its place.
+    if isinstance(value, dict) and ("options" in value or "special_pieces" in value):
         value.pop("cache_folder", None)
     for child in children:
         _without_cache_folders(child)

@@ -159,15 +159,20 @@ class Experiment:
         model = config["model"]
         # Where there are no places, ELMo is the only embedder.
         bilm = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
+        if bilm is not None:
+            bilm = bilm.get("bilm", bilm)
         return {
             "data": self.names.get(task, f"{self.variables['ELMO_TASKS_DATA']}/{task}"),
-            "bilm": None if bilm is None else _bilm_name(bilm["options"], self.variables["ELMO_TASKS_BILM"]),
+            "bilm": None if bilm is None else _bilm_name(bilm, self.variables["ELMO_TASKS_BILM"]),
             "arguments": self._of_task(self.arguments, task),
             "overrides": self._of_task(self.overrides, task),
         }
 
 
-def _bilm_name(options: Mapping[str, Any], folder: str) -> str:
-    lstm = options["lstm"]
+def _bilm_name(bilm: Mapping[str, Any], folder: str) -> str:
+    """The biLM of a config, or the transformer in its place."""
+    if "options" not in bilm:
+        return str(bilm["model_name"])
+    lstm = bilm["options"]["lstm"]
     cells = f"{lstm['n_layers']} x {lstm['dim']} cells, vectors of {2 * lstm['projection_dim']}"
     return f"{Path(folder.rstrip('/')).name} ({cells})"

@@ -13,6 +13,8 @@ from elmo_tasks.printable import one_line
 __all__ = ["LearnedMixCallback"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
+# In the names of the weights of a transformer where the biLM is.
+_TRANSFORMER = ".bilm.transformer.network."
 
 
 class _Mix(NamedTuple):
@@ -66,7 +68,9 @@ class LearnedMixCallback(TrainerCallback):
         if not is_primary or not metrics:
             return
         if mixes := [_described(mix) for mix in _mixes(trainer.model)]:
-            print(one_line(f"ELMo has learnt: {'; '.join(mixes)}"))
+            names = (name for name, _ in trainer.model.named_parameters())
+            whose = "The transformer" if any(_TRANSFORMER in name for name in names) else "ELMo"
+            print(one_line(f"{whose} has learnt: {'; '.join(mixes)}"))
 
 
 def _mixes(model: torch.nn.Module) -> Iterator[_Mix]:

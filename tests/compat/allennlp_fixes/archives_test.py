@@ -228,12 +228,13 @@ class TestConfigOfAnArchive:
         assert archived.model.text == "ab"
         assert load_archive(archive(), overrides={"model.text": "c"}).model.text == "c"
 
-    def test_the_folder_of_its_layer_cache_is_ignored(self, archive):
-        """Oracle: the config that is used; an override of the user stays."""
-        bilm = {"options": {}, "cache_folder": "/somewhere"}
+    @pytest.mark.parametrize("key", ["options", "special_pieces"])
+    def test_the_folder_of_its_layer_cache_is_ignored(self, archive, key):
+        """Oracle: the config that is used; an override of the user stays. Of a biLM, and of a transformer."""
+        bilm = {key: {}, "cache_folder": "/somewhere"}
         config = {**CONFIG, "validation_dataset_reader": {"type": "archives_test_reader"}, "unused": [{"bilm": bilm}]}
-        assert load_archive(archive(config)).config["unused"][0]["bilm"].as_dict() == {"options": {}}
-        overrides = {"unused": [{"bilm": {"options": {}, "cache_folder": "mine"}}]}
+        assert load_archive(archive(config)).config["unused"][0]["bilm"].as_dict() == {key: {}}
+        overrides = {"unused": [{"bilm": {key: {}, "cache_folder": "mine"}}]}
         found = load_archive(archive(config), overrides=overrides).config["unused"]
         assert found[0]["bilm"]["cache_folder"] == "mine"
 

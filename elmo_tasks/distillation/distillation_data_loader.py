@@ -1,0 +1,92 @@
+"""Batches of a student: some labelled texts, and some that its teacher has labelled."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from allennlp.common import Lazy
+from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
+from allennlp.data.fields import TensorField
+
+from elmo_tasks.distillation.teacher import read_part
+
+__all__ = ["DistillationDataLoader"]
+
+
+@DataLoader.register("elmo_distilled")
+class DistillationDataLoader(DataLoader):
+    """
+    Each batch has a batch of the labelled data under `labelled`, and one of the teacher's texts under `unlabelled`,
+    with its numbers in the field `teacher`. An epoch is one pass over the longer of the two; the other is repeated.
+
+    Registered as a `DataLoader` with name "elmo_distilled". `allennlp elmo-distill` writes it into the config.
+
+    # Parameters
+
+    reader : `DatasetReader`
+        The student's.
+    data_path : `str`
+        The labelled data.
+    targets : `str`
+        The folder with the parts that `Teachers.label` has written.
+    digest : `str`
+        Of what determines the parts. It is not read: a run can only be resumed with the same config.
+    values : `str`
+        What the field `teacher` has: `probabilities` or `logits`.
+    loader : `Lazy[DataLoader]`
+        How both are batched.
+    """
+
+    def __init__(
+        self, reader: DatasetReader, data_path: str, targets: str, digest: str, values: str, loader: Lazy[DataLoader]
+    ) -> None:
+        self._labelled = loader.construct(reader=reader, data_path=data_path)
+        self._unlabelled = loader.construct(reader=_TeacherReader(reader, values), data_path=targets)
+
+    def __len__(self) -> int:
+        return max(len(self._labelled), len(self._unlabelled))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        pairs = zip(_repeated(self._labelled), _repeated(self._unlabelled), strict=False)
+        for _, (labelled, unlabelled) in zip(range(len(self)), pairs, strict=False):
+            yield {"labelled": labelled, "unlabelled": unlabelled}
+
+    def iter_instances(self) -> Iterator[Instance]:
+        """The labelled instances, then the teacher's."""
+        yield from chain(self._labelled.iter_instances(), self._unlabelled.iter_instances())
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        """Indexes both."""
+        for loader in (self._labelled, self._unlabelled):
+            loader.index_with(vocab)
+
+    def set_target_device(self, device: torch.device) -> None:
+        """Sets the device of both."""
+        for loader in (self._labelled, self._unlabelled):
+            loader.set_target_device(device)
+
+
+class _TeacherReader(DatasetReader):
+    """Reads a folder of parts, as the student's reader reads texts without gold."""
+
+    def __init__(self, reader: DatasetReader, values: str) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True)
+        self._reader = reader
+        self._values = values
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        texts = (text for file in sorted(Path(file_path).glob("part-*.npz")) for text in read_part(file))
+        for text in self.shard_iterable(texts):
+            instance = self._reader.text_to_instance(*text.text)
+            instance.add_field("teacher", TensorField(torch.from_numpy(getattr(text, self._values).copy())))
+            yield instance
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
+
+
+def _repeated(loader: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    while True:
+        yield from loader

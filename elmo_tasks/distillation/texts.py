@@ -1,0 +1,86 @@
+"""Unlabelled texts: sentences, or pairs of them."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.data.formats.json_objects import json_object
+from elmo_tasks.files.text_lines import numbered_lines
+
+__all__ = ["Text", "read_texts"]
+
+Text = list[Any]
+"""The arguments of `text_to_instance`: the words of a sentence, or a premise and a hypothesis."""
+
+
+def read_texts(path: Path, *, pairs: bool, most: int | None = None) -> Iterator[Text]:
+    """
+    The texts of a file: JSON lines if its first line begins with `{`, else one sentence on each line, with white space
+    between its words. Lines without words are skipped.
+
+    JSON lines have `words`, or `sentence1` and `sentence2` of a pair; other keys, as a label, are ignored. Of sentences
+    in lines, each is a premise, and the next one its hypothesis.
+
+    # Parameters
+
+    path
+        UTF-8, plain or compressed.
+    pairs
+        Whether the model is one of pairs.
+    most
+        How many at most; `None` is all.
+
+    # Raises
+
+    `ValueError`
+        If there is none, or a line is of another form; with file and line.
+    """
+    read = _pair_of_json if pairs else _words_of_json
+    is_empty = True
+    for text in islice(_texts(path, pairs, read), most):
+        is_empty = False
+        yield text
+    if is_empty:
+        what = "a pair of sentences" if pairs else "a sentence"
+        raise ValueError(f"{path} must hold at least {what} to learn from, but holds none")
+
+
+def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Text]) -> Iterator[Text]:
+    is_json: bool | None = None
+    before: list[str] = []
+    for number, line in numbered_lines(path):
+        words = line.split()
+        if not words:
+            continue
+        if is_json is None:
+            is_json = words[0].startswith("{")
+        where = f"{path}, line {number}"
+        if is_json:
+            try:
+                content = json_object(line)
+            except ValueError as error:
+                raise ValueError(f"{where}: a text must be a JSON object, but is {line!r:.100} ({error})") from None
+            text = of_json(content, where)
+            if all(text):
+                yield text
+        elif not pairs:
+            yield [words]
+        else:
+            if before:
+                yield [" ".join(before), " ".join(words)]
+            before = words
+
+
+def _words_of_json(content: dict[str, Any], where: str) -> Text:
+    words = content.get("words")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{where}: a text must have a list of texts under 'words', but has {words!r:.100}")
+    return [words]
+
+
+def _pair_of_json(content: dict[str, Any], where: str) -> Text:
+    pair = [content.get(key) for key in ("sentence1", "sentence2")]
+    if not all(isinstance(sentence, str) for sentence in pair):
+        raise ValueError(f"{where}: a pair must have texts under 'sentence1' and 'sentence2', but has {pair!r:.100}")
+    return [sentence.strip() for sentence in pair if isinstance(sentence, str)]

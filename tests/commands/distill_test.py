@@ -1,0 +1,62 @@
+import json
+
+import pytest
+from allennlp.models import load_archive
+
+from tests.paths import TRAINING_CONFIGS
+
+
+@pytest.fixture
+def small(environment, small_ner):
+    environment.setenv("ELMO_TASKS_DATA", str(small_ner))
+    return json.dumps(
+        {
+            "trainer.num_epochs": 1,
+            "model.encoders": [{"type": "elmo_lstm", "input_size": 228, "hidden_size": 8, "bidirectional": True}],
+        }
+    )
+
+
+class TestDistill:
+    @pytest.mark.slow
+    def test_a_student_is_trained_and_its_archive_is_its_own(
+        self, small, command, tmp_path, fixtures_root, monkeypatch, capsys
+    ):
+        """
+        Oracle: the archive has the config and the class of the student, and evaluates as its training did; a second
+        call into the folder is refused; one that was interrupted before the archive resumes.
+        """
+        config = TRAINING_CONFIGS / "ner.jsonnet"
+        command("train", config, "-s", tmp_path / "teacher", "-o", small)
+        call = ["elmo-distill", tmp_path / "teacher" / "model.tar.gz", fixtures_root / "lm" / "dev.txt"]
+        call += ["--student", config, "-s", tmp_path / "student", "-o", small, "--max-texts", 30]
+        command(*call)
+        assert "30 texts are labelled by 1 teacher" in capsys.readouterr().out
+        archive = load_archive(tmp_path / "student" / "model.tar.gz")
+        assert type(archive.model).__name__ == "NerTagger"
+        metrics = json.loads((tmp_path / "student" / "metrics.json").read_text())
+        assert metrics["training_distillation_loss"] > 0
+        output = tmp_path / "evaluated.json"
+        dev = archive.config["validation_data_path"]
+        command("evaluate", tmp_path / "student" / "model.tar.gz", dev, "--output-file", output)
+        assert json.loads(output.read_text())["loss"] == pytest.approx(metrics["best_validation_loss"], rel=1e-4)
+        with pytest.raises(SystemExit, match=r"elmo-distill: error: .* must be a new folder or that of an interrupted"):
+            command(*call)
+        (tmp_path / "student" / "model.tar.gz").unlink()
+        command(*call)
+        assert (tmp_path / "student" / "model.tar.gz").exists()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--max-texts", 0], "--max-texts must be at least 1, but is 0"),
+            (["--batch-size", -1], "--batch-size must be at least 1, but is -1"),
+            (["--temperature", 0], "the temperature must be above 0, but is 0.0"),
+        ],
+    )
+    def test_a_value_out_of_range_is_one_line(self, environment, command, tmp_path, options, message):
+        """Oracle: the message."""
+        config = TRAINING_CONFIGS / "ner.jsonnet"
+        with pytest.raises(SystemExit, match=message) as error:
+            command("elmo-distill", "none.tar.gz", "none.txt", "--student", config, "-s", tmp_path / "s", *options)
+        assert "\n" not in str(error.value)
