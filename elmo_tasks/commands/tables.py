@@ -71,6 +71,14 @@ class Tables(Subcommand):
             metavar="BILM",
             help="name, folder or (not for tables 5 and 7) URL of the biLM (default: $ELMO_TASKS_BILM)",
         )
+        sub.add_argument(
+            "--contextual",
+            action="append",
+            default=[],
+            type=_transformer,
+            metavar="NAME=MODEL",
+            help="table 1: a column for a transformer at ELMo's places, a folder or a name on the Hugging Face hub",
+        )
         sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
         sub.add_argument(
             "--runs", type=Path, default=Path("results/runs"), metavar="FOLDER", help="files of a plan's finished runs"
@@ -130,7 +138,7 @@ def _make(arguments: argparse.Namespace) -> list[str]:
     if exhibit is Exhibit.TABLE_7:
         return _make_fine_tunings(experiment, arguments)
     seeds = _SEEDS if arguments.seeds is None else arguments.seeds
-    runs = plan(experiment, exhibit, arguments.tasks or TASKS_OF[exhibit], seeds, arguments.sizes)
+    runs = plan(experiment, exhibit, arguments.tasks or TASKS_OF[exhibit], seeds, arguments.sizes, arguments.contextual)
     if arguments.dry_run:
         _print_plan(runs, experiment)
         return []
@@ -155,11 +163,11 @@ def _exhibit(arguments: argparse.Namespace) -> Exhibit | None:
 
 def _check(exhibit: Exhibit, arguments: argparse.Namespace) -> None:
     """Refuses options that would be ignored."""
-    of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "jobs", "ray")
+    of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "contextual", "jobs", "ray")
     given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
     if exhibit is Exhibit.TABLE_5 and given:
         raise ValueError(f"table 5 is one measurement, without trainings: omit --{given[0]}")
-    of_seeds = ("seeds", "sizes", "overrides", "arguments")
+    of_seeds = ("seeds", "sizes", "overrides", "arguments", "contextual")
     given = [name for name in of_seeds if getattr(arguments, name) not in (None, [])]
     if exhibit is Exhibit.TABLE_7 and given:
         raise ValueError(f"table 7 is one epoch of the biLM on each text: omit --{given[0]}")
@@ -243,6 +251,15 @@ def _merged(given: list[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]
     for task, values in given:
         merged.setdefault(task, {}).update(values)
     return merged
+
+
+def _transformer(text: str) -> tuple[str, str]:
+    """`bert=bert-base-cased`."""
+    name, _, model = text.partition("=")
+    if not name or not model:
+        raise argparse.ArgumentTypeError(f"must be NAME=MODEL, as bert=bert-base-cased, but is {text!r}")
+    # Trainings may run in another folder.
+    return name, str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def _name(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Replication, Run
 __all__ = ["make_plan"]
 
 # Options that the plan takes the place of.
-_OF_PLAN = ("sizes", "overrides", "arguments", "name", "bilm", "seeds", "wordnet")
+_OF_PLAN = ("sizes", "overrides", "arguments", "name", "bilm", "contextual", "seeds", "wordnet")
 
 
 def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[str]:

@@ -16,7 +16,7 @@ from elmo_tasks.replication.plan.variant import Variant
 __all__ = ["Experiment"]
 
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
-_OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer"}
+_OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer", "contextual"}
 _BILM = "biLM"
 _OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 
@@ -80,7 +80,12 @@ class Experiment:
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
             inputs = inputs_of(config, bilm if task in self.without_data else roots, self.results / RECORD)
-            self._configs[task, variant] = json.dumps([config, with_roots_named(config, roots), inputs])
+            named = with_roots_named(config, roots)
+            if variant.contextual is not None and Path(folder := variant.contextual[1]).is_dir():
+                # The same checkpoint is the same run, wherever it is.
+                named = json.loads(json.dumps(named).replace(json.dumps(folder), json.dumps(variant.contextual[0])))
+                inputs = {**inputs, f"transformer {variant.contextual[0]}": digest(Path(folder), self.results / RECORD)}
+            self._configs[task, variant] = json.dumps([config, named, inputs])
 
     def _call(self, task: str, variant: Variant) -> Call:
         arguments = {**self._of_task(self.arguments, task), **variant.arguments}
@@ -113,7 +118,12 @@ class Experiment:
                 config["train_data_path"] = str(self.subset_path(task, size))
             named["train_data_path"] = f"{size} of {named['train_data_path']}"
         identity = {"task": task, "variant": variant.name, "seed": seed, "config": named, "inputs": inputs}
-        return Run(task, variant.name, seed, size, self.results, config, identity, self._about(task, config))
+        about = self._about(task, config)
+        if variant.contextual is not None:
+            name, checkpoint = variant.contextual
+            # In the caption of a table, next to the biLM of the other runs.
+            about |= {"bilm": None, f"transformer {name}": checkpoint}
+        return Run(task, variant.name, seed, size, self.results, config, identity, about)
 
     def size(self, task: str, size: str) -> int | None:
         """`size_of` for the task's training set."""

@@ -35,7 +35,12 @@ def variants_of(exhibit: Exhibit, task: Task) -> list[Variant]:
 
 
 def plan(
-    experiment: Experiment, exhibit: Exhibit, tasks: Iterable[str], n_seeds: int, sizes: Sequence[str] = ()
+    experiment: Experiment,
+    exhibit: Exhibit,
+    tasks: Iterable[str],
+    n_seeds: int,
+    sizes: Sequence[str] = (),
+    contextual: Sequence[tuple[str, str]] = (),
 ) -> list[Run]:
     """
     # Parameters
@@ -50,6 +55,8 @@ def plan(
         The seeds are 1 to this.
     sizes
         For Figure 1: sizes of parts of the training set, in addition to the whole.
+    contextual
+        For Table 1: transformers at ELMo's places, by name and checkpoint, in addition to ELMo.
 
     # Returns
 
@@ -59,7 +66,7 @@ def plan(
     # Raises
 
     `ValueError`
-        If a task is not in the table, or there are no seeds, or sizes for what has none.
+        If a task is not in the table, or there are no seeds, or sizes or transformers for what has none.
     `FileNotFoundError`
         If data or biLM is not there.
     """
@@ -71,11 +78,16 @@ def plan(
         raise ValueError(f"there must be at least one seed, but --seeds is {n_seeds}")
     if sizes and exhibit is not Exhibit.FIGURE_1:
         raise ValueError(f"sizes of training sets are for figure 1, not for {exhibit}: omit --sizes")
+    if contextual and exhibit is not Exhibit.TABLE_1:
+        raise ValueError(f"transformers are for table 1, not for {exhibit}: omit --contextual")
     counts = {task: sorted({count for size in sizes if (count := experiment.size(task, size))}) for task in tasks}
     return [
         experiment.run(task, variant, seed, size)
         for seed in range(1, n_seeds + 1)
         for task in tasks
-        for variant in variants_of(exhibit, TASKS[task])
+        for variant in (
+            *variants_of(exhibit, TASKS[task]),
+            *(Variant.elmo(TASKS[task], contextual=transformer) for transformer in contextual),
+        )
         for size in (*counts[task], None)
     ]

@@ -1,11 +1,14 @@
 """Variants of a task's model: the arguments of its template."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from elmo_tasks.replication.plan.task import Task
 
 __all__ = ["Variant"]
+
+_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
 @dataclass(frozen=True)
@@ -23,16 +26,25 @@ class Variant:
         The paper's lambda; `None` is the template's.
     layer
         The only layer, of a template without places.
+    contextual
+        The name of a transformer at ELMo's places, and its checkpoint: see `PretrainedTransformer`.
     """
 
     places: tuple[str, ...]
     top: bool = False
     l2: float | None = None
     layer: int | None = None
+    contextual: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.layer is not None and (self.places or self.top or self.l2 is not None):
             raise ValueError(f"a variant of layer {self.layer} alone must have nothing else, but is {self}")
+        # Other variants have names like `both-top` and `both-l2-1`.
+        if self.contextual is not None and (not _NAME.fullmatch(name := self.contextual[0]) or name in ("top", "l2")):
+            raise ValueError(
+                "a transformer must have a name of letters, digits, points and underscores, other than top and l2, but "
+                f"is named {name!r}"
+            )
 
     @classmethod
     def baseline(cls) -> "Variant":
@@ -40,9 +52,18 @@ class Variant:
         return cls(())
 
     @classmethod
-    def elmo(cls, task: Task, *, l2: float | None = None, top: bool = False) -> "Variant":
-        """With ELMo where the paper's Table 1 has it; a lambda that is the template's own is not named."""
-        return cls(task.places, top, None if l2 == task.l2 else l2)
+    def elmo(
+        cls,
+        task: Task,
+        *,
+        l2: float | None = None,
+        top: bool = False,
+        contextual: tuple[str, str] | None = None,
+    ) -> "Variant":
+        """
+        With ELMo, or a transformer, where the paper's Table 1 has it; a lambda that is the template's own is not named.
+        """
+        return cls(task.places, top, None if l2 == task.l2 else l2, contextual=contextual)
 
     @classmethod
     def of_layer(cls, layer: int) -> "Variant":
@@ -51,11 +72,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """For example `baseline`, `input`, `both`, `both-top`, `both-l2-1`, `layer-1`."""
+        """For example `baseline`, `input`, `both`, `both-top`, `both-l2-1`, `layer-1`, `both-bert`."""
         if self.layer is not None:
             return f"layer-{self.layer}"
         place = {0: "baseline", 1: "".join(self.places), 2: "both"}[len(self.places)]
-        return place + "-top" * self.top + ("" if self.l2 is None else f"-l2-{self.l2:g}")
+        of_transformer = "" if self.contextual is None else f"-{self.contextual[0]}"
+        return place + of_transformer + "-top" * self.top + ("" if self.l2 is None else f"-l2-{self.l2:g}")
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -67,4 +89,6 @@ class Variant:
             arguments["elmo_layers"] = "top"
         if self.l2 is not None:
             arguments["elmo_l2"] = self.l2
+        if self.contextual is not None:
+            arguments["contextual"] = self.contextual[1]
         return arguments

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
 from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS, Task
+from elmo_tasks.replication.plan.variant import Variant
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.linked_text import LinkedText
 from elmo_tasks.replication.report.results import Results, Split
@@ -59,7 +60,8 @@ def increases(results: Results) -> list[list[str]]:
 
 
 def _table_1(results: Results) -> Table:
-    columns = ["task", "measure", "baseline", "ELMo", "increase (relative)", "p", "p, paired"]
+    transformers = _transformers(results)
+    columns = ["task", "measure", "baseline", "ELMo", *transformers, "increase (relative)", "p", "p, paired"]
     columns += ["paper: previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
     rows = []
     for task in (TASKS[name] for name in results.tasks()):
@@ -70,8 +72,9 @@ def _table_1(results: Results) -> Table:
             [
                 task.title,
                 f"{task.score}, {task.split}",
-                *(*_cells(results, task.name, [baseline, elmo]), _increase(baseline, elmo), _p(baseline, elmo)),
-                _paired_p(results, task),
+                *_cells(results, task.name, [baseline, elmo]),
+                *(_cell_of_transformer(results, task, name) for name in transformers),
+                *(_increase(baseline, elmo), _p(baseline, elmo), _paired_p(results, task)),
                 f"{quoted.previous} ({quoted.whose})",
                 *(str(quoted.baseline), f"{quoted.elmo}{sd}"),
                 f"{quoted.absolute:.2f} ({quoted.relative:.1f}%)",
@@ -81,8 +84,24 @@ def _table_1(results: Results) -> Table:
     relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
     paired = "p, paired: the paired t-test over the seeds that both have, two-sided"
-    caption = _caption(results, sources, ["baseline", "ELMo"], [relative, test, paired])
+    caption = _caption(results, sources, ["baseline", "ELMo", *transformers], [relative, test, paired])
     return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
+
+
+def _transformers(results: Results) -> list[str]:
+    """The names of the transformers that have runs, at ELMo's places, in the order in which they were named."""
+    beginnings = {name: f"{Variant.elmo(TASKS[name]).name}-" for name in results.tasks()}
+    found = (
+        row["variant"].removeprefix(beginning)
+        for row in results.runs
+        if row["variant"].startswith(beginning := beginnings[row["task"]])
+    )
+    return list(dict.fromkeys(found))
+
+
+def _cell_of_transformer(results: Results, task: Task, name: str) -> str:
+    variant = f"{Variant.elmo(task).name}-{name}"
+    return _cell(results.summary(task.name, variant, task.split), task.name, variant)
 
 
 def _table_2(results: Results) -> Table:
@@ -200,6 +219,7 @@ def _caption(results: Results, sources: str, columns: Sequence[str], tests: Sequ
         task, about = TASKS[name], results.about.get(name, {})
         parts = [f"data: {about.get('data', 'not stated')}"]
         parts.append(f"biLM: {about['bilm']}" if about.get("bilm") else "biLM: not stated")
+        parts += [f"{key}: {value}" for key, value in about.items() if key.startswith("transformer ")]
         parts += [f"{key}: {json.dumps(about[key])}" for key in ("arguments", "overrides") if about.get(key)]
         parts.append("differs from the paper: " + ", ".join(task.differences))
         caption.append(f"{task.title}: {'; '.join(parts)}.")

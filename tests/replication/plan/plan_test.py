@@ -1,5 +1,7 @@
 """Tests of the runs that a table needs."""
 
+import shutil
+
 import pytest
 
 from elmo_tasks.environment import config_variables
@@ -29,6 +31,25 @@ class TestPlan:
         assert [run.name for run in plan(experiment, Exhibit(exhibit), [task], 1)] == [
             f"{task}/{name}/1" for name in names
         ]
+
+    def test_transformers_come_after_elmo(self, experiment, checkpoint, tmp_path):
+        """Oracle: names by hand; the digest of a run is that of the checkpoint's files, wherever they are."""
+        names = [("tiny", str(checkpoint("bert"))), ("other", str(checkpoint("electra")))]
+        runs = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=names)
+        assert [run.variant for run in runs] == ["baseline", "input", "input-tiny", "input-other"]
+        assert runs[2].about["transformer tiny"] == names[0][1]
+        copied = shutil.copytree(names[0][1], tmp_path / "copied")
+        again = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tiny", str(copied))])
+        assert again[2].digest != runs[3].digest
+        experiment = Experiment(config_variables({}), tmp_path)
+        again = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tiny", str(copied))])
+        assert again[2].digest == runs[2].digest
+        (copied / "config.json").write_text((copied / "config.json").read_text() + " ")
+        experiment = Experiment(config_variables({}), tmp_path)
+        changed = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tiny", str(copied))])
+        assert changed[2].digest != runs[2].digest
+        with pytest.raises(ValueError, match="transformers are for table 1, not for table 2: omit --contextual"):
+            plan(experiment, Exhibit.TABLE_2, ["snli"], 1, contextual=names)
 
     def test_tables_share_runs(self, experiment):
         """Oracle: Table 1's ELMo is Table 2's lambda of 0.001 and Table 3's "input and output" for SNLI."""

@@ -23,6 +23,18 @@ class TestVariant:
             ("layer-1", {"layer": 1}),
         ]
 
+    def test_a_transformer_is_at_the_places_of_elmo(self):
+        """Oracle: by hand."""
+        variant = Variant.elmo(TASKS["snli"], contextual=("bert", "bert-base-cased"))
+        assert variant.name == "both-bert"
+        assert variant.arguments == {"elmo_at": ["input", "output"], "contextual": "bert-base-cased"}
+
+    @pytest.mark.parametrize("name", ["top", "l2", "a-b", "", "a/b"])
+    def test_a_transformer_with_the_name_of_another_variant_is_an_error(self, name):
+        """Oracle: the message has the name."""
+        with pytest.raises(ValueError, match=f"other than top and l2, but is named '{name}'"):
+            Variant.elmo(TASKS["snli"], contextual=(name, "bert-base-cased"))
+
     def test_a_lambda_that_the_template_has_anyway_is_no_other_variant(self):
         """Oracle: the paper's lambda is 0.001 for SNLI, and 0 for SQuAD."""
         assert Variant.elmo(TASKS["snli"], l2=0.001) == Variant.elmo(TASKS["snli"])

@@ -51,6 +51,26 @@ class TestTable1:
         rows = [row("snli", "baseline", 55.0, 0.1, 2), row("snli", "both", 69.0, 0.5, 2)]
         assert layout(Results("table 1", [], rows)).rows[0][5].endswith("(n too small to trust)")
 
+    def test_transformers_have_columns_after_elmo(self):
+        """Oracle: by hand; one that a task lacks is a dash there, and the caption names the checkpoint."""
+        runs = [
+            {"task": task, "variant": variant, "seed": 1, "metric": metric, "dev": 1.0, "test": score}
+            for task, metric, variant, score in (
+                ("ner", "f1-measure-overall", "baseline", 30.0),
+                ("ner", "f1-measure-overall", "input", 40.0),
+                ("ner", "f1-measure-overall", "input-bert", 45.0),
+                ("ner", "f1-measure-overall", "input-gpt", 35.0),
+                ("snli", "accuracy", "both-bert", 80.0),
+            )
+        ]
+        table = layout(Results("table 1", runs, about={"ner": {"transformer bert": "bert-base-cased"}}))
+        assert table.columns[2:7] == ["baseline", "ELMo", "bert", "gpt", "increase (relative)"]
+        cells = {row[0]: row[2:7] for row in table.rows}
+        assert cells["NER"] == ["30.00 (1)", "40.00 (1)", "45.00 (1)", "35.00 (1)", "+10.00 (+14.3%)"]
+        assert cells["SNLI"] == ["–", "–", "80.00 (1)", "–", "–"]
+        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert "transformer bert: bert-base-cased" in " ".join(table.caption)
+
     def test_what_was_not_run_is_a_dash(self):
         """Oracle: by hand."""
         table = layout(Results("table 1", [], [row("snli", "baseline", 55.0, 0.1, 2)]))
