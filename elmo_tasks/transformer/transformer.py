@@ -110,16 +110,17 @@ class Transformer(nn.Module):
         # Raises
 
         `ValueError`
-            If the network gives other layers than its config says.
+            If the network gives other layers than its config says, or lacks a piece.
         """
-        device = next(self.network.parameters()).device
+        weight = next(self.network.parameters())
+        device, dtype = weight.device, weight.dtype
         plan = _Plan.of(pieces, self._window, self._overlap)
         # Shape: (batch_size, timesteps)
         mask = torch.from_numpy(plan.mask).to(device)
         if not plan.windows:
-            dtype = next(self.network.parameters()).dtype
             nothing = torch.zeros(*mask.shape, self._dim, dtype=dtype, device=device)
             return BilmOutput((nothing,) * self.num_layers, mask)
+        self._check_pieces(plan.ids)
         # Shape: (n_pieces,)
         places = np.empty(len(plan.ids), np.int64)
         parts: list[tuple[torch.Tensor, ...]] = []
@@ -131,8 +132,8 @@ class Transformer(nn.Module):
                 start = n_computed + row * length + len(self.special.before) - window.start
                 places[window.first : window.last] = start + np.arange(window.first, window.last)
             n_computed += len(group) * length
-            # Shape of each: (n_windows * length, dim)
-            parts.append(tuple(layer.flatten(0, 1) for layer in layers))
+            # Shape of each: (n_windows * length, dim). Under autocast some networks give them in half precision.
+            parts.append(tuple(layer.flatten(0, 1).to(dtype) for layer in layers))
         pieces_of_words = torch.from_numpy(places).to(device)
         first_pieces = torch.from_numpy(plan.first_pieces).to(device)
         return BilmOutput(
@@ -142,6 +143,14 @@ class Transformer(nn.Module):
             ),
             mask,
         )
+
+    def _check_pieces(self, ids: np.ndarray) -> None:
+        n_known = len(self.network.get_input_embeddings().weight)
+        if (highest := int(ids.max())) >= n_known:
+            raise ValueError(
+                f"a transformer must know each piece, but one of type {self.config.get('model_type')!r} has {n_known}, "
+                f"and there is one with the number {highest}: give the token indexer the model_name of the transformer"
+            )
 
     def _groups(self, of_batch: Sequence[Window]) -> Iterator[list[Window]]:
         """Windows that are computed at once, in the order of their lengths, so that there is little padding."""

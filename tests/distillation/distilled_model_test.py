@@ -65,13 +65,13 @@ class TestDistilledModel:
         teacher = torch.cat([teacher[0], teacher[1, :1]]) if task == "ner" else teacher
         least = -(teacher * teacher.log()).sum().item() / 2
         losses = []
-        for _ in range(8):
+        for _ in range(4):
             optimizer.zero_grad()
             loss = model(labelled=labelled, unlabelled=unlabelled)["loss"]
             loss.backward()
             optimizer.step()
             losses.append(loss.item() - least)
-        assert 0 < losses[-1] < 0.7 * losses[0]
+        assert 0 < losses[-1] < 0.9 * losses[0]
         if task == "ner":
             assert model.student.crf.transitions.grad.abs().max() > 0
 

@@ -97,6 +97,15 @@ class TestTransformer:
         with pytest.raises(ValueError, match=message):
             make_transformer("bert", **options)
 
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_piece_that_the_network_lacks_is_an_error(self, make_transformer, family):
+        """Oracle: the message has the number; the last piece that there is has a vector."""
+        transformer = make_transformer(family)
+        n_pieces = transformer.network.get_input_embeddings().num_embeddings
+        assert transformer(torch.tensor([[[n_pieces]]])).layers[0].any()
+        with pytest.raises(ValueError, match=f"has {n_pieces}, and there is one with the number {n_pieces}: give the"):
+            transformer(torch.tensor([[[1, n_pieces + 1]]]))
+
     def test_the_positions_of_roberta_begin_after_that_of_its_padding(self, make_transformer):
         """Oracle: its table of 42, of which two have no piece."""
         make_transformer("roberta", max_pieces=40)

@@ -143,8 +143,14 @@ class PretrainedTransformer(ContextualModel):
             self.transformer.train(is_training)
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
             mode = is_training, torch.is_grad_enabled()
-            model = self.transformer if is_trained or self._cached is None else self._cached
-            return self._pass.output(pieces, weights, mode, lambda: model(pieces))
+            compute = self.transformer if is_trained else self._frozen
+            return self._pass.output(pieces, weights, mode, lambda: compute(pieces))
+
+    def _frozen(self, pieces: torch.Tensor) -> BilmOutput:
+        # As a frozen biLM it ignores autocast: its layers are those of the cache.
+        with torch.autocast(next(self.transformer.parameters()).device.type, enabled=False):
+            output: BilmOutput = (self._cached or self.transformer)(pieces)
+            return output
 
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:

@@ -74,6 +74,19 @@ class TestPretrainedTransformer:
         with torch.no_grad():
             assert torch.equal(trained(batch).layers[-1], trained(batch.clone()).layers[-1])
 
+    @pytest.mark.parametrize("family", ["albert", "electra", "bert"])
+    def test_autocast_does_not_change_a_frozen_one(self, checkpoint, family, tmp_path):
+        """Oracle: the layers without it, also from a cache; a trained one still gives float32."""
+        name = str(checkpoint(family))
+        pieces = tensor_of(TransformerTokenIndexer(name), SENTENCES)["elmo"]["pieces"]
+        expected = PretrainedTransformer(name)(pieces).layers[-1]
+        for folder in (None, str(tmp_path / "cache")):
+            with torch.autocast("cpu", torch.bfloat16):
+                assert torch.equal(PretrainedTransformer(name, cache_folder=folder)(pieces).layers[-1], expected)
+                trained = PretrainedTransformer(name, requires_grad=True).eval()(pieces).layers[-1]
+            assert trained.dtype is torch.float32
+            assert trained.requires_grad
+
     def test_two_places_share_it(self, name, batch):
         """Oracle: the number of passes of two token embedders, and the mean of the layers."""
         transformer = PretrainedTransformer(name)
