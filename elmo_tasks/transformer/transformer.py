@@ -145,7 +145,8 @@ class Transformer(nn.Module):
         )
 
     def _check_pieces(self, ids: np.ndarray) -> None:
-        n_known = len(self.network.get_input_embeddings().weight)
+        network: Any = self.network
+        n_known = len(network.get_input_embeddings().weight)
         if (highest := int(ids.max())) >= n_known:
             raise ValueError(
                 f"a transformer must know each piece, but one of type {self.config.get('model_type')!r} has {n_known}, "
