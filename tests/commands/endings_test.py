@@ -21,6 +21,11 @@ COMMANDS = {
     "elmo-coref-conll": (["in", "out"], "commands.coref_conll.numbered_lines", "the same command starts over"),
     "elmo-data": (["sst", "--to", "folder"], "commands.data.fetch", "the same command resumes the download"),
     "elmo-demo": ([], "commands.demo.config_variables", "the same command starts it again"),
+    "elmo-distill": (
+        ["teacher", "text", "--student", "config", "-s", "folder"],
+        "commands.distill.Params.from_file",
+        "the same command resumes",
+    ),
     "elmo-embed": (["text", "out.h5"], "embed_job.embed", "the same command with --resume resumes"),
     "elmo-export": (["archive", "folder"], "commands.export.load_archive", "run the same command again"),
     "elmo-neighbors": (["index", "text", "folder"], "commands.neighbors.index_text", "the same command resumes"),
