@@ -11,6 +11,7 @@ import allennlp.commands.train
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 
 from elmo_tasks.compat.torch_files import load_without_code
@@ -78,7 +79,7 @@ def distill(
     # Raises
 
     `ValueError`
-        If there is no text, or a teacher is of another kind.
+        If there is no text, or teachers or student are of another kind.
     `ConfigurationError`
         If the student has other labels than the teacher, or the folder has another distillation.
     """
@@ -88,6 +89,12 @@ def distill(
     if archive.exists():
         raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {archive.name}")
     of_teachers = Teachers(teachers, torch.device(how.device))
+    kind = Model.by_name(student["model"].get("type"))
+    if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:
+        raise ValueError(
+            f"the student must be a model of its teacher's task, but the teacher is a {of_teachers.kind.__name__} and "
+            f"the student a {getattr(kind, '__name__', kind)}"
+        )
     n_texts, digest = of_teachers.label(
         unlabelled,
         folder / _TEACHER,

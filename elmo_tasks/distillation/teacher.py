@@ -80,7 +80,8 @@ class Teachers:
             self._orders.append([own.index(label) for label in self.labels])
             self._models.append((archive.model.eval().to(device), archive.validation_dataset_reader))
         self._device = device
-        self.is_of_pairs = type(loaded[0].model).default_predictor == "elmo_snli"
+        self.kind: type[Model] = type(loaded[0].model)
+        self.is_of_pairs = self.kind.default_predictor == "elmo_snli"
 
     def label(
         self, path: Path, folder: Path, *, temperature: float, most: int | None = None, batch_size: int = 64
