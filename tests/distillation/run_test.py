@@ -13,7 +13,9 @@ class TestDistill:
         """Oracle: the message names both classes; nothing is made."""
         monkeypatch.setattr(run, "Teachers", lambda *args: SimpleNamespace(kind=Esim))
         config = {"model": {"type": student}}
-        with pytest.raises(ValueError, match="the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"):
+        with pytest.raises(
+            ValueError, match=r"the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"
+        ):
             distill([tmp_path / "a"], tmp_path / "text", config, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
