@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 
-from elmo_tasks.compat.torch_files import load_without_code
+from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.teacher import Teachers
 from elmo_tasks.files.checksums import file_with_checksum
 from elmo_tasks.transformer.self_contained import write_content
