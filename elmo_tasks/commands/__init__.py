@@ -1,6 +1,5 @@
 """Subcommands of `allennlp`."""
 
-from elmo_tasks.commands.compare import Compare
 from elmo_tasks.commands.coref_conll import CorefConll
 from elmo_tasks.commands.data import PublicData
 from elmo_tasks.commands.demo import ShowDemo
@@ -10,9 +9,10 @@ from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
-from elmo_tasks.commands.report import Report
+from elmo_tasks.commands.results.compare import Compare
+from elmo_tasks.commands.results.report import Report
+from elmo_tasks.commands.results.tables import Tables
 from elmo_tasks.commands.squad_predictions import SquadPredictions
-from elmo_tasks.commands.tables import Tables
 from elmo_tasks.commands.wsd import DisambiguateWords
 
 __all__ = [

@@ -17,7 +17,7 @@ from elmo_tasks.commands.endings import endings_in_one_line
 
 # For each command its arguments, the function in which it is interrupted, and how it says to resume.
 COMMANDS = {
-    "elmo-compare": (["run"], "commands.compare.compare", "the same command starts over"),
+    "elmo-compare": (["run"], "commands.results.compare.compare", "the same command starts over"),
     "elmo-coref-conll": (["in", "out"], "commands.coref_conll.numbered_lines", "the same command starts over"),
     "elmo-data": (["sst", "--to", "folder"], "commands.data.fetch", "the same command resumes the download"),
     "elmo-demo": ([], "commands.demo.config_variables", "the same command starts it again"),
@@ -30,9 +30,13 @@ COMMANDS = {
     "elmo-export": (["archive", "folder"], "commands.export.load_archive", "run the same command again"),
     "elmo-neighbors": (["index", "text", "folder"], "commands.neighbors.index_text", "the same command resumes"),
     "elmo-perplexity": (["bilm", "text"], "commands.perplexity.LanguageModel", "the same command starts over"),
-    "elmo-report": (["results"], "commands.report.read_sources", "the same command starts over"),
+    "elmo-report": (["results"], "commands.results.report.read_sources", "the same command starts over"),
     "elmo-squad-predictions": (["in", "out"], "commands.squad_predictions.numbered_lines", "starts over"),
-    "elmo-tables": (["--table", "1"], "commands.tables.experiment_of", "the same command resumes each training"),
+    "elmo-tables": (
+        ["--table", "1"],
+        "commands.results.tables.experiment_of",
+        "the same command resumes each training",
+    ),
     "elmo-wsd": ([], "commands.wsd.WsdMeasurement", "the same command starts over"),
 }
 

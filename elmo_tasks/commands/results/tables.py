@@ -12,7 +12,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.tables_of_plan import make_plan
+from elmo_tasks.commands.results.tables_of_plan import make_plan
 from elmo_tasks.environment import small_data_notice
 from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.printable import one_line, printable_lines

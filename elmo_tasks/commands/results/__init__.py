@@ -1,0 +1,3 @@
+"""Subcommands of finished runs: tables, figures, a report, a comparison."""
+
+__all__: list[str] = []
