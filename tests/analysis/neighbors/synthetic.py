@@ -1,11 +1,13 @@
 """Indexes of random vectors, as large as a test wants them."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from elmo_tasks.analysis import NeighborIndex, build_index
+from elmo_tasks.bilm.word_rows import BYTES
 
 
 class RandomVectors:
@@ -13,6 +15,7 @@ class RandomVectors:
 
     def __init__(self, dim: int, seed: int) -> None:
         self.dim, self.n_layers = dim, 3
+        self.bilm = SimpleNamespace(word_rows=BYTES)
         self._random = np.random.default_rng(seed)
 
     def embed_iter(self, sentences: Any, *, layers: Any, **options: Any) -> Any:

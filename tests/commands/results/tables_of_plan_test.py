@@ -98,7 +98,10 @@ class TestMakePlan:
         assert captured.out == first
         assert "digests of the data are not compared for ner" in captured.err
         readme = tmp_path / "README.md"
-        readme.write_text(f"{BEGIN}\n{END}\n")
+        findings = tmp_path / "docs" / "replication" / "findings.md"
+        findings.parent.mkdir(parents=True)
+        for page in (readme, findings):
+            page.write_text(f"{BEGIN}\n{END}\n")
         (tmp_path / "results" / "table5.json").write_bytes((CHECKOUT / "results" / "table5.json").read_bytes())
         pages = [str(readme), "results/table5.json", "--plan", "small.jsonnet"]
         assert write_pages(pages) is None and write_pages([*pages, "--check"]) is None
