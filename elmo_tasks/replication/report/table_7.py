@@ -11,7 +11,7 @@ from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task_text import TASK_TEXTS
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.replication.train.record import check_scores, read_record
+from elmo_tasks.replication.train.record import check_scores, read_record, training_seconds
 
 __all__ = ["fine_tuning_results", "fine_tuning_table", "fine_tuning_table_in"]
 
@@ -35,7 +35,7 @@ def fine_tuning_results(runs: Sequence[Run]) -> dict[str, Any]:
     `ValueError`, `FileNotFoundError`
         If a file of a run is damaged or missing.
     """
-    rows, made = [], []
+    rows, made, versions = [], [], set()
     for run in runs:
         check_scores(run.folder)
         before, after = (read_json(run.serialization_dir / f"metrics{name}.json") for name in ("_before", ""))
@@ -51,21 +51,14 @@ def fine_tuning_results(runs: Sequence[Run]) -> dict[str, Any]:
                 "after": after["best_validation_perplexity"],
             }
         )
-        training = (read_record(run.folder) or {}).get("training", {})
+        record = read_record(run.folder) or {}
+        training = record.get("training", {})
         commits, machines = (", ".join(training.get(key, [])) for key in ("commits", "machines"))
-        title = TASK_TEXTS[run.variant].title
-        made.append(f"{title}: {training.get('seconds', 0.0) / 60:.0f} min, commit {commits}, on {machines}.")
-    versions = sorted(
-        {
-            ", ".join(
-                f"{name} {version}"
-                for name, version in (read_record(run.folder) or {"versions": {}})["versions"].items()
-            )
-            for run in runs
-        }
-    )
+        minutes = training_seconds(run.folder, record) / 60
+        made.append(f"{TASK_TEXTS[run.variant].title}: {minutes:.0f} min, commit {commits}, on {machines}.")
+        versions.add(", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()))
     (bilm,) = {run.about["bilm"] for run in runs}
-    content = {"format": _FORMAT, "table": Exhibit.TABLE_7, "bilm": bilm, "rows": rows, "versions": versions}
+    content = {"format": _FORMAT, "table": Exhibit.TABLE_7, "bilm": bilm, "rows": rows, "versions": sorted(versions)}
     return {**content, "made": made}
 
 

@@ -1,12 +1,13 @@
 """Tests of Table 7."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from elmo_tasks.replication import Run, fine_tuning_results, fine_tuning_table, fine_tuning_table_in
-from elmo_tasks.replication.train.record import mark_finished, write_record
+from elmo_tasks.replication.train.record import mark_finished, read_record, write_record
 
 
 @pytest.fixture
@@ -21,6 +22,11 @@ def finished(tmp_path):
         run.folder.mkdir(parents=True)
         write_record(run)
         run.serialization_dir.mkdir()
+        # Its last line says when the training ended.
+        log = run.folder / "log.txt"
+        log.touch()
+        ended = read_record(run.folder)["training"]["started"] + 300.0
+        os.utime(log, (ended, ended))
         metrics = {"perplexity": before, "unknown_share": 0.125}
         Path(run.serialization_dir, "metrics_before.json").write_text(json.dumps(metrics))
         Path(run.serialization_dir, "metrics.json").write_text(json.dumps({"best_validation_perplexity": after}))
@@ -40,6 +46,7 @@ class TestFineTuning:
             ["SQuAD, questions", "5", "12.5%", "301.0", "100.0", "158.2", "52.0"],
         ]
         assert "biLM: a biLM. Data: some data." in table.caption
+        assert any(line.startswith("SNLI: 5 min, commit ") for line in table.runs)
 
     def test_a_result_file_gives_the_same_table(self, finished, tmp_path):
         """Oracle: the table of the content that was written."""
