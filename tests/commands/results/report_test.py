@@ -11,7 +11,7 @@ class TestReport:
         command("elmo-report", folder)
         page = (folder / "report.html").read_text()
         captured = capsys.readouterr()
-        assert captured.out.startswith(f"{folder / 'report.html'}: 5 tables and ")
+        assert captured.out.startswith(f"{folder / 'report.html'}: 6 tables and ")
         assert "not in the report: " in captured.err and "out of <memory>" in captured.err
         assert page.startswith("<!DOCTYPE html>") and "out of &lt;memory&gt;" in page
         command("elmo-report", folder, "--output-file", tmp_path / "new" / "page.html")
