@@ -97,63 +97,79 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
         If the config needs the biLM or a transformer, and it is not there.
     """
     variables = config_variables({**os.environ, **ext_vars})
-    bilm = variables[_BILM]
-    variables[_BILM] = _folder_of(bilm)
-    broken: list[BaseException] = []
+    callbacks = _Callbacks(variables[_BILM])
+    variables[_BILM] = callbacks.folder
+    try:
+        evaluated: str = _jsonnet.evaluate_file(
+            filename,
+            ext_vars={**ext_vars, **variables},
+            import_callback=callbacks.import_file,
+            native_callbacks={"elmo_transformer": (("model_name",), callbacks.transformer)},
+        )
+    except RuntimeError as error:
+        if callbacks.error is not None:
+            raise callbacks.error from None
+        raise ConfigurationError(f"{filename} must be Jsonnet that can be evaluated, but is not: {error}") from None
+    return evaluated
 
-    def transformer(model_name: str) -> dict[str, int]:
+
+class _Callbacks:
+    """
+    What Jsonnet calls to evaluate a config. It turns an error of theirs, or Ctrl-C, into a text without line breaks or
+    type: `error` keeps it.
+
+    # Parameters
+
+    bilm
+        As the variable names it.
+    """
+
+    def __init__(self, bilm: str) -> None:
+        self._bilm = bilm
+        self.folder = _folder_of(bilm)
+        self.error: BaseException | None = None
+
+    def transformer(self, model_name: str) -> dict[str, int]:
         """The number of layers and their width, for the widths of a config: `std.native('elmo_transformer')`."""
         try:
             n_layers, width = size_of(read_config(model_name))
             return {"layers": n_layers, "width": width}
         except ValueError as error:
-            broken.append(ConfigurationError(str(error)))
+            self.error = ConfigurationError(str(error))
             raise
 
-    def import_file(folder: str, name: str) -> tuple[str, bytes]:
+    def import_file(self, folder: str, name: str) -> tuple[str, bytes]:
+        """The path and content of an imported file; of the biLM, `weights` and `word_list` are paths of files."""
         root, _, rest = name.partition("/")
         if root != _BILM:
             path = os.path.join(folder, name)
             return path, Path(path).read_bytes()
         if rest == "weights":
-            return name, json.dumps(_weight_file(variables[_BILM])).encode()
+            return name, json.dumps(_weight_file(self.folder)).encode()
         if rest == "word_list":
-            return name, json.dumps(_word_list(variables[_BILM])).encode()
-        path = f"{variables[_BILM]}/{rest}"
+            return name, json.dumps(_word_list(self.folder)).encode()
+        return self._file_of_bilm(rest)
+
+    def _file_of_bilm(self, name: str) -> tuple[str, bytes]:
+        path = f"{self.folder}/{name}"
         try:
-            if "://" in bilm:
+            if "://" in self._bilm:
                 return path, Path(cached_path(path)).read_bytes()
             # Downloads what has a name, and only here: a config without ELMo needs no biLM.
-            options_file, _ = pretrained_files(bilm)
-            if rest == "options.json" and options_file.name != rest:
+            options_file, _ = pretrained_files(self._bilm)
+            if name == "options.json" and options_file.name != name:
                 # A model of ELMoForManyLangs.
                 return path, json.dumps(read_any_options(options_file).to_dict()).encode()
             return path, Path(path).read_bytes()
-        # Jsonnet turns an error of its callback, or Ctrl-C, into a text without line breaks or type: keep them.
         except KeyboardInterrupt as interrupt:
-            broken.append(interrupt)
+            self.error = interrupt
             raise
         except Exception as error:
-            broken.append(
-                ConfigurationError(
-                    f"{_BILM} must be the name of a biLM, or a folder (or its URL) with options.json and weights.hdf5, "
-                    f"but is {bilm!r}, and {path} cannot be read: {error}"
-                )
+            self.error = ConfigurationError(
+                f"{_BILM} must be the name of a biLM, or a folder (or its URL) with options.json and weights.hdf5, "
+                f"but is {self._bilm!r}, and {path} cannot be read: {error}"
             )
             raise
-
-    try:
-        evaluated: str = _jsonnet.evaluate_file(
-            filename,
-            ext_vars={**ext_vars, **variables},
-            import_callback=import_file,
-            native_callbacks={"elmo_transformer": (("model_name",), transformer)},
-        )
-    except RuntimeError as error:
-        if broken:
-            raise broken[0] from None
-        raise ConfigurationError(f"{filename} must be Jsonnet that can be evaluated, but is not: {error}") from None
-    return evaluated
 
 
 def _weight_file(folder: str) -> str:

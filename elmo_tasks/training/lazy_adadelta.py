@@ -8,7 +8,7 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 __all__ = ["LazyAdadelta"]
 
 # A matrix with fewer rows is updated as a whole: finding the rows costs more than it saves.
-LEAST_ROWS = 1024
+_LEAST_ROWS = 1024
 
 
 @Optimizer.register("elmo_lazy_adadelta")
@@ -105,7 +105,7 @@ class LazyAdadelta(Optimizer, torch.optim.Adadelta):
 
 def _rows_with_gradient(gradient: torch.Tensor) -> Optional[torch.Tensor]:
     """Indices of the rows that are not all zero; none, if all rows are to be updated together."""
-    if gradient.dim() != 2 or gradient.size(0) < LEAST_ROWS:
+    if gradient.dim() != 2 or gradient.size(0) < _LEAST_ROWS:
         return None
     # A product is the quickest sum of rows there is. Shape: (n_rows,)
     rows = gradient.abs().mv(gradient.new_ones(gradient.size(1))).nonzero().squeeze(1)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from elmo_tasks.logs import logging_from
 from elmo_tasks.printable import one_line
 from elmo_tasks.transformer.word_pieces import SpecialPieces, WordPieces
 
@@ -152,7 +153,8 @@ def load_network(model_name: str, config: dict[str, Any]) -> torch.nn.Module:
     from transformers import AutoModel
 
     what = "weights (model.safetensors) that match its config.json"
-    with _errors_in_one_line(model_name, what), _without_warnings():
+    # It warns of weights that no word needs, and of how it shares them out; we look at the others.
+    with _errors_in_one_line(model_name, what), logging_from(logging.ERROR, "transformers"):
         model, info = AutoModel.from_pretrained(
             _location(model_name),
             config=_config_of(config),
@@ -217,18 +219,6 @@ def _encoder_of(model: Any) -> tuple[torch.nn.Module, str]:
         if isinstance(getattr(network, name, None), torch.nn.Module):
             setattr(network, name, None)
     return network, prefix
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """The library warns of weights that no word needs, and of how it shares them out; we look at the others."""
-    logger = logging.getLogger("transformers")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @contextmanager

@@ -142,11 +142,8 @@ def _make(arguments: argparse.Namespace) -> list[str]:
     if arguments.dry_run:
         _print_plan(runs, experiment)
         return []
-    failed = _train(experiment, runs, arguments)
-    with_layers = exhibit is Exhibit.FIGURE_2
-    finished = [FinishedRun.of(run, with_layers=with_layers) for run in runs if run.name not in failed]
-    if not finished:
-        raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
+    trained, failed = _trained(experiment, runs, arguments)
+    finished = [FinishedRun.of(run, with_layers=exhibit is Exhibit.FIGURE_2) for run in trained]
     if arguments.table:
         table, result_file = table_of(exhibit, finished)
         print(printable_lines(result_file if arguments.format == "json" else RENDERERS[arguments.format](table)))
@@ -181,6 +178,15 @@ def _print_plan(runs: Sequence[Run], experiment: Experiment) -> None:
         print(f"{state:12} {run.name}")
     n_missing = sum(state != "finished" for state in states)
     print(f"{n_missing} of {len(runs)} runs to train in {experiment.results}")
+
+
+def _trained(experiment: Experiment, runs: Sequence[Run], arguments: argparse.Namespace) -> tuple[list[Run], list[str]]:
+    """The finished runs and the names of the others, once what was missing is trained."""
+    failed = _train(experiment, runs, arguments)
+    trained = [run for run in runs if run.name not in failed]
+    if not trained:
+        raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
+    return trained, failed
 
 
 def _train(experiment: Experiment, runs: Sequence[Run], arguments: argparse.Namespace) -> list[str]:
@@ -222,11 +228,8 @@ def _make_fine_tunings(experiment: Experiment, arguments: argparse.Namespace) ->
     if arguments.dry_run:
         _print_plan(runs, experiment)
         return []
-    failed = _train(experiment, runs, arguments)
-    finished = [run for run in runs if run.name not in failed]
-    if not finished:
-        raise ValueError(f"none of the {len(runs)} runs is finished: see the reasons above")
-    content = fine_tuning_results(finished)
+    trained, failed = _trained(experiment, runs, arguments)
+    content = fine_tuning_results(trained)
     if arguments.format == "json":
         print(printable_lines(json.dumps(content, indent=1, ensure_ascii=False)))
     else:

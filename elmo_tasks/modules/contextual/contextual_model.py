@@ -1,13 +1,15 @@
 """The interface of what gives the layers of words in their context, for all embedders of a model."""
 
+import os
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
 
 import torch
 from allennlp.common import Registrable
 
-from elmo_tasks.bilm import BilmOutput
+from elmo_tasks.bilm import BilmOutput, LayerCache
 
-__all__ = ["ContextualModel"]
+__all__ = ["ContextualModel", "layer_cache"]
 
 
 class ContextualModel(torch.nn.Module, Registrable, ABC):
@@ -19,6 +21,15 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
     """
 
     default_implementation = "bilm"
+
+    weights_key: ClassVar[str]
+    """What is in the names of all weights that a frozen model has to load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_weights = False
+        """Whether its weights were loaded, also by `load_state_dict`, or are trained from random ones."""
+        self.register_load_state_dict_post_hook(_note_weights)
 
     @property
     @abstractmethod
@@ -43,3 +54,22 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
         `BilmOutput`
             All layers and the mask.
         """
+
+
+def layer_cache(folder: str | None, dtype: Literal["float32", "float16"], max_bytes: int | None) -> LayerCache | None:
+    """
+    The cache in a folder, or else in that of the environment variable `ELMO_TASKS_CACHE`; `None` if neither is named.
+
+    # Raises
+
+    `ValueError`
+        If a value is out of its range.
+    """
+    folder = folder or os.environ.get("ELMO_TASKS_CACHE")
+    return LayerCache(folder, dtype=dtype, max_bytes=max_bytes) if folder else None
+
+
+def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
+    assert isinstance(module, ContextualModel)
+    if not any(module.weights_key in key for key in incompatible_keys.missing_keys):
+        module.has_weights = True

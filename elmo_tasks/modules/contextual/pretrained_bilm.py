@@ -1,14 +1,13 @@
 """The biLM of an AllenNLP model: made from a config, frozen, and run once a batch for all its embedders."""
 
-import os
-from typing import Any, Literal, Optional
+from typing import Any, ClassVar, Literal, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel
+from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel, layer_cache
 from elmo_tasks.modules.contextual.shared_pass import SharedPass
 
 __all__ = ["PretrainedBilm"]
@@ -59,6 +58,8 @@ class PretrainedBilm(ContextualModel):
         If options or weights are not those of a biLM, or do not match; or if a value is out of its range.
     """
 
+    weights_key: ClassVar[str] = "bilm."
+
     def __init__(
         self,
         options: dict[str, Any],
@@ -86,13 +87,11 @@ class PretrainedBilm(ContextualModel):
             )
             if pretrained_file is not None:
                 self.bilm.load_weights(cached_path(pretrained_file))
-            folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
-            cache = LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes) if folder else None
+            cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
         self.bilm.requires_grad_(requires_grad)
-        self._has_weights = pretrained_file is not None or requires_grad
-        self.register_load_state_dict_post_hook(_note_weights)
+        self.has_weights = pretrained_file is not None or requires_grad
         self._pass = SharedPass()
         self._cached_bilm = CachedBilm(self.bilm, cache) if cache is not None else None
 
@@ -122,7 +121,7 @@ class PretrainedBilm(ContextualModel):
         `ConfigurationError`
             If the biLM is frozen and its weights were never loaded.
         """
-        if not self._has_weights:
+        if not self.has_weights:
             raise ConfigurationError(
                 "this biLM is frozen and its weights were never loaded: set 'pretrained_file' to an HDF5 file in the "
                 "public ELMo format, or 'requires_grad' to true to train it from random weights"
@@ -135,9 +134,3 @@ class PretrainedBilm(ContextualModel):
             return self._pass.output(
                 character_ids, weights, None, lambda: (self._cached_bilm or self.bilm)(character_ids)
             )
-
-
-def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
-    assert isinstance(module, PretrainedBilm)
-    if not any("bilm." in key for key in incompatible_keys.missing_keys):
-        module._has_weights = True

@@ -1,13 +1,12 @@
 """The transformer of an AllenNLP model: made from a config, and run once a batch for all its embedders."""
 
-import os
-from typing import Any, Literal, Optional
+from typing import Any, ClassVar, Literal, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.bilm import BilmOutput, LayerCache
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel
+from elmo_tasks.bilm import BilmOutput
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel, layer_cache
 from elmo_tasks.modules.contextual.shared_pass import SharedPass
 from elmo_tasks.transformer.cached_transformer import CachedTransformer
 from elmo_tasks.transformer.checkpoint import load_network, make_network, read_config, read_pieces
@@ -62,6 +61,8 @@ class PretrainedTransformer(ContextualModel):
         If the checkpoint cannot be had, or a value is out of its range.
     """
 
+    weights_key: ClassVar[str] = "transformer.network."
+
     def __init__(
         self,
         model_name: Optional[str] = None,
@@ -93,13 +94,11 @@ class PretrainedTransformer(ContextualModel):
                 overlap=overlap,
                 max_pieces_per_batch=max_pieces_per_batch,
             )
-            folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
-            cache = LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes) if folder else None
+            cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the transformer of this model cannot be made: {error}") from error
         self.transformer.requires_grad_(requires_grad)
-        self._has_weights = pretrained_file is not None or requires_grad
-        self.register_load_state_dict_post_hook(_note_weights)
+        self.has_weights = pretrained_file is not None or requires_grad
         self._pass = SharedPass()
         self._cached = CachedTransformer(self.transformer, cache) if cache is not None else None
 
@@ -129,7 +128,7 @@ class PretrainedTransformer(ContextualModel):
         `ConfigurationError`
             If the transformer is frozen and its weights were never loaded.
         """
-        if not self._has_weights:
+        if not self.has_weights:
             raise ConfigurationError(
                 "this transformer is frozen and its weights were never loaded: set 'pretrained_file' to a folder with "
                 "a checkpoint or a name on the Hugging Face hub, or 'requires_grad' to true to train it from random "
@@ -151,9 +150,3 @@ class PretrainedTransformer(ContextualModel):
         with torch.autocast(next(self.transformer.parameters()).device.type, enabled=False):
             output: BilmOutput = (self._cached or self.transformer)(pieces)
             return output
-
-
-def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
-    assert isinstance(module, PretrainedTransformer)
-    if not any("transformer.network." in key for key in incompatible_keys.missing_keys):
-        module._has_weights = True

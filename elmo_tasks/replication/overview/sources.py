@@ -9,7 +9,7 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.files.sealed_json import json_sha256, read_json
+from elmo_tasks.files.sealed_json import json_sha256
 from elmo_tasks.replication.evidence.run_file import RunFile
 from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
 from elmo_tasks.replication.plan.plan import variants_of
@@ -17,10 +17,9 @@ from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layout import layout
+from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.replication.report.table_5 import word_senses_table
-from elmo_tasks.replication.report.table_7 import fine_tuning_table_in
 from elmo_tasks.replication.train.record import read_record
 
 __all__ = ["ReportedRun", "Sources", "read_sources"]
@@ -149,11 +148,8 @@ def _order(run: ReportedRun) -> tuple[Any, ...]:
 
 
 def _of_result_file(path: Path) -> tuple[Table, list[ReportedRun]]:
-    content = read_json(path)
-    if isinstance(content, dict) and content.get("table") == Exhibit.TABLE_5:
-        return word_senses_table(path), []
-    if isinstance(content, dict) and content.get("table") == Exhibit.TABLE_7:
-        return fine_tuning_table_in(path), []
+    if (exhibit := exhibit_without_runs(path)) is not None:
+        return TABLES_WITHOUT_RUNS[exhibit](path), []
     results = Results.from_file(path)
     table = layout(results)
     runs = [

@@ -12,9 +12,12 @@ from allennlp.common.params import with_overrides
 from elmo_tasks import environment
 from elmo_tasks.shipped import TRAINING_CONFIGS
 
-__all__ = ["TEMPLATES", "Call", "evaluated_config", "evaluated_configs"]
+__all__ = ["SEEDS", "TEMPLATES", "Call", "evaluated_config", "evaluated_configs"]
 
 TEMPLATES = TRAINING_CONFIGS / "lib"
+
+SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+"""The keys of a config for the seeds of all random numbers."""
 
 
 class Call(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.replication.plan.config import TEMPLATES, Call, evaluated_configs
+from elmo_tasks.replication.plan.config import SEEDS, TEMPLATES, Call, evaluated_configs
 from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, with_roots_named
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS, size_of, total_of, write_subset
@@ -15,10 +15,9 @@ from elmo_tasks.replication.plan.variant import Variant
 
 __all__ = ["Experiment"]
 
-_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 _OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer", "contextual"}
 _BILM = "biLM"
-_OURS = {*_SEEDS, "evaluate_on_test", "trainer.checkpointer"}
+_OURS = {*SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Experiment:
             If data or biLM is not there.
         """
         config, named, inputs = self._config(task, variant)
-        config |= dict.fromkeys(_SEEDS, seed)
+        config |= dict.fromkeys(SEEDS, seed)
         if size is not None:
             if task not in self.without_data:
                 config["train_data_path"] = str(self.subset_path(task, size))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_tasks.files.sealed_json import read_json
-from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
+from elmo_tasks.replication.plan.config import SEEDS, TEMPLATES, evaluated_config
 from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, with_roots_named
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
@@ -15,7 +15,6 @@ from elmo_tasks.vectors.pretrained import weight_file_in
 __all__ = ["fine_tunings"]
 
 _SEED = 1
-_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
 def fine_tunings(experiment: Experiment, texts: Sequence[TaskText]) -> list[Run]:
@@ -69,7 +68,7 @@ def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
         "text": {"train": str(folder / "train.txt"), "dev": str(folder / "dev.txt")},
     }
     config = evaluated_config(TEMPLATES / "bilm.libsonnet", arguments, {}, experiment.variables)
-    config |= dict.fromkeys(_SEEDS, _SEED)
+    config |= dict.fromkeys(SEEDS, _SEED)
     roots = {str(texts): "texts", str(bilm): "biLM"}
     identity = {
         "text": text.name,

@@ -1,5 +1,6 @@
 """The text of a task, one sentence a line, as a biLM is fine-tuned on it."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from allennlp.data import DatasetReader
 from allennlp.data.fields import TextField
 
 from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.logs import logging_from
 
 __all__ = ["TASK_TEXTS", "TaskText", "write_texts"]
 
@@ -37,8 +39,8 @@ TASK_TEXTS = {
     text.name: text
     for text in (
         TaskText("snli", "SNLI", "snli", ("premise", "hypothesis")),
-        TaskText("squad-passages", "SQuAD, passages", "squad", ("passage",)),
-        TaskText("squad-questions", "SQuAD, questions", "squad", ("question",)),
+        TaskText("squad-passages", "SQuAD passages", "squad", ("passage",)),
+        TaskText("squad-questions", "SQuAD questions", "squad", ("question",)),
         TaskText("ner", "NER", "ner", ("tokens",)),
         TaskText("sst", "SST-5", "sst", ("tokens",)),
     )
@@ -67,7 +69,10 @@ def write_texts(config: dict[str, Any], fields: tuple[str, ...], folder: Path) -
     if folder.exists():
         return
     # Sentences and not their phrases, where the two readers differ.
-    reader = DatasetReader.from_params(Params(config.get("validation_dataset_reader", config["dataset_reader"])))
+    params = Params(config.get("validation_dataset_reader", config["dataset_reader"]))
+    # AllenNLP logs each parameter of a reader.
+    with logging_from(logging.WARNING, "allennlp"):
+        reader = DatasetReader.from_params(params)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(folder, ()) as part:
         for name, key in (("train", "train_data_path"), ("dev", "validation_data_path")):

@@ -11,6 +11,7 @@ from elmo_tasks.replication.plan.task import TASKS, Task
 from elmo_tasks.replication.plan.task_text import TASK_TEXTS
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid
+from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
 from elmo_tasks.replication.report.results import Results, Split
 from elmo_tasks.replication.report.summary import Summary
 
@@ -83,12 +84,16 @@ def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
     `ValueError`
         If one is not a result file.
     """
-    contents = [(path, read_json(path)) for path in sorted(files)]
-    earlier = {
-        content["table"]: Results.from_file(path)
-        for path, content in contents
-        if content.get("table") not in (Exhibit.TABLE_5, Exhibit.TABLE_7)
-    }
+    earlier: dict[Exhibit, Results] = {}
+    measured: dict[Exhibit, Any] = {}
+    for path in sorted(files):
+        if (exhibit := exhibit_without_runs(path)) is None:
+            results = Results.from_file(path)
+            earlier[results.table] = results
+        else:
+            # Refuses a file that is damaged.
+            TABLES_WITHOUT_RUNS[exhibit](path)
+            measured[exhibit] = read_json(path)
     rows = []
     for finding in _FINDINGS:
         sources = [tables[finding.exhibit] for tables in (plan.tables, earlier) if finding.exhibit in tables]
@@ -97,8 +102,7 @@ def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
         (Exhibit.TABLE_5, _WORD_SENSES, _of_word_senses),
         (Exhibit.TABLE_7, _FINE_TUNING, _of_fine_tuning),
     ):
-        found = [case for _, content in contents if content.get("table") == exhibit for case in cases(content)]
-        rows.append(_row(exhibit, text, found))
+        rows.append(_row(exhibit, text, list(cases(measured[exhibit])) if exhibit in measured else []))
     return grid(["the paper", "in", "ours", "as in the paper"], [row for row in rows if row])
 
 
@@ -147,8 +151,11 @@ def _case(task: Task, lower: Summary, higher: Summary) -> _Case:
 
 
 def _of_word_senses(content: dict[str, Any]) -> Iterator[_Case]:
-    first, second = (100 * content["scores"][f"layer {layer}"]["the four"]["f1"] for layer in (1, 2))
-    yield _Case("F1", f"{first:.1f} → {second:.1f}", second > first)
+    # A biLM may have one layer, and a file fewer data sets.
+    scores = [content["scores"].get(f"layer {layer}", {}).get("the four") for layer in (1, 2)]
+    if None not in scores:
+        first, second = (100 * score["f1"] for score in scores)
+        yield _Case("F1", f"{first:.1f} → {second:.1f}", second > first)
 
 
 def _of_fine_tuning(content: dict[str, Any]) -> Iterator[_Case]:

@@ -4,16 +4,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.layout import increases, layout
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid, listed
+from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.replication.report.table_5 import word_senses_table
-from elmo_tasks.replication.report.table_7 import fine_tuning_table_in
 
 __all__ = ["BEGIN", "END", "readme_table", "runs_page", "tables_page", "with_section"]
 
@@ -35,10 +33,6 @@ _EARLIER = """## Earlier runs
 Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
 
 _NO_RUNS = PlanResults()
-_WITHOUT_RUNS: dict[str, Callable[[Path], Table]] = {
-    Exhibit.TABLE_5: word_senses_table,
-    Exhibit.TABLE_7: fine_tuning_table_in,
-}
 
 
 class _Made(NamedTuple):
@@ -105,8 +99,8 @@ def readme_table(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     """
     rows: dict[str, list[str]] = {}
     for path in sorted(files):
-        if _table_name(path) == Exhibit.TABLE_1:
-            rows = _rows_by_task(Results.from_file(path))
+        if exhibit_without_runs(path) is None and (results := Results.from_file(path)).table is Exhibit.TABLE_1:
+            rows = _rows_by_task(results)
     if Exhibit.TABLE_1 in plan.tables:
         of_plan = {task: row for task, row in _rows_by_task(plan.tables[Exhibit.TABLE_1]).items() if "–" not in row}
         if of_plan:
@@ -148,9 +142,8 @@ def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
     """Tables of the plan and of files, in the paper's order, and then those of earlier runs."""
     found = [_Made(exhibit, layout(results), results, False) for exhibit, results in plan.tables.items()]
     for path in sorted(files):
-        name = _table_name(path)
-        if name is not None and name in _WITHOUT_RUNS:
-            found.append(_Made(Exhibit(name), _WITHOUT_RUNS[name](path), None, False))
+        if (exhibit := exhibit_without_runs(path)) is not None:
+            found.append(_Made(exhibit, TABLES_WITHOUT_RUNS[exhibit](path), None, False))
             continue
         results = Results.from_file(path)
         if not plan.replace(results):
@@ -168,11 +161,6 @@ def _page(head: str, tables: list[_Made], parts: Callable[[_Made], list[str]]) -
         sections.append(f"{'###' if made.is_earlier else '##'} {made.table.title}")
         sections += [part for part in parts(made) if part]
     return "\n\n".join(sections) + "\n"
-
-
-def _table_name(path: Path) -> str | None:
-    content = read_json(path)
-    return content.get("table") if isinstance(content, dict) else None
 
 
 def _runs_of(results: Results) -> str:

@@ -99,8 +99,8 @@ TABLE_6 = {
 # Perplexity on the dev set, the mean of forward and backward: before and after an epoch on the text of the task.
 TABLE_7 = {
     "SNLI": ((72.1, 16.8), "QR"),
-    "SQuAD, passages": ((99.1, 43.5), "QR"),
-    "SQuAD, questions": ((158.2, 52.0), "QR"),
+    "SQuAD passages": ((99.1, 43.5), "QR"),
+    "SQuAD questions": ((158.2, 52.0), "QR"),
     "NER": ((103.2, 46.3), "QR"),
     "SST-5": ((131.5, 78.6), "QR"),
 }

@@ -1,8 +1,7 @@
 """What a trained model gets right in each sentence of its test set."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -10,6 +9,7 @@ from allennlp.common.plugins import import_plugins
 from allennlp.models import Model
 from allennlp.models.archival import load_archive
 
+from elmo_tasks.logs import logging_from
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.training.metrics import SpanF1, SrlF1
@@ -44,7 +44,8 @@ def scores_by_sentence(task: str, archive: Path) -> list[Sequence[float]]:
     """
     # Registers the classes of the config.
     import_plugins()
-    with _without_parameters_in_the_log():
+    # AllenNLP logs a hundred lines on the parameters of a model, which would hide what a command says of its runs.
+    with logging_from(logging.WARNING, "allennlp"):
         loaded = load_archive(archive, cuda_device=0 if torch.cuda.is_available() else -1)
     # A model is loaded as it is trained, with dropout.
     model, reader = loaded.model.eval(), loaded.validation_dataset_reader
@@ -59,18 +60,6 @@ def scores_by_sentence(task: str, archive: Path) -> list[Sequence[float]]:
             found.append(score())
             advance(1)
     return found
-
-
-@contextmanager
-def _without_parameters_in_the_log() -> Iterator[None]:
-    """AllenNLP logs a hundred lines on the parameters of a model, which would hide what a command says of its runs."""
-    logger = logging.getLogger("allennlp")
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _score(task: str, model: Model) -> Callable[[], Sequence[float]]:

@@ -21,7 +21,7 @@ from allennlp.common.util import prepare_environment
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.printable import one_line
 from elmo_tasks.replication.plan.computation import COMPUTATION, FORMAT, known_losses
-from elmo_tasks.replication.plan.config import TEMPLATES, Call, evaluated_configs
+from elmo_tasks.replication.plan.config import SEEDS, TEMPLATES, Call, evaluated_configs
 from elmo_tasks.replication.plan.task import POS, TASKS, Task
 from elmo_tasks.replication.plan.variant import Variant
 from elmo_tasks.shipped import FIXTURES
@@ -93,7 +93,7 @@ def losses(task: Task, kind: str) -> list[float]:
     config["dataset_reader"]["max_instances"] = _STEPS * _INSTANCES_OF_STEP
     if "batch_sampler" in config["data_loader"]:
         config["data_loader"]["batch_sampler"]["batch_size"] = _INSTANCES_OF_STEP
-    seeds = dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), _SEED)
+    seeds = dict.fromkeys(SEEDS, _SEED)
     prepare_environment(Params(seeds))
     with tempfile.TemporaryDirectory() as folder, _dropout_of_numpy():
         training = TrainModel.from_params(Params(config), serialization_dir=folder, local_rank=0)

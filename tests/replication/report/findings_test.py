@@ -2,12 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from elmo_tasks.replication import Exhibit, Results
 from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.plan_results import PlanResults
+
+RESULTS = Path(__file__).parents[3] / "results"
+
+
+def _like(source: Path, target: Path, **changes: Any) -> None:
+    """Writes a result file as another one, with some keys changed."""
+    target.write_text(json.dumps({**json.loads(source.read_text()), **changes}))
 
 
 def results(table: str, scores: dict[tuple[str, str], list[float]]) -> Results:
@@ -94,10 +102,23 @@ class TestFindings:
     def test_word_senses_and_fine_tuning_have_files_of_their_own(self, tmp_path):
         """Oracle: by hand."""
         senses = {"layer 1": {"the four": {"f1": 0.561}}, "layer 2": {"the four": {"f1": 0.55}}}
-        (tmp_path / "5.json").write_text(json.dumps({"table": "table 5", "scores": senses}))
-        tuned = [{"text": "squad-questions", "before": 99.6, "after": 50.4}]
-        (tmp_path / "7.json").write_text(json.dumps({"table": "table 7", "rows": tuned}))
+        _like(RESULTS / "table5.json", tmp_path / "5.json", scores=senses)
+        tuned = json.loads((RESULTS / "table7.json").read_text())["rows"][2]
+        assert tuned["text"] == "squad-questions"
+        _like(RESULTS / "table7.json", tmp_path / "7.json", rows=[tuned | {"before": 99.6, "after": 50.4}])
         assert [row[1:] for row in rows(findings([tmp_path / "7.json", tmp_path / "5.json"]))] == [
             ["Table 5", "F1 56.1 → 55.0", "no: F1"],
-            ["Table 7", "SQuAD, questions 100 → 50", "yes: SQuAD, questions"],
+            ["Table 7", "SQuAD questions 100 → 50", "yes: SQuAD questions"],
         ]
+
+    def test_word_senses_of_one_layer_show_no_finding(self, tmp_path):
+        """Oracle: the finding compares two layers."""
+        _like(RESULTS / "table5.json", tmp_path / "5.json", scores={"layer 1": {"the four": {"f1": 0.561}}})
+        assert rows(findings([tmp_path / "5.json"])) == []
+
+    @pytest.mark.parametrize("content", ["[]", "3", '{"table": "table 5"}', '{"table": "table 7", "rows": [{}]}'])
+    def test_a_file_that_is_no_result_file_is_named(self, tmp_path, content):
+        """Oracle: the name of the file."""
+        (tmp_path / "odd.json").write_text(content)
+        with pytest.raises(ValueError, match=r"odd\.json must be"):
+            findings([tmp_path / "odd.json"])

@@ -43,7 +43,7 @@ class TestFineTuning:
         table = fine_tuning_table(content)
         assert table.rows == [
             ["SNLI", "5", "12.5%", "200.0", "50.0", "72.1", "16.8"],
-            ["SQuAD, questions", "5", "12.5%", "301.0", "100.0", "158.2", "52.0"],
+            ["SQuAD questions", "5", "12.5%", "301.0", "100.0", "158.2", "52.0"],
         ]
         assert "biLM: a biLM. Data: some data." in table.caption
         assert any(line.startswith("SNLI: 5 min, commit ") for line in table.runs)
