@@ -1,8 +1,14 @@
-"""Time from a command to its first line: `python benchmarks/startup.py`."""
+"""
+Time from a command to its first line, and from the start of a training to its first batch, without a cache of tokens
+and with one: `ELMO_TASKS_DATA=DATA python benchmarks/startup.py [--tasks snli squad]`.
+"""
 
+import argparse
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,19 +16,56 @@ COMMANDS = {
     "python -c 'import torch'": [sys.executable, "-c", "import torch"],
     "allennlp --help": [str(Path(sys.executable).with_name("allennlp")), "--help"],
 }
+CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
 
 
-def seconds(command: list[str]) -> float:
+def seconds(command: list[str], **variables: str) -> float:
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    # The times of a training are those with the data of the environment.
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **variables}
+    )
     return time.perf_counter() - start
 
 
+def make_first_batch(task: str) -> None:
+    """All that `allennlp train` does before its first step."""
+    from allennlp.commands.train import TrainModel
+    from allennlp.common import Params
+    from allennlp.common.plugins import import_plugins
+
+    import_plugins()
+    config = Params.from_file(CONFIGS / f"{task}.jsonnet").as_dict(quiet=True)
+    with tempfile.TemporaryDirectory() as folder:
+        training = TrainModel.from_params(Params(config), serialization_dir=folder, local_rank=0)
+        next(iter(training.trainer.data_loader))
+
+
+def report(name: str, times: list[float]) -> None:
+    print(f"{name:30} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")
+
+
 def main() -> None:
-    # By turns, so that a busy machine slows both; the first round fills the caches of the file system.
-    rounds = [[seconds(command) for command in COMMANDS.values()] for _ in range(6)][1:]
-    for name, times in zip(COMMANDS, zip(*rounds, strict=True), strict=True):
-        print(f"{name:26} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", nargs="*", default=[], help="tasks whose first batch is made")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--first-batch", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.first_batch:
+        make_first_batch(arguments.first_batch)
+        return
+    with tempfile.TemporaryDirectory() as cache:
+        runs = {name: (command, {}) for name, command in COMMANDS.items()}
+        for task in arguments.tasks:
+            command = [sys.executable, __file__, "--first-batch", task]
+            runs[f"{task}, no cache"] = command, {"ELMO_TASKS_CACHE": ""}
+            runs[f"{task}, cached tokens"] = command, {"ELMO_TASKS_CACHE": cache}
+        # By turns, so that a busy machine slows all; the first round fills the caches.
+        rounds = [
+            [seconds(command, **variables) for command, variables in runs.values()] for _ in range(arguments.rounds + 1)
+        ][1:]
+    for name, times in zip(runs, zip(*rounds, strict=True), strict=True):
+        report(name, list(times))
 
 
 if __name__ == "__main__":

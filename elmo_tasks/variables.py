@@ -51,7 +51,7 @@ VARIABLES = (
         "ELMO_TASKS_CACHE",
         "no cache",
         "A folder in which models keep the layers of the biLM, so that a sentence is computed once over all epochs "
-        "and runs.",
+        "and runs; the readers of SNLI and SQuAD keep the tokens of their data there.",
     ),
     Variable(
         "ELMO_TASKS_HOME",

@@ -1,5 +1,6 @@
 """spaCy's tokenizer without a model to download."""
 
+import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
 from spacy.attrs import IDX, IS_SPACE, LENGTH
@@ -35,6 +36,8 @@ class SpacyBlankTokenizer(Tokenizer):
             self._tokenizer = blank_pipeline(language).tokenizer
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
+        self.settings = f"spacy_blank {language}, spaCy {spacy.__version__}"
+        """All that the tokens of a text depend on."""
 
     def tokenize(self, text: str) -> list[Token]:
         """

@@ -12,6 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.data.fields import KnownLabelField, RepeatedTextField
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_tasks.data.token_cache import cached_tokens
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["SnliReader"]
@@ -59,12 +60,15 @@ class SnliReader(DatasetReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         text = premise = None
-        for where, pair in self.shard_iterable(_agreed_pairs(cached_path(file_path))):
-            # Most premises come three times in a row, and are tokenized and indexed once.
-            if premise is None or text != pair[_PREMISE]:
-                text = pair[_PREMISE]
-                premise = RepeatedTextField(self._tokens("premise", text, where))
-            yield self._instance(premise, pair[_HYPOTHESIS], pair.get(_LABEL), where)
+        path = cached_path(file_path)
+        with cached_tokens(self._tokenizer, path) as tokenizer:
+            for where, pair in self.shard_iterable(_agreed_pairs(path)):
+                # Most premises come three times in a row, and are tokenized and indexed once.
+                if premise is None or text != pair[_PREMISE]:
+                    text = pair[_PREMISE]
+                    premise = RepeatedTextField(_tokens(tokenizer, "premise", text, where))
+                hypothesis = TextField(_tokens(tokenizer, "hypothesis", pair[_HYPOTHESIS], where))
+                yield self._instance(premise, hypothesis, pair.get(_LABEL), where)
 
     def text_to_instance(
         self, premise: str, hypothesis: str, label: str | None = None, where: str = "the input"
@@ -90,16 +94,12 @@ class SnliReader(DatasetReader):
             If a sentence has no words, or the label is no text. A label that is not one of the reader's is an error of
             a training.
         """
-        return self._instance(TextField(self._tokens("premise", premise, where)), hypothesis, label, where)
+        texts = {"premise": premise, "hypothesis": hypothesis}
+        fields = {name: TextField(_tokens(self._tokenizer, name, text, where)) for name, text in texts.items()}
+        return self._instance(fields["premise"], fields["hypothesis"], label, where)
 
-    def _tokens(self, name: str, text: str, where: str) -> list[Token]:
-        tokens: list[Token] = self._tokenizer.tokenize(text)
-        if not tokens:
-            raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: remove the pair")
-        return tokens
-
-    def _instance(self, premise: TextField, hypothesis: str, label: str | None, where: str) -> Instance:
-        texts = {"premise": premise, "hypothesis": TextField(self._tokens("hypothesis", hypothesis, where))}
+    def _instance(self, premise: TextField, hypothesis: TextField, label: str | None, where: str) -> Instance:
+        texts = {"premise": premise, "hypothesis": hypothesis}
         words = {f"{name}_tokens": [token.text for token in text.tokens] for name, text in texts.items()}
         fields: dict[str, Field] = {**texts, "metadata": MetadataField(words)}
         if label is not None:
@@ -112,6 +112,13 @@ class SnliReader(DatasetReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         for name in ("premise", "hypothesis"):
             instance[name].token_indexers = self._token_indexers
+
+
+def _tokens(tokenizer: Tokenizer, name: str, text: str, where: str) -> list[Token]:
+    tokens: list[Token] = tokenizer.tokenize(text)
+    if not tokens:
+        raise ValueError(f"{where}: the {name} must have at least one word, but is {text!r}: remove the pair")
+    return tokens
 
 
 def _agreed_pairs(path: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.data.fields import RepeatedTextField
 from elmo_tasks.data.formats.squad_json import Answer, Question, read_questions
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_tasks.data.token_cache import cached_tokens
 
 __all__ = ["SquadReader"]
 
@@ -86,13 +87,15 @@ class SquadReader(DatasetReader):
     def _read(self, file_path: str) -> Iterator[Instance]:
         counts: Counter[str] = Counter()
         passage = None
-        for question in self.shard_iterable(read_questions(cached_path(file_path))):
-            if passage is None or passage.text is not question.paragraph:
-                passage = self._passage(question.paragraph)
-            counts["questions"] += 1
-            instance = self._instance(question, passage, counts)
-            if instance is not None:
-                yield instance
+        path = cached_path(file_path)
+        with cached_tokens(self._tokenizer, path) as tokenizer:
+            for question in self.shard_iterable(read_questions(path)):
+                if passage is None or passage.text is not question.paragraph:
+                    passage = self._passage(tokenizer, question.paragraph)
+                counts["questions"] += 1
+                instance = self._instance(tokenizer, question, passage, counts)
+                if instance is not None:
+                    yield instance
         logger.info(
             "%s: %d questions; %d answers begin or end within a token, and are extended to all of it",
             *(file_path, counts["questions"], counts["within"]),
@@ -134,10 +137,11 @@ class SquadReader(DatasetReader):
             If question or passage has no words.
         """
         gold = None if answers is None else tuple(Answer(*answer) for answer in answers)
-        return self._instance(Question(question_id, question, passage, gold), self._passage(passage), Counter())
+        asked = Question(question_id, question, passage, gold)
+        return self._instance(self._tokenizer, asked, self._passage(self._tokenizer, passage), Counter())
 
-    def _passage(self, text: str) -> _Passage:
-        tokens = self._tokens(text, "passage")[: self._max_passage_tokens]
+    def _passage(self, tokenizer: Tokenizer, text: str) -> _Passage:
+        tokens = _tokens(tokenizer, text, "passage")[: self._max_passage_tokens]
         starts = [token.idx for token in tokens if token.idx is not None]
         if len(starts) < len(tokens):
             raise ConfigurationError(
@@ -149,14 +153,10 @@ class SquadReader(DatasetReader):
         offsets = list(zip(starts, ends, strict=True))
         return _Passage(text, RepeatedTextField(tokens), words, starts, ends, offsets)
 
-    def _tokens(self, text: str, name: str) -> list[Token]:
-        tokens = self._tokenizer.tokenize(text)
-        if not tokens:
-            raise ValueError(f"a {name} must have at least one word, but is {text!r}")
-        return tokens
-
-    def _instance(self, question: Question, passage: _Passage, counts: Counter[str]) -> Instance | None:
-        tokens = self._tokens(question.text, "question")
+    def _instance(
+        self, tokenizer: Tokenizer, question: Question, passage: _Passage, counts: Counter[str]
+    ) -> Instance | None:
+        tokens = _tokens(tokenizer, question.text, "question")
         fields: dict[str, Field] = {"question": TextField(tokens), "passage": passage.field}
         metadata: dict[str, Any] = {
             "id": question.id,
@@ -187,3 +187,10 @@ class SquadReader(DatasetReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         for name in ("question", "passage"):
             instance[name].token_indexers = self._token_indexers
+
+
+def _tokens(tokenizer: Tokenizer, text: str, name: str) -> list[Token]:
+    tokens: list[Token] = tokenizer.tokenize(text)
+    if not tokens:
+        raise ValueError(f"a {name} must have at least one word, but is {text!r}")
+    return tokens
