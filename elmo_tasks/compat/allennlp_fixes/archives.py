@@ -115,11 +115,12 @@ def read_archive(archive_file: str | PathLike[str], cleanup: bool = True) -> Ite
 def read_config_as_json(util: Module) -> None:
     """
     Symptom: `allennlp train --recover` evaluates the config.json of the run as Jsonnet, which may read local files or
-    never end.
+    never end; and if the given config has a key that the one of the run lacks, it ends with a bare `KeyError`.
 
     Cause: `create_serialization_dir` reads with `Params.from_file` what AllenNLP has written as JSON. It compares the
-    config with the given one, and does nothing else with it.
+    config with the given one, and does nothing else with it; for the message it looks up the new key in the old config.
     """
+    from allennlp.common.checks import ConfigurationError
 
     class RecordedParams(util.Params):
         @classmethod
@@ -133,6 +134,11 @@ def read_config_as_json(util: Module) -> None:
         params, util.Params = util.Params, RecordedParams
         try:
             original(*args, **kwargs)
+        except KeyError as error:
+            raise ConfigurationError(
+                f"--recover needs the config that the training began with, but its config.json has no {error}: resume "
+                "it with that config.json, or train this config in another folder"
+            ) from None
         finally:
             util.Params = params
 

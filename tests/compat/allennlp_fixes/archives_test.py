@@ -202,6 +202,8 @@ class TestReadConfigAsJson:
         create_serialization_dir(config, str(tmp_path), recover=True, force=False)
         with pytest.raises(ConfigurationError, match="does not match"):
             create_serialization_dir(Params({"a": 2}), str(tmp_path), recover=True, force=False)
+        with pytest.raises(ConfigurationError, match=r"no 'd': resume it with that config\.json"):
+            create_serialization_dir(Params({**config.as_dict(), "d": 1}), str(tmp_path), recover=True, force=False)
         (tmp_path / "config.json").write_text("local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}")
         with pytest.raises(ConfigurationError, match=r"config\.json must be JSON"):
             create_serialization_dir(config, str(tmp_path), recover=True, force=False)
