@@ -27,8 +27,7 @@ from elmo_tasks.shipped import FIXTURES, PRETRAINED
 from elmo_tasks.transformer.checkpoint import read_config, size_of
 from elmo_tasks.transformer.self_contained import write_content
 from elmo_tasks.unicode_text import letters_by_script
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
-from elmo_tasks.vectors.seen_scripts import ENGLISH
+from elmo_tasks.vectors.pretrained import ENGLISH, NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
 __all__ = [
     "check_data",

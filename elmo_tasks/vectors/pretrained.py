@@ -17,6 +17,7 @@ from elmo_tasks.vectors.download import download
 from elmo_tasks.vectors.many_langs import ARCHIVES, make_from_archive
 
 __all__ = [
+    "ENGLISH",
     "MAX_OPTIONS_BYTES",
     "NAMED_BILMS",
     "NamedBilm",
@@ -33,6 +34,9 @@ MAX_OPTIONS_BYTES = 2**20
 # What HDF5 adds to the weights, which are at most float32.
 _MAX_OVERHEAD_BYTES = 2**24
 
+ENGLISH = frozenset({"LATIN"})
+"""The scripts of English: foreign words and names in its text are too few to learn from."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NamedBilm:
@@ -47,11 +51,14 @@ class NamedBilm:
         Pairs of a file and its digest, as far as they are known. The authors published none.
     archive
         Where the archive of a model of ELMoForManyLangs is, in place of `url`.
+    scripts
+        The scripts of the text that it was trained on, named as in `letters_by_script`; `None` if they are not known.
     """
 
     url: str | None = None
     sha256: tuple[tuple[str, str], ...] = ()
     archive: str | None = None
+    scripts: frozenset[str] | None = ENGLISH
 
     @property
     def is_shipped(self) -> bool:
@@ -69,7 +76,7 @@ NAMED_BILMS = {
     "medium": _published("2x2048_256_2048cnn_1xhighway"),
     "original": _published("2x4096_512_2048cnn_2xhighway"),
     "original-5.5b": _published("2x4096_512_2048cnn_2xhighway_5.5B"),
-    **{f"efml-{language}": NamedBilm(archive=url) for language, url in ARCHIVES.items()},
+    **{f"efml-{language}": NamedBilm(archive=url, scripts=None) for language, url in ARCHIVES.items()},
 }
 
 

@@ -8,10 +8,7 @@ from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.unicode_text import letters_by_script
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
 
-__all__ = ["ENGLISH", "seen_scripts", "unseen_script_notice"]
-
-ENGLISH = frozenset({"LATIN"})
-"""Of the biLMs of English: foreign words and names in their text are too few to learn from."""
+__all__ = ["seen_scripts", "unseen_script_notice"]
 
 # Of the words of a softmax, the most frequent; and the least share of their letters.
 _N_WORDS, _SEEN = 20_000, 0.01
@@ -21,8 +18,8 @@ _MOST = 0.5
 
 def seen_scripts(bilm: str | PathLike[str]) -> frozenset[str] | None:
     """
-    The scripts of the text that a biLM was trained on: of the named ones of English that of English; of a folder with
-    the words of its softmax, `vocab.txt`, those of the words.
+    The scripts of the text that a biLM was trained on: of a named one as `NamedBilm` says; of a folder with the words
+    of its softmax, `vocab.txt`, those of the words.
 
     # Parameters
 
@@ -36,7 +33,7 @@ def seen_scripts(bilm: str | PathLike[str]) -> frozenset[str] | None:
     """
     named = NAMED_BILMS.get(bilm) if isinstance(bilm, str) else None
     if named is not None:
-        return None if named.archive is not None else ENGLISH
+        return named.scripts
     words = pretrained_files(bilm)[0].parent / "vocab.txt"
     if not words.is_file():
         return None
