@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
 from elmo_tasks.embed_job import EmbedOptions, embed_file
-from elmo_tasks.embed_job.text_parts import read_lines
+from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -28,7 +28,7 @@ OUTPUTS = {"out.h5": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": 
 def first_lines(text: Path, n_tokens: int) -> list[str]:
     """Lines of a text with about so many words."""
     found = []
-    for line in read_lines(text):
+    for _, line in numbered_lines(text):
         if n_tokens <= 0:
             break
         found.append(line)

@@ -12,12 +12,13 @@ from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
+from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
 
-# A batch is full at either: products of many rows are faster, and the memory is bounded by the words.
-_BATCH_SENTENCES, _BATCH_WORDS = 256, 8192
+# Padding and boundaries counted. Sentences of one batch are as long as each other, so that each product has many rows.
+_BATCH_WORDS = 16384
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,12 @@ class LanguageModel:
         self._softmax.load_state_dict(softmax)
 
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
-        """Scores sentences, in their order."""
-        batch: list[list[str]] = []
-        n_words = 0
-        for sentence in sentences:
-            batch.append(sentence)
-            n_words += len(sentence)
-            if len(batch) == _BATCH_SENTENCES or n_words >= _BATCH_WORDS:
-                yield from self._score(batch)
-                batch, n_words = [], 0
-        if batch:
-            yield from self._score(batch)
+        """Scores sentences, in their order. About 32,000 words are read ahead, and no more."""
+        for chunk in chunks(sentences, _BATCH_WORDS // 4):
+            scores: dict[int, SentenceLikelihood] = {}
+            for rows in batches_by_length(chunk, _BATCH_WORDS):
+                scores.update(zip(rows, self._score([chunk[row] for row in rows]), strict=True))
+            yield from (scores[row] for row in range(len(chunk)))
 
     def score_words(self, sentence: list[str]) -> WordLikelihoods:
         """Scores each word of a sentence."""

@@ -18,6 +18,14 @@ class TestDistinctRows:
         assert torch.equal(distinct[positions], matrix)
         assert len(distinct) == len(set(rows))
 
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_rows_of_vectors_are_found_too(self, dtype):
+        """Oracle: the rows, and how many of them are distinct: NaN is equal to itself, and 0 is not -0."""
+        matrix = torch.tensor([[0.5, torch.nan], [-0.0, 1.0], [0.5, torch.nan], [0.0, 1.0]], dtype=dtype)
+        distinct, positions = distinct_rows(matrix)
+        torch.testing.assert_close(distinct[positions], matrix, rtol=0, atol=0, equal_nan=True)
+        assert len(distinct) == 3 and positions[0] == positions[2]
+
     @pytest.mark.parametrize("device", DEVICES)
     def test_rows_may_be_on_any_device(self, device):
         """Oracle: the rows, and how many of them are distinct."""

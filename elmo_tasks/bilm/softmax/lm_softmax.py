@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, embedding, linear
 from torch.utils.checkpoint import checkpoint
 
+from elmo_tasks.bilm.distinct_rows import distinct_rows
 from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
 
 __all__ = ["LmSoftmax"]
@@ -16,6 +17,10 @@ __all__ = ["LmSoftmax"]
 _LOGITS_AT_ONCE = 2**26
 # Rows for each thread, and words, of the blocks of logits on a CPU: 1 MB of float32, which stays in the cache.
 _ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
+# Of exponentials: a smaller sum may consist of numbers that float32 holds with few digits, or not at all.
+_SMALLEST_SUM = 1e-10
+# Beyond it the exponential of a bias, alone, has few digits or none.
+_LARGEST_BIAS = 40.0
 
 
 class LmSoftmax(nn.Module):
@@ -105,37 +110,49 @@ class LmSoftmax(nn.Module):
             Shape `(n,)`, float32 at least.
         """
         with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
-            hidden = hidden.to(self.weight.dtype)
-            if self.weight.device.type == "cpu" and self.weight.dtype in (torch.float32, torch.float64):
+            hidden = hidden.detach().to(self.weight.dtype)
+            is_exact_in_sums = self.weight.dtype in (torch.float32, torch.float64) and self._biases_are_factors()
+            if self.weight.device.type == "cpu" and is_exact_in_sums:
                 return -self._losses_in_cache(hidden, targets)
             return -self._losses_in_chunks(hidden, targets)
 
+    def _biases_are_factors(self) -> bool:
+        # Minus infinity is a word that is impossible: its factor is 0.
+        return bool(((self.bias.abs() <= _LARGEST_BIAS) | (self.bias == -torch.inf)).all())
+
     def _losses_in_cache(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        Shape `(n,)`, by `-log P(k | h) = log sum_j exp(x_j - x_k)` with the logits `x`, a block of rows and words at a
-        time, so that the logits do not leave the cache of the processor.
+        Shape `(n,)`, by `-log P(k | h) = log sum_j exp(h W_j) exp(b_j) - (h W_k + b_k)`: one sum for each distinct
+        vector, of which the first step of all sentences has one.
+        """
+        distinct, positions = distinct_rows(hidden)
+        sums = self._sums_of_exponentials(distinct)[positions]
+        # Shape: (n,)
+        target_logits = (hidden * self.weight[targets]).sum(-1).double() + self.bias[targets]
+        # The target is one of the words: what is below 0 is rounding.
+        losses = (sums.log() - target_logits).clamp_(min=0.0).to(hidden.dtype)
+        # Sums overflow, or lose digits, where all logits are far from 0.
+        is_inexact = ~((sums > _SMALLEST_SUM) & (sums < torch.inf))
+        if is_inexact.any():
+            losses[is_inexact] = self._losses_in_chunks(hidden[is_inexact], targets[is_inexact])
+        return losses
+
+    def _sums_of_exponentials(self, hidden: torch.Tensor) -> torch.Tensor:
+        """
+        Shape `(n,)`, float64: `sum_j exp(h W_j) exp(b_j)`, a block of rows and words at a time, so that the logits do
+        not leave the cache of the processor, and with two passes over them and no more: the bias is in the sum.
         """
         n_rows = _ROWS_IN_CACHE * torch.get_num_threads()
         buffer = hidden.new_empty(min(n_rows, len(hidden)) * min(_WORDS_IN_CACHE, self.n_words))
-        # Shape: (n, 1)
-        target_logits = (hidden * self.weight[targets]).sum(-1, keepdim=True) + self.bias[targets].unsqueeze(1)
-        # Shape: (n,)
         sums = hidden.new_zeros(len(hidden), dtype=torch.float64)
-        words = zip(torch.split(self.weight, _WORDS_IN_CACHE), torch.split(self.bias, _WORDS_IN_CACHE), strict=True)
-        rows = list(zip(*(torch.split(part, n_rows) for part in (hidden, target_logits, sums)), strict=True))
-        for weight, bias in words:
-            for some, their_targets, their_sums in rows:
+        rows = list(zip(torch.split(hidden, n_rows), torch.split(sums, n_rows), strict=True))
+        words = (torch.split(each, _WORDS_IN_CACHE) for each in (self.weight, self.bias.exp()))
+        for weight, factors in zip(*words, strict=True):
+            for some, their_sums in rows:
                 # Shape: (n_rows, n_words)
-                logits = buffer[: len(some) * len(bias)].view(len(some), len(bias))
-                torch.mm(some, weight.T, out=logits).add_(bias).sub_(their_targets)
-                their_sums.add_(logits.exp_().sum(1))
-        # The target is one of the words: what is below 1 is rounding.
-        losses = sums.clamp_(min=1.0).log_().to(hidden.dtype)
-        # The sum overflows if the target is less likely than exp(-80) or so.
-        overflown = ~losses.isfinite()
-        if overflown.any():
-            losses[overflown] = self._losses_in_chunks(hidden[overflown], targets[overflown])
-        return losses
+                logits = buffer[: len(some) * len(factors)].view(len(some), len(factors))
+                their_sums.add_(torch.mm(some, weight.T, out=logits).exp_() @ factors)
+        return sums
 
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return torch.cat([self._losses(*chunk) for chunk in self._chunks(hidden, targets)])

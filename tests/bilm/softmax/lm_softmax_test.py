@@ -160,6 +160,46 @@ class TestLogLikelihood:
         assert ours[3] == -torch.inf and ours.isnan().nonzero().tolist() == [[5]]
         torch.testing.assert_close(ours, expected, equal_nan=True)
 
+    @pytest.mark.parametrize("shift", [-200.0, -60.0, 60.0, 200.0])
+    @pytest.mark.parametrize("is_in_biases", [True, False])
+    def test_what_all_logits_have_in_common_does_not_matter(self, shift, is_in_biases):
+        """Oracle: the same without it, in float64; sums of exponentials vanish or overflow."""
+        softmax = random_softmax()
+        hidden, targets = random_rows()
+        with torch.no_grad():
+            hidden[:, 0] = 1.0
+            expected = softmax.log_likelihood(hidden, targets)
+            softmax = softmax.float()
+            (softmax.bias if is_in_biases else softmax.weight[:, 0]).add_(shift)
+        ours = softmax.log_likelihood(hidden.float(), targets)
+        torch.testing.assert_close(ours.double(), expected, rtol=1e-4, atol=1e-4)
+
+    def test_biases_and_products_may_be_far_from_each_other(self):
+        """Oracle: torch's `cross_entropy`: products of 80, of which some biases take 95."""
+        softmax = LmSoftmax(4, 1)
+        with torch.no_grad():
+            softmax.weight.copy_(torch.tensor([[80.0], [80.0], [79.0], [-80.0]]))
+            softmax.bias.copy_(torch.tensor([-95.0, -96.0, -94.0, -100.0]))
+        hidden, targets = torch.ones(4, 1), torch.arange(4)
+        expected = -cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="none").detach()
+        torch.testing.assert_close(softmax.log_likelihood(hidden, targets), expected, rtol=1e-5, atol=1e-5)
+
+    def test_equal_vectors_are_summed_once(self, monkeypatch):
+        """Oracle: the rows that are summed, by hand; the likelihood of each row alone."""
+        softmax = random_softmax()
+        hidden, targets = random_rows(3)
+        repeated = hidden.detach()[[0, 1, 0, 2, 0]]
+        words = targets[[0, 1, 2, 2, 0]]
+        n_rows: list[int] = []
+        sums = LmSoftmax._sums_of_exponentials
+        monkeypatch.setattr(
+            LmSoftmax, "_sums_of_exponentials", lambda self, rows: n_rows.append(len(rows)) or sums(self, rows)
+        )
+        ours = softmax.log_likelihood(repeated, words)
+        assert n_rows == [3]
+        alone = [softmax.log_likelihood(row[None], word[None]) for row, word in zip(repeated, words, strict=True)]
+        torch.testing.assert_close(ours, torch.cat(alone))
+
     def test_weights_of_bfloat16_are_summed_in_float32(self):
         """Oracle: the same with the rounded logits in float64."""
         softmax = random_softmax().bfloat16()
