@@ -8,6 +8,7 @@ import numpy as np
 
 from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.part_file import PartKind, PartOrigin, part_path, write_part
+from elmo_tasks.embed_job.memory import bound_kernels, return_free_memory
 from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.text_parts import LinePart
 from elmo_tasks.unicode_text import in_nfc
@@ -38,7 +39,8 @@ class PartDone:
 
 
 def load_elmo(options: EmbedOptions) -> "Elmo":
-    """The biLM of the options."""
+    """The biLM of the options, for a process that computes long."""
+    bound_kernels()
     from elmo_tasks.vectors.elmo import Elmo
 
     if isinstance(options.bilm, tuple):
@@ -120,6 +122,7 @@ class PartWorker:
         vectors = self._elmo.embed(words, **self._options.arguments())
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
+        return_free_memory()
         embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
         return embedded, PartDone(part.number, sum(map(len, words)), cut_words)
 
