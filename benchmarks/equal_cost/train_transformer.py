@@ -120,7 +120,6 @@ def _gpt(n_pieces: int, asked: argparse.Namespace) -> GPT2LMHeadModel:
     begin, end = SPECIAL.index(BEGIN), SPECIAL.index(END)
     config = GPT2Config(
         vocab_size=n_pieces,
-        loss_type="ForCausalLM",
         n_embd=asked.dim,
         n_layer=asked.layers,
         n_head=asked.heads,
@@ -128,7 +127,10 @@ def _gpt(n_pieces: int, asked: argparse.Namespace) -> GPT2LMHeadModel:
         bos_token_id=begin,
         eos_token_id=end,
     )
-    return GPT2LMHeadModel(config)
+    network = GPT2LMHeadModel(config)
+    # Its default; the library warns where none was chosen.
+    network.loss_type = "ForCausalLM"
+    return network
 
 
 NETWORKS = {"bert": _bert, "gpt": _gpt}
