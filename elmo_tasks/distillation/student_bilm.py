@@ -61,11 +61,12 @@ class StudentBilm(Model):
             raise ConfigurationError("the teacher must be frozen, but its requires_grad is true: omit it")
         self.teacher = teacher
         dims = self.bilm.get_output_dim(), teacher.get_output_dim()
-        self.maps = torch.nn.ModuleList(torch.nn.Linear(*dims) for _ in range(teacher.num_layers))
-        for each in self.maps:
-            # The student begins in the coordinates of the teacher, to which what uses the vectors may be tuned.
+        maps = [torch.nn.Linear(*dims) for _ in range(teacher.num_layers)]
+        for each in maps:
+            # The layers of the student are pulled towards the coordinates of the teacher's.
             torch.nn.init.eye_(each.weight)
             torch.nn.init.zeros_(each.bias)
+        self.maps = torch.nn.ModuleList(maps)
         self._errors = [Average() for _ in self.maps]
 
     def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, torch.Tensor]:
