@@ -11,6 +11,7 @@ from allennlp.training import Checkpointer
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
 from elmo_tasks.commands.endings import endings_in_one_line
+from elmo_tasks.distillation import StudentBilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.files.checksums import check_file
 from elmo_tasks.models import BilmLanguageModel
@@ -25,8 +26,8 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 class Export(Subcommand):
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt` of a trained biLM in bilm-tf's format, which our biLM and
-    AllenNLP read; or the first two of a model of ELMoForManyLangs, with its dictionaries and without its pickles, which
-    our biLM reads.
+    AllenNLP read; or the first two of a student of a biLM, or of a model of ELMoForManyLangs, with its dictionaries and
+    without its pickles, which our biLM reads.
 
     Registered as a `Subcommand` with name "elmo-export".
     """
@@ -36,7 +37,8 @@ class Export(Subcommand):
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         subparser.add_argument(
             "archive",
-            help="archive of a model 'elmo_bilm', the folder of its run, or that of a model of ELMoForManyLangs",
+            help="archive of a model 'elmo_bilm' or 'elmo_bilm_student', the folder of its run, or that of a model of "
+            "ELMoForManyLangs",
         )
         subparser.add_argument("folder", type=Path, help="where to write the three files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
@@ -60,12 +62,18 @@ def _export(arguments: argparse.Namespace) -> None:
             )
         if (files := model_files(Path(arguments.archive))) is not None:
             names.remove("vocab.txt")
-            _export_many_langs(files, arguments.folder, names, replaceable, arguments.dtype)
+            _export_bilm(Bilm.from_files(*files), arguments.folder, names, replaceable, arguments.dtype)
             return
         model = _model(arguments.archive)
+        if isinstance(model, StudentBilm):
+            # It predicts no words.
+            names.remove("vocab.txt")
+            _export_bilm(model.bilm, arguments.folder, names, replaceable, arguments.dtype)
+            return
         if not isinstance(model, BilmLanguageModel):
             raise ValueError(
-                f"the model of {arguments.archive} must be an 'elmo_bilm', but is a {type(model).__name__}"
+                f"the model of {arguments.archive} must be an 'elmo_bilm' or an 'elmo_bilm_student', but is a "
+                f"{type(model).__name__}"
             )
         softmax = None if arguments.without_softmax else model.public_softmax()
         try:
@@ -86,10 +94,7 @@ def _export(arguments: argparse.Namespace) -> None:
         print(printable(f"wrote {', '.join(str(arguments.folder / name) for name in names)}"))
 
 
-def _export_many_langs(
-    files: tuple[Path, Path], target: Path, names: list[str], replaceable: set[str], dtype: str
-) -> None:
-    bilm = Bilm.from_files(*files)
+def _export_bilm(bilm: Bilm, target: Path, names: list[str], replaceable: set[str], dtype: str) -> None:
     with atomic_folder(target, replaceable) as folder:
         bilm.save(*(folder / name for name in names), dtype=getattr(torch, dtype))
     print(printable(f"wrote {', '.join(str(target / name) for name in names)}"))

@@ -148,7 +148,7 @@ class TaskArchive:
             remedy = ": export it with `allennlp elmo-export`, and name the folder with --bilm"
             raise ValueError(
                 f"the model of {path} must be one of {', '.join(TASKS)}, but is '{name}'"
-                f"{remedy if name == 'elmo_bilm' else ''}"
+                f"{remedy if name in ('elmo_bilm', 'elmo_bilm_student') else ''}"
             )
         task = TASKS[name]
         return cls(path, task, Predictor.from_archive(archive, extra_args=dict(task.predictor_args)))

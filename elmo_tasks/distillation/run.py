@@ -108,7 +108,7 @@ def distill(
     del of_teachers
     training = folder / _TRAINING
     config = _config_of_training(student, labels, folder / _TEACHER, digest, how)
-    allennlp.commands.train.train_model(Params(config), str(training), recover=_has_checkpoint(training))
+    allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(training))
     return _write_archive(student, folder)
 
 
@@ -136,7 +136,7 @@ def _config_of_training(
     return config
 
 
-def _has_checkpoint(training: Path) -> bool:
+def _has_begun(training: Path) -> bool:
     return (training / CONFIG_NAME).exists()
 
 

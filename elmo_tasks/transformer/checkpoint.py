@@ -28,6 +28,8 @@ _DROPPED = (
 )
 # Parts of a network that compute nothing for single words.
 _UNUSED = ("pooler",)
+# Seconds.
+_ANSWERS_WITHIN = 5.0
 _PROBES = ("a", "e", "the", "1", ".")
 
 
@@ -53,7 +55,7 @@ def read_config(model_name: str) -> dict[str, Any]:
     from transformers import AutoConfig
 
     with _errors_in_one_line(model_name, "config.json, that of a model of the library transformers"):
-        return _content(AutoConfig.from_pretrained(_location(model_name), trust_remote_code=False))
+        return _content(AutoConfig.from_pretrained(**_location(model_name), trust_remote_code=False))
 
 
 def size_of(config: dict[str, Any]) -> tuple[int, int]:
@@ -98,7 +100,7 @@ def read_pieces(model_name: str) -> tuple[WordPieces, SpecialPieces]:
     from transformers import AutoTokenizer
 
     with _errors_in_one_line(model_name, "a tokenizer.json, or files that it can be made from"):
-        tokenizer = AutoTokenizer.from_pretrained(_location(model_name), use_fast=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(**_location(model_name), use_fast=True, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise ValueError(
             f"the tokenizer of a transformer must say which piece belongs to which word, but that of {model_name!r}, a "
@@ -156,7 +158,7 @@ def load_network(model_name: str, config: dict[str, Any]) -> torch.nn.Module:
     # It warns of weights that no word needs, and of how it shares them out; we look at the others.
     with _errors_in_one_line(model_name, what), logging_from(logging.ERROR, "transformers"):
         model, info = AutoModel.from_pretrained(
-            _location(model_name),
+            **_location(model_name),
             config=_config_of(config),
             trust_remote_code=False,
             weights_only=True,
@@ -169,8 +171,8 @@ def load_network(model_name: str, config: dict[str, Any]) -> torch.nn.Module:
     return network.float()
 
 
-def _location(model_name: str) -> str:
-    """The folder, or the name on the hub."""
+def _location(model_name: str) -> dict[str, Any]:
+    """The arguments of `from_pretrained` that name the folder, or the name on the hub."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     if model_name.startswith(_HUB):
@@ -178,14 +180,31 @@ def _location(model_name: str) -> str:
     else:
         name = str(Path(model_name).expanduser())
         if Path(name).is_dir():
-            return name
+            return {"pretrained_model_name_or_path": name, "local_files_only": True}
     try:
         validate_repo_id(name)
     except HFValidationError:
         raise FileNotFoundError(
             "it is neither a folder nor a name on the Hugging Face hub, like 'bert-base-cased'"
         ) from None
-    return name
+    return {"pretrained_model_name_or_path": name, "local_files_only": not _is_reachable(name)}
+
+
+def _is_reachable(name: str) -> bool:
+    """
+    Whether the hub answers. The library asks for each file six times and waits 23 seconds in all, which nothing sets;
+    for one that it need not ask for, it looks only among the files that were downloaded before.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        HfApi().model_info(name, timeout=_ANSWERS_WITHIN)
+    except HfHubHTTPError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _config_of(config: dict[str, Any]) -> "PretrainedConfig":

@@ -120,7 +120,7 @@ class TestExport:
         """Oracle: the message names what the model is."""
         (tmp_path / "run").mkdir()
         assert re.search(
-            "must be an 'elmo_bilm', but is a NoLanguageModel",
+            "must be an 'elmo_bilm' or an 'elmo_bilm_student', but is a NoLanguageModel",
             error_of("elmo-export", archive_of_another_model(tmp_path / "run"), tmp_path / "exported"),
         )
         assert not (tmp_path / "exported").exists()

@@ -14,7 +14,7 @@ from tests.training_configs.configs import LAYERS, PLACES, PUBLISHED, at, differ
 class TestPublishedConfigs:
     def test_these_are_published(self):
         """Oracle: the biLMs by hand, and two configs for each row of the table of tasks."""
-        others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", *LAYERS]
+        others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", "bilm_student", *LAYERS]
         names = [*others, *(f"{task}{suffix}" for task in TASKS for suffix in ("", "_elmo"))]
         assert sorted(f"{name}.jsonnet" for name in names) == PUBLISHED
 

@@ -4,6 +4,7 @@ import pickle
 import shutil
 
 import pytest
+import requests
 import safetensors.torch
 import torch
 import transformers
@@ -32,6 +33,19 @@ def bert(checkpoint, tmp_path):
 def no_network(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("transformers.utils.hub._is_offline_mode", True)
+
+
+@pytest.fixture
+def requests_without_answer(monkeypatch):
+    """Every request fails, as without a network; the list of those that were made."""
+    made = []
+
+    def request(self, method, url, **kwargs):
+        made.append(url)
+        raise requests.ConnectionError("Name or service not known")
+
+    monkeypatch.setattr("requests.Session.request", request)
+    return made
 
 
 def change_config(folder, **values):
@@ -66,8 +80,10 @@ class TestReading:
         monkeypatch.chdir(bert.parent)
         assert read_config("bert") == read_config(str(bert)) == read_config("./bert")
 
-    def test_a_checkpoint_on_the_hub_is_read_from_its_cache(self, bert, monkeypatch, tmp_path, no_network):
-        """Oracle: the config of the folder; the cache is laid out as the hub's client does it."""
+    @pytest.mark.parametrize("network", ["no_network", "requests_without_answer"])
+    def test_a_checkpoint_on_the_hub_is_read_from_its_cache(self, bert, monkeypatch, tmp_path, network, request):
+        """Oracle: the config and the weights of the folder; the cache is laid out as the hub's client does it."""
+        request.getfixturevalue(network)
         home = tmp_path / "hub"
         snapshot = home / "models--somebody--tiny-bert" / "snapshots" / ("0" * 40)
         snapshot.mkdir(parents=True)
@@ -79,6 +95,8 @@ class TestReading:
         monkeypatch.setattr("transformers.utils.hub.TRANSFORMERS_CACHE", str(home), raising=False)
         for name in ("somebody/tiny-bert", "hf://somebody/tiny-bert"):
             assert read_config(name) == read_config(str(bert))
+        found, expected = (load_network(name, read_config(name)).state_dict() for name in (name, str(bert)))
+        assert all(torch.equal(found[key], value) for key, value in expected.items())
 
     def test_safetensors_take_precedence_over_a_pickle(self, bert, tmp_path):
         """Oracle: the weights of the safetensors; what is in the pickle is not run."""
@@ -118,6 +136,12 @@ class TestBadCheckpoints:
             assert "the transformer 'somebody/no-such-model' must have" in message
             assert "Give a folder that has it, or the name of a model on a hub that can be reached" in message
         assert "it is neither a folder nor a name on the Hugging Face hub" in error_of(read_config, "/no/such/folder")
+
+    def test_a_hub_that_does_not_answer_is_asked_once(self, requests_without_answer):
+        """Oracle: one request, where the library would make six and wait between them; the same message."""
+        message = error_of(read_config, "somebody/no-such-model")
+        assert "Give a folder that has it, or the name of a model on a hub that can be reached" in message
+        assert len(requests_without_answer) == 1
 
     def test_a_folder_without_a_config(self, tmp_path):
         """Oracle: the message."""

@@ -1,0 +1,44 @@
+// A small biLM that learns the layers of a larger one from text.
+local bilm = import 'bilm.libsonnet';
+local environment = import 'environment.libsonnet';
+
+function(
+  // { options, pretrained_file } of the biLM to learn from.
+  teacher=environment.bilm,
+  // Of the LSTMs: a quarter of the teacher's.
+  cells=std.max(1, std.floor(teacher.options.lstm.dim / 4)),
+  // Half of the units of a vector.
+  projection=teacher.options.lstm.projection_dim,
+  // Of the character CNN: half of the teacher's.
+  filters=[[filter[0], std.max(1, std.floor(filter[1] / 2))] for filter in teacher.options.char_cnn.filters],
+  // Of the teacher's products: 'float32', or 'bf16', which is faster where the device has instructions for it.
+  precision='float32',
+  // Text: a file, a folder or a pattern.
+  text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
+  epochs=1,
+  // The batches of an epoch, as a fixed amount of text; null for all of it.
+  batches_per_epoch=null,
+  tokens_per_batch=4096,
+  num_workers=0,
+) (
+  local training = {
+    tokens: tokens_per_batch,
+    epochs: epochs,
+    scheduler: { type: 'linear_with_warmup', warmup_steps: 200 },
+  };
+  // Nothing is predicted: the words of a batch have numbers because its data loader gives them some.
+  local word_list = if std.objectHasAll(teacher, 'word_list') then teacher.word_list;
+
+  bilm(size=training, text=text, word_list=word_list, max_words=30000, num_workers=num_workers) {
+    model: {
+      type: 'elmo_bilm_student',
+      options: teacher.options {
+        lstm+: { dim: cells, projection_dim: projection },
+        char_cnn+: { filters: filters },
+      },
+      teacher: { options: teacher.options, pretrained_file: teacher.pretrained_file, precision: precision },
+    },
+    data_loader+: { [if batches_per_epoch != null then 'batches_per_epoch']: batches_per_epoch },
+    trainer+: { validation_metric: '-error' },
+  }
+)
