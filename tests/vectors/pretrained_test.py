@@ -51,6 +51,7 @@ class TestPretrainedFiles:
         root = "https://allennlp.s3.amazonaws.com/models/elmo"
         assert {name: known.url for name, known in NAMED_BILMS.items() if known.archive is None} == {
             "small-open": None,
+            "small-ko-open": None,
             "small": f"{root}/2x1024_128_2048cnn_1xhighway/elmo_2x1024_128_2048cnn_1xhighway_",
             "medium": f"{root}/2x2048_256_2048cnn_1xhighway/elmo_2x2048_256_2048cnn_1xhighway_",
             "original": f"{root}/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway_",
@@ -62,6 +63,13 @@ class TestPretrainedFiles:
         assert pretrained_files("small-open") == tuple(shipped_bilm / file for file in FILES)
         assert all((shipped_bilm / file).is_file() for file in FILES)
         assert not home.exists()
+
+    @pytest.mark.parametrize("name", [name for name, known in NAMED_BILMS.items() if known.is_shipped])
+    def test_what_ships_is_a_bilm(self, name):
+        """Oracle: the shape that its model card says: three layers, each with vectors of 256."""
+        bilm = Bilm.from_files(*pretrained_files(name))
+        assert (bilm.num_layers, bilm.get_output_dim()) == (3, 256)
+        assert pretrained_files(name)[0].with_name("README.md").is_file()
 
     def test_a_file_is_downloaded_once(self, server, home):
         """Oracle: the bytes, also without the server; the record in the form that sha256sum reads."""
@@ -205,7 +213,7 @@ class TestPretrainedFiles:
     def test_an_unknown_name_lists_the_known_ones(self, name, monkeypatch, tmp_path):
         """Oracle: the names in the message; a `Path` is always a folder."""
         monkeypatch.chdir(tmp_path)
-        message = "must be one of small-open, small, medium, original, original-5.5b, or a folder with options.json"
+        message = "must be one of small-open, small-ko-open, small, medium, original, original-5.5b, or a folder with options.json"
         if name == "":
             # The current folder.
             with pytest.raises(FileNotFoundError, match=r"has no options\.json"):

@@ -25,6 +25,7 @@ class TestSeenScripts:
     def test_they_are_those_of_its_words(self, korean_bilm):
         """Oracle: by hand: 600 letters of three scripts, one of them Greek."""
         assert seen_scripts(korean_bilm) == {"HANGUL", "LATIN"}
+        assert seen_scripts("small-ko-open") == {"HANGUL"}
         (korean_bilm / "vocab.txt").unlink()
         assert seen_scripts(korean_bilm) is None
 
