@@ -213,7 +213,8 @@ class TestPretrainedFiles:
     def test_an_unknown_name_lists_the_known_ones(self, name, monkeypatch, tmp_path):
         """Oracle: the names in the message; a `Path` is always a folder."""
         monkeypatch.chdir(tmp_path)
-        message = "must be one of small-open, small-ko-open, small, medium, original, original-5.5b, or a folder with options.json"
+        names = "small-open, small-ko-open, small, medium, original, original-5.5b"
+        message = f"must be one of {names}, or a folder with options.json"
         if name == "":
             # The current folder.
             with pytest.raises(FileNotFoundError, match=r"has no options\.json"):
