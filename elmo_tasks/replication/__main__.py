@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None) -> str | None:
     given = parser.parse_args(arguments)
     try:
         pages = given.readme.parent / "docs" / "replication"
-        plan = _of_plan(given.plan, given.results[0].parent / "runs")
+        plan, outdated = _of_plan(given.plan, given.results[0].parent / "runs")
+        sources = read_sources(given.results[0].parent, given.results, without=outdated)
         readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results, plan))
         made = {
             given.readme: readme,
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> str | None:
             ),
             pages / "tables.md": tables_page(given.results, plan),
             pages / "runs.md": runs_page(given.results, plan),
-            pages.parent / "report.html": _report(given.results),
+            pages.parent / "report.html": report_page(sources),
         }
         stale = [path for path in made if not path.is_file() or not _is_same(path.read_text("utf-8"), made[path])]
         if stale and given.check:
@@ -63,25 +64,24 @@ def main(arguments: list[str] | None = None) -> str | None:
     return None
 
 
-def _report(result_files: list[Path]) -> str:
-    """With the runs that are next to the files. Damaged files were refused before; those of failed runs are named."""
-    return report_page(read_sources(result_files[0].parent, result_files))
-
-
 def _is_same(old: str, new: str) -> bool:
     return without_figures(old) == without_figures(new)
 
 
-def _of_plan(plan: str, runs: Path) -> PlanResults:
-    """Whether data and archives are here does not matter: the pages are the same on every machine."""
+def _of_plan(plan: str, runs: Path) -> tuple[PlanResults, set[str]]:
+    """
+    And the names of the runs of earlier code. Whether data and archives are here does not matter: pages are the same
+    on every machine.
+    """
     if not any(runs.rglob("*.json")):
-        return PlanResults()
+        return PlanResults(), set()
     replication = replication_of(plan, data=None, results=None, runs=runs.absolute(), with_data=False)
     if refused := replication.evidence.refused:
         raise ValueError(next(iter(refused.values())))
-    for name in sorted(replication.evidence.outdated):
+    outdated = replication.evidence.outdated
+    for name in sorted(outdated):
         print(f"{name} is a run of earlier code, and is not in the pages", file=sys.stderr)
-    return replication.results()
+    return replication.results(), outdated
 
 
 if __name__ == "__main__":

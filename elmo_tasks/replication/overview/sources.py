@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ class Sources:
     problems: list[str]
 
 
-def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> Sources:
+def read_sources(folder: Path, result_files: Sequence[Path] | None = None, without: Collection[str] = ()) -> Sources:
     """
     # Parameters
 
@@ -95,6 +95,8 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> So
         elmo-tables` makes them; whatever of these is there.
     result_files
         `None`: those of the folder.
+    without
+        Names of runs, as `snli/both/1`, whose run files do not count.
 
     # Returns
 
@@ -122,7 +124,9 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> So
             problems.append(str(error))
     own: dict[tuple[Any, ...], ReportedRun] = {}
     # A run that has a file and a folder is the same in both: the folder has its config.
-    for path in [*sorted((folder / "runs").rglob("*.json")), *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
+    files = folder / "runs"
+    run_files = [path for path in sorted(files.rglob("*.json")) if _name(path, files) not in without]
+    for path in [*run_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
         try:
             run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)
             key = (run.task, run.variant, run.size, run.seed)
@@ -141,6 +145,10 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None) -> So
         seen = f": {problems[0]}" if problems else ""
         raise ValueError(f"'{folder}' must have results (table*.json, runs/, or folders of runs), but has none{seen}")
     return Sources([tables[title] for title in sorted(tables)], runs, problems)
+
+
+def _name(run_file: Path, files: Path) -> str:
+    return run_file.relative_to(files).with_suffix("").as_posix()
 
 
 def _order(run: ReportedRun) -> tuple[Any, ...]:

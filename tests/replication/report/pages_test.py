@@ -10,6 +10,7 @@ from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import BEGIN, END, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
 from tests.paths import CHECKOUT
+from tests.replication.overview.folders import write_run_file
 
 ROW = {"task": "sst", "variant": "both", "metric": "accuracy", "split": "test", "mean": 42.0, "sd": 1.0, "n": 2}
 RUN = {"task": "sst", "variant": "baseline", "seed": 7, "metric": "accuracy", "dev": 41.0, "test": 40.5, "commit": "c0"}
@@ -132,6 +133,17 @@ class TestMain:
         main(files)
         (tmp_path / "a.json").write_text(results_of(43.0).to_json({}))
         assert "README.md, " in main([*files, "--check"])
+
+    def test_a_run_of_earlier_code_is_in_none(self, files, tmp_path, capsys):
+        """Oracle: the pages without its file."""
+        main(files)
+        pages = [tmp_path / "docs" / "replication" / "runs.md", tmp_path / "docs" / "report.html"]
+        before = [page.read_text() for page in pages]
+        write_run_file(tmp_path, "ner", "baseline", 1, 80.0)
+        assert main([*files, "--check"]) is None
+        assert "ner/baseline/1 is a run of earlier code" in capsys.readouterr().err
+        assert main(files) is None and [page.read_text() for page in pages] == before
+        assert "80.00" in report_page(read_sources(tmp_path, [tmp_path / "a.json"]))
 
     def test_an_error_is_one_line(self, files, tmp_path):
         """Oracle: the message."""
