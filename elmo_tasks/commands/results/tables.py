@@ -77,7 +77,8 @@ class Tables(Subcommand):
             default=[],
             type=_transformer,
             metavar="NAME=MODEL",
-            help="table 1: a column for a transformer at ELMo's places, a folder or a name on the Hugging Face hub",
+            help="table 1: a column for a second biLM at ELMo's places, a folder; or for a transformer, folder or name "
+            "on the Hugging Face hub",
         )
         sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
         sub.add_argument(

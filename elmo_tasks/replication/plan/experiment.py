@@ -11,7 +11,7 @@ from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, 
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS, size_of, total_of, write_subset
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.replication.plan.variant import Variant, is_bilm
 
 __all__ = ["Experiment"]
 
@@ -78,12 +78,19 @@ class Experiment:
             # No half checkpoint when a run is killed, in the baseline too.
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
+            if variant.contextual is not None and is_bilm(variant.contextual[1]):
+                other = {variant.contextual[1]: _name_of(variant.contextual)}
+                roots, bilm = {**roots, **other}, {**bilm, **other}
             inputs = inputs_of(config, bilm if task in self.without_data else roots, self.results / RECORD)
             named = with_roots_named(config, roots)
-            if variant.contextual is not None and Path(folder := variant.contextual[1]).is_dir():
+            if (
+                variant.contextual is not None
+                and not is_bilm(folder := variant.contextual[1])
+                and Path(folder).is_dir()
+            ):
                 # The same checkpoint is the same run, wherever it is.
                 named = json.loads(json.dumps(named).replace(json.dumps(folder), json.dumps(variant.contextual[0])))
-                inputs = {**inputs, f"transformer {variant.contextual[0]}": digest(Path(folder), self.results / RECORD)}
+                inputs = {**inputs, _name_of(variant.contextual): digest(Path(folder), self.results / RECORD)}
             self._configs[task, variant] = json.dumps([config, named, inputs])
 
     def _call(self, task: str, variant: Variant) -> Call:
@@ -119,9 +126,8 @@ class Experiment:
         identity = {"task": task, "variant": variant.name, "seed": seed, "config": named, "inputs": inputs}
         about = self._about(task, config)
         if variant.contextual is not None:
-            name, checkpoint = variant.contextual
             # In the caption of a table, next to the biLM of the other runs.
-            about |= {"bilm": None, f"transformer {name}": checkpoint}
+            about |= {"bilm": None, _name_of(variant.contextual): variant.contextual[1]}
         return Run(task, variant.name, seed, size, self.results, config, identity, about)
 
     def size(self, task: str, size: str) -> int | None:
@@ -176,6 +182,10 @@ class Experiment:
             "arguments": self._of_task(self.arguments, task),
             "overrides": self._of_task(self.overrides, task),
         }
+
+
+def _name_of(contextual: tuple[str, str]) -> str:
+    return f"{_BILM if is_bilm(contextual[1]) else 'transformer'} {contextual[0]}"
 
 
 def _bilm_name(bilm: Mapping[str, Any], folder: str) -> str:

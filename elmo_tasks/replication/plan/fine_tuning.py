@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.config import SEEDS, TEMPLATES, evaluated_config
 from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, with_roots_named
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task_text import TaskText, write_texts
-from elmo_tasks.replication.plan.variant import Variant
-from elmo_tasks.vectors.pretrained import weight_file_in
+from elmo_tasks.replication.plan.variant import Variant, bilm_argument
 
 __all__ = ["fine_tunings"]
 
@@ -63,7 +61,7 @@ def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
     folder = texts / f"{text.name}-{of_data}"
     write_texts(task.config, text.fields, folder)
     arguments = {
-        "start": {"options": read_json(bilm / "options.json"), "pretrained_file": str(weight_file_in(bilm))},
+        "start": bilm_argument(bilm),
         "word_list": str(bilm / "vocab.txt"),
         "text": {"train": str(folder / "train.txt"), "dev": str(folder / "dev.txt")},
     }

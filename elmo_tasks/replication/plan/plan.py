@@ -56,7 +56,7 @@ def plan(
     sizes
         For Figure 1: sizes of parts of the training set, in addition to the whole.
     contextual
-        For Table 1: transformers at ELMo's places, by name and checkpoint, in addition to ELMo.
+        For Table 1: transformers or other biLMs at ELMo's places, by name and checkpoint or folder, next to ELMo.
 
     # Returns
 
@@ -79,7 +79,7 @@ def plan(
     if sizes and exhibit is not Exhibit.FIGURE_1:
         raise ValueError(f"sizes of training sets are for figure 1, not for {exhibit}: omit --sizes")
     if contextual and exhibit is not Exhibit.TABLE_1:
-        raise ValueError(f"transformers are for table 1, not for {exhibit}: omit --contextual")
+        raise ValueError(f"transformers and other biLMs are for table 1, not for {exhibit}: omit --contextual")
     counts = {task: sorted({count for size in sizes if (count := experiment.size(task, size))}) for task in tasks}
     return [
         experiment.run(task, variant, seed, size)

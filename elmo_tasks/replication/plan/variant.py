@@ -2,11 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.task import Task
+from elmo_tasks.vectors.pretrained import weight_file_in
 
-__all__ = ["Variant"]
+__all__ = ["Variant", "bilm_argument", "is_bilm"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.]+")
 
@@ -27,7 +30,8 @@ class Variant:
     layer
         The only layer, of a template without places.
     contextual
-        The name of a transformer at ELMo's places, and its checkpoint: see `PretrainedTransformer`.
+        The name of what is at ELMo's places in place of the biLM of the other runs, and what it is: the checkpoint of a
+        transformer, see `PretrainedTransformer`, or the folder of another biLM, as of a fine-tuned one.
     """
 
     places: tuple[str, ...]
@@ -42,8 +46,8 @@ class Variant:
         # Other variants have names like `both-top` and `both-l2-1`.
         if self.contextual is not None and (not _NAME.fullmatch(name := self.contextual[0]) or name in ("top", "l2")):
             raise ValueError(
-                "a transformer must have a name of letters, digits, points and underscores, other than top and l2, but "
-                f"is named {name!r}"
+                "a transformer or biLM must have a name of letters, digits, points and underscores, other than top and "
+                f"l2, but is named {name!r}"
             )
 
     @classmethod
@@ -61,7 +65,8 @@ class Variant:
         contextual: tuple[str, str] | None = None,
     ) -> "Variant":
         """
-        With ELMo, or a transformer, where the paper's Table 1 has it; a lambda that is the template's own is not named.
+        With ELMo, a transformer or another biLM, where the paper's Table 1 has ELMo; a lambda that is the template's
+        own is not named.
         """
         return cls(task.places, top, None if l2 == task.l2 else l2, contextual=contextual)
 
@@ -76,8 +81,8 @@ class Variant:
         if self.layer is not None:
             return f"layer-{self.layer}"
         place = {0: "baseline", 1: "".join(self.places), 2: "both"}[len(self.places)]
-        of_transformer = "" if self.contextual is None else f"-{self.contextual[0]}"
-        return place + of_transformer + "-top" * self.top + ("" if self.l2 is None else f"-l2-{self.l2:g}")
+        of_other = "" if self.contextual is None else f"-{self.contextual[0]}"
+        return place + of_other + "-top" * self.top + ("" if self.l2 is None else f"-l2-{self.l2:g}")
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -90,5 +95,23 @@ class Variant:
         if self.l2 is not None:
             arguments["elmo_l2"] = self.l2
         if self.contextual is not None:
-            arguments["contextual"] = self.contextual[1]
+            _, given = self.contextual
+            arguments |= {"bilm": bilm_argument(Path(given))} if is_bilm(given) else {"contextual": given}
         return arguments
+
+
+def is_bilm(contextual: str) -> bool:
+    """Whether it is the folder of a biLM, and not a transformer's checkpoint."""
+    return Path(contextual, "options.json").is_file()
+
+
+def bilm_argument(folder: Path) -> dict[str, Any]:
+    """
+    What templates take as a biLM.
+
+    # Raises
+
+    `FileNotFoundError`, `ValueError`
+        If the folder lacks options or weights, or the options are not JSON.
+    """
+    return {"options": read_json(folder / "options.json"), "pretrained_file": str(weight_file_in(folder))}

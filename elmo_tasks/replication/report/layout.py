@@ -219,7 +219,7 @@ def _caption(results: Results, sources: str, columns: Sequence[str], tests: Sequ
         task, about = TASKS[name], results.about.get(name, {})
         parts = [f"data: {about.get('data', 'not stated')}"]
         parts.append(f"biLM: {about['bilm']}" if about.get("bilm") else "biLM: not stated")
-        parts += [f"{key}: {value}" for key, value in about.items() if key.startswith("transformer ")]
+        parts += [f"{key}: {value}" for key, value in about.items() if key.startswith(("transformer ", "biLM "))]
         parts += [f"{key}: {json.dumps(about[key])}" for key in ("arguments", "overrides") if about.get(key)]
         parts.append("differs from the paper: " + ", ".join(task.differences))
         caption.append(f"{task.title}: {'; '.join(parts)}.")

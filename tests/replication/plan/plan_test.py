@@ -6,6 +6,7 @@ import pytest
 
 from elmo_tasks.environment import config_variables
 from elmo_tasks.replication import TASKS_OF, Exhibit, Experiment, plan
+from elmo_tasks.shipped import FIXTURES
 
 
 @pytest.fixture
@@ -48,8 +49,26 @@ class TestPlan:
         experiment = Experiment(config_variables({}), tmp_path)
         changed = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tiny", str(copied))])
         assert changed[2].digest != runs[2].digest
-        with pytest.raises(ValueError, match="transformers are for table 1, not for table 2: omit --contextual"):
+        with pytest.raises(
+            ValueError, match="transformers and other biLMs are for table 1, not for table 2: omit --contextual"
+        ):
             plan(experiment, Exhibit.TABLE_2, ["snli"], 1, contextual=names)
+
+    def test_another_bilm_is_a_column_too(self, experiment, tmp_path):
+        """Oracle: the run with it as the biLM of all; the digest is that of its weights, wherever they are."""
+        folder = shutil.copytree(FIXTURES / "bilm_tiny", tmp_path / "copied")
+        *_, run = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tuned", str(folder))])
+        assert (run.variant, run.about["bilm"], run.about["biLM tuned"]) == ("input-tuned", None, str(folder))
+        other = Experiment(config_variables({"ELMO_TASKS_BILM": str(folder)}), tmp_path)
+        _, of_all = plan(other, Exhibit.TABLE_1, ["ner"], 1)
+        assert run.config == of_all.config
+        *_, again = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tuned", str(FIXTURES / "bilm_tiny"))])
+        assert again.digest == run.digest
+        with (folder / "weights.hdf5").open("ab") as weights:
+            weights.write(b"0")
+        changed = Experiment(config_variables({}), tmp_path)
+        *_, changed_run = plan(changed, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tuned", str(folder))])
+        assert changed_run.digest != run.digest
 
     def test_tables_share_runs(self, experiment):
         """Oracle: Table 1's ELMo is Table 2's lambda of 0.001 and Table 3's "input and output" for SNLI."""
