@@ -17,8 +17,8 @@ PUBLISHED = sorted({str(path.relative_to(TRAINING_CONFIGS)) for path in TRAINING
 PLACES = [["input"], ["output"], ["input", "output"]]
 
 
-# Configs on a single layer of the biLM, which have no baseline without it.
-LAYERS = ["pos_layer"]
+# Configs of parts of speech: on a single layer of the biLM, as in the paper, and taggers that are not in it.
+PARTS_OF_SPEECH = ["pos", "pos_elmo", "pos_layer"]
 
 
 def data_of(task: str, folder: Path, fixtures: Path, n_train_lines: int | None = None) -> Path:

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_tasks.data import PosReader
 from elmo_tasks.predictors.verb_finder import VerbFinder
 from tests.paths import TRAINING_CONFIGS
-from tests.training_configs.configs import data_of, evaluated, train_and_clear
+from tests.training_configs.configs import data_of, differences, evaluated, train_and_clear
 
 SENTENCE = ["We", "will", "play", "cards", "after", "dinner", "."]
 
@@ -37,10 +37,32 @@ class TestLayer:
         assert config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["layers"] == 2
 
 
+class TestTagger:
+    def test_elmo_changes_only_what_it_needs(self, environment):
+        """Oracle: the list of keys."""
+        baseline, elmo = (evaluated(TRAINING_CONFIGS / f"{name}.jsonnet") for name in ("pos", "pos_elmo"))
+        assert differences(baseline, elmo) == {
+            "dataset_reader.token_indexers.elmo",
+            "model.encoder.input_size",
+            "model.text_field_embedder.token_embedders.elmo",
+            "trainer.checkpointer",
+        }
+        width = 2 * elmo["model"]["text_field_embedder"]["token_embedders"]["elmo"]["options"]["lstm"]["projection_dim"]
+        assert elmo["model"]["encoder"]["input_size"] == baseline["model"]["encoder"]["input_size"] + width
+
+    def test_elmo_at_the_output_is_an_error(self, environment, tmp_path):
+        """Oracle: the message."""
+        snippet = tmp_path / "variant.jsonnet"
+        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/pos_tagger.libsonnet')(elmo_at=['output'])")
+        with pytest.raises(ConfigurationError, match=r"""must be \[\] or \['input'\] here, but is \["output"\]"""):
+            evaluated(snippet)
+
+
 @pytest.mark.slow
 class TestTraining:
-    def test_the_published_config_trains_and_its_archive_stands_alone(
-        self, environment, command, tmp_path, fixtures_root
+    @pytest.mark.parametrize("name", ["pos_layer.jsonnet", "pos.jsonnet", "pos_elmo.jsonnet"])
+    def test_a_published_config_trains_and_its_archive_stands_alone(
+        self, environment, command, tmp_path, fixtures_root, name
     ):
         """
         Oracle: AllenNLP's commands, on the config as it is but for one epoch: the archive predicts though data and biLM
@@ -48,7 +70,7 @@ class TestTraining:
         the verbs that it predicts.
         """
         data = data_of("pos", tmp_path / "fixtures", fixtures_root)
-        trained = train_and_clear(command, environment, tmp_path, data, "pos_layer.jsonnet")
+        trained = train_and_clear(command, environment, tmp_path, data, name)
         assert 0.0 <= trained.metrics()["validation_accuracy"] <= 1.0
         conllu = trained.data / "test.conllu"
         sentences = [instance["metadata"].metadata["words"] for instance in PosReader().read(str(conllu))]

@@ -8,13 +8,13 @@ from allennlp.common.checks import ConfigurationError
 
 from tests.paths import TINY_BILM, TRAINING_CONFIGS, WORDS_BILM
 from tests.task_models import TASKS
-from tests.training_configs.configs import LAYERS, PLACES, PUBLISHED, at, differences, evaluated
+from tests.training_configs.configs import PARTS_OF_SPEECH, PLACES, PUBLISHED, at, differences, evaluated
 
 
 class TestPublishedConfigs:
     def test_these_are_published(self):
         """Oracle: the biLMs by hand, and two configs for each row of the table of tasks."""
-        others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", "bilm_student", *LAYERS]
+        others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", "bilm_student", *PARTS_OF_SPEECH]
         names = [*others, *(f"{task}{suffix}" for task in TASKS for suffix in ("", "_elmo"))]
         assert sorted(f"{name}.jsonnet" for name in names) == PUBLISHED
 
@@ -23,8 +23,9 @@ class TestPublishedConfigs:
         """Oracle: the parts that `allennlp train` asks for; the files of the data are there."""
         config = evaluated(TRAINING_CONFIGS / name)
         assert {"dataset_reader", "train_data_path", "model", "data_loader", "trainer"} <= set(config)
-        task = name.removesuffix(".jsonnet").removesuffix("_elmo")
-        parts: tuple[str, ...] = ("train", "validation") + ("test",) * (task in LAYERS)
+        name = name.removesuffix(".jsonnet")
+        task = name.removesuffix("_elmo")
+        parts: tuple[str, ...] = ("train", "validation") + ("test",) * (name in PARTS_OF_SPEECH)
         if task in TASKS:
             parts = TASKS[task].parts
         assert {key for key in config if key.endswith("_data_path")} == {f"{part}_data_path" for part in parts}

@@ -1,0 +1,61 @@
+// Parts of speech from words, characters and a biLSTM, with or without ELMo: not in the paper. The small models of
+// distillation, and a better tagger than a linear classifier.
+local environment = import 'environment.libsonnet';
+local text_with = import 'text.libsonnet';
+
+function(
+  // [] or ['input'].
+  elmo_at=[],
+  bilm=environment.bilm,
+  // A transformer in its place: its name, or what transformer.libsonnet makes of it.
+  contextual=null,
+  elmo_layers='mix',
+  // Which column of CoNLL-U: 'xpos' or 'upos'.
+  tags='xpos',
+  // Units of each direction of the biLSTM.
+  hidden=200,
+) (
+  local text = text_with(
+    elmo_at,
+    bilm=bilm,
+    contextual=contextual,
+    elmo_layers=elmo_layers,
+    tune_glove=true,
+    characters={ dim: 16, filters: 128, width: 3 },
+  );
+  assert text.output_width == 0 : "elmo_at must be [] or ['input'] here, but is %s" % [elmo_at];
+  local of_text = text.model.text_field_embedder;
+
+  {
+    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: text.token_indexers },
+    train_data_path: environment.data('pos/train.conllu'),
+    validation_data_path: environment.data('pos/dev.conllu'),
+    test_data_path: environment.data('pos/test.conllu'),
+    vocabulary: text.vocabulary,
+    model: {
+      type: 'elmo_pos',
+      // Its only embedder has the biLM itself.
+      text_field_embedder: of_text {
+        [if elmo_at != [] then 'token_embedders']+: {
+          elmo+: if contextual == null then bilm else { bilm: text.model.bilm },
+        },
+      },
+      encoder: {
+        type: 'elmo_lstm',
+        input_size: text.input_width,
+        hidden_size: hidden,
+        bidirectional: true,
+      },
+    },
+    data_loader: {
+      batch_sampler: { type: 'bucket', batch_size: 64 },
+    },
+    trainer: {
+      optimizer: { type: 'elmo_fused_adam', lr: 0.001 },
+      validation_metric: '+accuracy',
+      num_epochs: 30,
+      patience: 4,
+      grad_norm: 5.0,
+    } + text.trainer,
+  }
+)
