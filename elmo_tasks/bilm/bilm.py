@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from os import PathLike
 from typing import Literal
 
@@ -17,8 +18,9 @@ from elmo_tasks.bilm.lstm.precision import PRECISIONS, computing_dtype, tf32_set
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.stateful import CarriedStates
 from elmo_tasks.bilm.lstm.threads import threads_for
+from elmo_tasks.bilm.lstm.weight_cache import WeightCache
 from elmo_tasks.bilm.model_files import read_any_options, read_any_weights
-from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.options import BilmOptions, StartState
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, pack_windows, sentence_lengths
 from elmo_tasks.bilm.weights import write_weights
@@ -28,18 +30,22 @@ __all__ = ["Bilm"]
 
 logger = logging.getLogger(__name__)
 
+# Of a small biLM that was trained on running text, sixteen gave no lower perplexity.
+_EMPTY_SENTENCES = 4
+
 
 class Bilm(nn.Module):
     """
     The biLM of the paper (section 3): a character CNN, and over it, for each direction, LSTMs with a projected output
     and a residual connection between the layers.
 
-    By default every sentence starts from the zero state: its vectors depend on the sentence alone.
+    By default every sentence starts from the same state, zero or settled (see `BilmOptions`): its vectors depend on the
+    sentence alone.
 
     # Parameters
 
     options
-        The biLM's shape. The weights are random: see `from_files`.
+        The biLM's shape and start. The weights are random: see `from_files`.
     stateful
         Whether each row of a batch starts from the final state of that row in the previous batch, as in bilm-tf and in
         AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
@@ -55,7 +61,7 @@ class Bilm(nn.Module):
     # Raises
 
     `ValueError`
-        If `precision` is unknown or `max_tokens_per_batch` is less than 1.
+        If `precision` is unknown, `max_tokens_per_batch` is less than 1, or a stateful biLM is to start settled.
     """
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
@@ -73,6 +79,11 @@ class Bilm(nn.Module):
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, but is {precision!r}")
         if max_tokens_per_batch is not None and max_tokens_per_batch < 1:
             raise ValueError(f"max_tokens_per_batch must be at least 1, or None, but is {max_tokens_per_batch}")
+        if stateful and options.start_state != "zero":
+            raise ValueError(
+                f"lstm.start_state must be 'zero' in a stateful biLM, but is {options.start_state!r}: take it out of "
+                "the options"
+            )
         self.options = options
         self.stateful = stateful
         self.precision = precision
@@ -88,6 +99,7 @@ class Bilm(nn.Module):
         self._begin_ids: torch.Tensor
         self._end_ids: torch.Tensor
         self._states = CarriedStates()
+        self._settled: WeightCache[list[LstmState]] = WeightCache()
 
     def _pairs(self) -> list[tuple[ProjectedLstm, ProjectedLstm]]:
         """The LSTMs of each layer, the forward one first."""
@@ -102,6 +114,7 @@ class Bilm(nn.Module):
         stateful: bool = False,
         precision: Literal["float32", "tf32", "bf16"] = "float32",
         max_tokens_per_batch: int | None = 32768,
+        start_state: StartState | None = None,
     ) -> "Bilm":
         """
         Reads a biLM in the public format, or one of ELMoForManyLangs.
@@ -113,6 +126,8 @@ class Bilm(nn.Module):
             ELMoForManyLangs, those of the `config.json` and of the `encoder.pkl` in the folder of a model.
         stateful, precision, max_tokens_per_batch
             See the class.
+        start_state
+            In place of that in the options, see `BilmOptions`. `None`: as the options say.
 
         # Raises
 
@@ -120,6 +135,8 @@ class Bilm(nn.Module):
             If a file has another format, or the two do not match; the message names file, key, expected and found.
         """
         options = read_any_options(options_file)
+        if start_state is not None:
+            options = replace(options, start_state=start_state)
         # First the weights: options from a stranger may describe a biLM that no memory holds.
         state = read_any_weights(weight_file, options)
         bilm = cls(options, stateful=stateful, precision=precision, max_tokens_per_batch=max_tokens_per_batch)
@@ -318,29 +335,71 @@ class Bilm(nn.Module):
         self, sentences: PackedSentences, vectors: torch.Tensor, dropout: float = 0.0
     ) -> Iterator[torch.Tensor]:
         """The layers of some sentences, packed, each of shape `(2, n_packed_words, projection_dim)`."""
+        n_rows = len(sentences.rows)
+        if self.stateful:
+            last: list[LstmState] = []
+            begin = self._states.of(sentences.rows, self._zero_states(n_rows))
+            yield from self._layers_from(begin, sentences, vectors, dropout, last)
+            self._states.keep(sentences.rows, last)
+        else:
+            yield from self._layers_from(self._start_states(n_rows, vectors.dtype), sentences, vectors, dropout)
+
+    def _layers_from(
+        self,
+        states: Sequence[LstmState] | None,
+        sentences: PackedSentences,
+        vectors: torch.Tensor,
+        dropout: float = 0.0,
+        last_states: list[LstmState] | None = None,
+    ) -> Iterator[torch.Tensor]:
+        """
+        As `_packed_layers`, from the states of all LSTMs; `None`: zero. `last_states` receives their states after the
+        last words.
+        """
         # Forward and backward, with boundaries.
         current = vectors[sentences.words]
         yield current
-        # `None`: every sentence starts from the zero state, see `BidirectionalLayer`.
-        states: list[LstmState] | None = None
-        if self.stateful:
-            zero = [lstm.zero_state(len(sentences.rows)) for pair in self._pairs() for lstm in pair]
-            states = self._states.of(sentences.rows, zero)
-        last_states: list[LstmState] = []
         for index, pair in enumerate(self._pairs()):
             if self._layers[index].lstms != pair:  # The modules were replaced.
                 self._layers[index] = BidirectionalLayer(pair)
             inputs = torch.nn.functional.dropout(current, dropout)
             with self._fixed_precision():
                 outputs, last = self._layers[index](
-                    inputs, sentences.batch_sizes, states and states[2 * index : 2 * index + 2], dtype=current.dtype
+                    inputs,
+                    sentences.batch_sizes,
+                    states and states[2 * index : 2 * index + 2],
+                    dtype=current.dtype,
+                    returns_states=last_states is not None,
                 )
             # The lowest LSTM reads the character encoder's vectors: no residual connection there.
             current = outputs + inputs if self.options.residual and index > 0 else outputs
-            last_states += last or []
+            if last_states is not None:
+                last_states += last or []
             yield current
-        if self.stateful:
-            self._states.keep(sentences.rows, last_states)
+
+    def _zero_states(self, n_rows: int) -> list[LstmState]:
+        return [lstm.zero_state(n_rows) for pair in self._pairs() for lstm in pair]
+
+    def _start_states(self, n_rows: int, dtype: torch.dtype) -> list[LstmState] | None:
+        """The state of each LSTM before so many sentences; `None`: zero, see `BidirectionalLayer`."""
+        if self.options.start_state == "zero":
+            return None
+        settled = self._settled(list(self.parameters()), dtype, lambda: self._settle(dtype))
+        return [(output.expand(n_rows, -1), memory.expand(n_rows, -1)) for output, memory in settled]
+
+    def _settle(self, dtype: torch.dtype) -> list[LstmState]:
+        """The state of each LSTM after some empty sentences, of shapes `(1, projection_dim)` and `(1, cell_dim)`."""
+        states = self._zero_states(1)
+        # Kept for batches that may need gradients.
+        with torch.inference_mode(False), torch.no_grad():
+            with self._fixed_precision():
+                boundaries = self.character_encoder(torch.stack([self._begin_ids, self._end_ids]), dtype=dtype)
+            (empty,) = pack_sentences(np.zeros(1, dtype=np.int64), 0, None)
+            for _ in range(_EMPTY_SENTENCES):
+                begin, states = states, []
+                for _layer in self._layers_from(begin, empty.to(boundaries.device), boundaries, last_states=states):
+                    pass
+        return states
 
     @contextmanager
     def _fixed_precision(self) -> Iterator[None]:

@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from os import PathLike
-from typing import Any
+from typing import Any, Literal, get_args
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
 
-__all__ = ["BilmOptions", "DictionaryOptions"]
+__all__ = ["BilmOptions", "DictionaryOptions", "StartState"]
+
+StartState = Literal["zero", "settled"]
 
 _ACTIVATIONS = ("relu", "tanh")
+_START_STATES = get_args(StartState)
 # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files of
 # both kinds exist, and mean the same model.
 _N_CHARACTERS = (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)
@@ -99,6 +102,10 @@ class BilmOptions:
     dictionaries
         Those of a biLM that has its own; without characters among them there is no CNN, and the four options above are
         0 or empty. `None`: characters are bytes, as in every biLM in the public format.
+    start_state
+        The state of the LSTMs before each sentence: `"zero"`; or `"settled"`, that after some empty sentences, which a
+        biLM that was trained on running text knows better. Both depend on the weights alone. In `options.json` it is
+        `lstm.start_state`; a file without it means `"zero"`, and other programs ignore it.
 
     # Raises
 
@@ -117,6 +124,8 @@ class BilmOptions:
     n_highway: int = 2
     activation: str = "relu"
     dictionaries: DictionaryOptions | None = None
+    # Not in `repr`, of which digests of biLMs are made: those of earlier versions remain valid.
+    start_state: StartState = field(default="zero", repr=False)
 
     def __post_init__(self) -> None:
         for key, value, lowest in (
@@ -137,6 +146,8 @@ class BilmOptions:
                 raise ValueError(f"{key} must be a positive number, or null for no clipping, but is {clip!r}")
         if self.activation not in _ACTIVATIONS:
             raise ValueError(f"char_cnn.activation must be one of {_ACTIVATIONS}, but is {self.activation!r}")
+        if self.start_state not in _START_STATES:
+            raise ValueError(f"lstm.start_state must be one of {_START_STATES}, but is {self.start_state!r}")
         if not isinstance(self.residual, bool):
             raise ValueError(f"lstm.use_skip_connections must be true or false, but is {self.residual!r}")
         # JSON's lists become tuples, which can be compared and hashed; the dataclass is frozen.
@@ -222,6 +233,7 @@ class BilmOptions:
                 n_highway=_get(options, "char_cnn", "n_highway"),
                 activation=_get(options, "char_cnn", "activation"),
                 dictionaries=_dictionaries(options),
+                start_state=options["lstm"].get("start_state", "zero"),
             )
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
@@ -254,6 +266,7 @@ class BilmOptions:
                 "proj_clip": self.projection_clip,
                 "dim": self.cell_dim,
                 "n_layers": self.n_layers,
+                **({} if self.start_state == "zero" else {"start_state": self.start_state}),
             },
             "char_cnn": {
                 "activation": self.activation,

@@ -60,7 +60,8 @@ def bilm_digest(options: BilmOptions, weights: Mapping[str, torch.Tensor]) -> by
     A digest of 32 bytes of the options, and of the name, type, shape and values of each weight. It takes half a second
     for the paper's weights.
     """
-    return weights_digest(repr(options), weights)
+    start_state = "" if options.start_state == "zero" else f", from the {options.start_state} state"
+    return weights_digest(f"{options!r}{start_state}", weights)
 
 
 def weights_digest(about: str, weights: Mapping[str, torch.Tensor]) -> bytes:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.options import StartState
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.documents import Document, embed_documents
@@ -85,6 +86,7 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
+        start_state: StartState | None = None,
         layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
@@ -100,6 +102,9 @@ class Elmo:
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
             Of the matrix products: see `Bilm`. `None`: float32.
+        start_state
+            The state before each sentence, `"zero"` or `"settled"`: see `BilmOptions`. `None`: as the options of the
+            biLM say, and these say zero if they say nothing.
         layer_cache, tokenizer
             See the class.
 
@@ -117,6 +122,7 @@ class Elmo:
             weight_file,
             device=device,
             precision=precision,
+            start_state=start_state,
             layer_cache=layer_cache,
             tokenizer=tokenizer,
         )
@@ -129,6 +135,7 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
+        start_state: StartState | None = None,
         layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
@@ -139,7 +146,7 @@ class Elmo:
 
         options_file, weight_file
             Local paths of a biLM: see `Bilm.from_files`.
-        device, precision, layer_cache, tokenizer
+        device, precision, start_state, layer_cache, tokenizer
             See `from_pretrained`.
 
         # Raises
@@ -150,7 +157,9 @@ class Elmo:
             If a file is not there.
         """
         device = _usable(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
+        bilm = Bilm.from_files(
+            options_file, weight_file, precision=precision or "float32", start_state=start_state
+        ).requires_grad_(False)
         return cls(bilm.to(device), layer_cache=layer_cache, tokenizer=tokenizer)
 
     @property

@@ -179,6 +179,70 @@ class TestStatelessBilm:
             assert not torch.allclose(short[layer][0, 0, :dim], left[layer][0, 1, :dim], atol=1e-4)
 
 
+SETTLED = dataclasses.replace(SMALL, start_state="settled")
+
+
+class TestSettledBilm:
+    def test_each_sentence_begins_after_four_empty_ones(self):
+        """Oracle: the stateful biLM, with these before each sentence; the zero state gives other vectors."""
+        settled, stateful = random_bilm(SETTLED), random_bilm(stateful=True)
+        for sentence in BATCH:
+            stateful.reset_states()
+            for _ in range(4):
+                stateful.contexts([[]])
+            assert_layers_equal(settled([sentence]).layers, list(stateful([sentence]).layers), 1e-6)
+        assert furthest(settled(BATCH).layers, random_bilm()(BATCH).layers) > 1e-3
+
+    def test_a_sentence_has_its_vectors_in_any_batch(self):
+        """Oracle: the sentence alone, in another biLM; a batch of a limited size has parts."""
+        settled = random_bilm(SETTLED)
+        settled.max_tokens_per_batch = 8
+        for _ in range(2):
+            layers = settled(BATCH).layers
+            for row, sentence in enumerate(BATCH):
+                alone = [layer[0] for layer in random_bilm(SETTLED)([sentence]).layers]
+                assert_layers_equal([layer[row, : len(sentence)] for layer in layers], alone, 1e-6)
+
+    def test_it_follows_the_weights(self):
+        """Oracle: a biLM that had these weights from the start, frozen and in training."""
+        settled, other = random_bilm(SETTLED), random_bilm(SETTLED, seed=1)
+        settled(BATCH)
+        settled.load_state_dict(other.state_dict())
+        assert_same(settled(BATCH).layers, other(BATCH).layers)
+        settled.requires_grad_()
+        layers = settled(BATCH).layers
+        assert_layers_equal(layers, list(other(BATCH).layers), 1e-6)
+        layers[-1].sum().backward()
+        assert all(weight.grad is not None for weight in settled.parameters())
+
+    def test_inference_mode_leaves_nothing_that_gradients_cannot_use(self):
+        """Oracle: the biLM that was never in inference mode."""
+        settled, other = random_bilm(SETTLED), random_bilm(SETTLED)
+        with torch.inference_mode():
+            settled(BATCH)
+        for bilm in (settled, other):
+            bilm.forward_layers[0].requires_grad_()
+            bilm(BATCH).layers[-1].sum().backward()
+        expected = other.forward_layers[0].kernel.grad
+        torch.testing.assert_close(settled.forward_layers[0].kernel.grad, expected)
+
+    def test_what_is_predicted_begins_there_too(self):
+        """Oracle: the layers of the same sentence."""
+        settled = random_bilm(SETTLED)
+        (sentence,) = (["The", "cat", "sat"],)
+        highest = settled([sentence]).layers[-1][0]
+        contexts = settled.contexts([sentence])
+        dim = SMALL.projection_dim
+        # Forward from the begin, backward from the end: the word before the one that is predicted.
+        torch.testing.assert_close(contexts.hidden[0][1:], highest[:, :dim])
+        torch.testing.assert_close(contexts.hidden[1][1:].flip(0), highest[:, dim:])
+
+    def test_with_states_that_are_carried_it_is_refused(self):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match=r"lstm.start_state must be 'zero' in a stateful biLM, but is 'settled'"):
+            Bilm(SETTLED, stateful=True)
+
+
 class TestStatefulBilm:
     @settings(deadline=None, max_examples=25)
     @given(st.lists(batches(5), min_size=2, max_size=5))

@@ -92,6 +92,14 @@ class TestBilmOptions:
         assert BilmOptions.from_file(tmp_path / "options.json") == options
         assert BilmOptions.from_file(str(tmp_path / "options.json")) == options
 
+    def test_a_settled_start_is_written_and_zero_is_not(self):
+        """Oracle: the published file has no such key; a round trip."""
+        settled = dataclasses.replace(SMALL, start_state="settled")
+        assert settled.to_dict()["lstm"] == {**SMALL.to_dict()["lstm"], "start_state": "settled"}
+        assert BilmOptions.from_dict(settled.to_dict()) == settled != SMALL
+        assert "start_state" not in SMALL.to_dict()["lstm"]
+        assert BilmOptions.from_dict(changed("lstm.start_state", value="zero")) == BilmOptions()
+
     @pytest.mark.parametrize("clip", [3, 3.0, 0.5, None])
     def test_a_clip_is_a_whole_number_or_a_fraction_or_null(self, clip):
         """Oracle: the value in the file."""
@@ -118,6 +126,7 @@ class TestBilmOptions:
             *(("lstm.n_layers", value, repr(value)) for value in (0, 2.0, "2", None)),
             *(("lstm.cell_clip", value, repr(value)) for value in (-3, 0, -0.5, float("nan"), "3", True, [3])),
             *(("lstm.proj_clip", value, repr(value)) for value in (-3, 0, -0.5, float("nan"), "3", True, [3])),
+            *(("lstm.start_state", value, repr(value)) for value in ("one", "Settled", None, 0, True)),
             *(("char_cnn.embedding.dim", value, repr(value)) for value in (0, "16", None)),
             *(("char_cnn.n_highway", value, repr(value)) for value in (-1, 1.5, True, None)),
             *(("char_cnn.activation", value, repr(value)) for value in ("selu", "ReLU", None, 1)),

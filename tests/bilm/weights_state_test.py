@@ -131,10 +131,11 @@ class TestBilmDigest:
         weights[name].view(-1)[-1] += 1e-3
         assert bilm_digest(SMALL, weights) != before
 
-    def test_another_shape_type_or_clip_makes_it_another(self):
+    def test_another_shape_type_clip_or_start_makes_it_another(self):
         """Oracle: the digest before."""
         weights = {"a": torch.zeros(2, 3)}
         others = [({"a": torch.zeros(3, 2)}, SMALL), ({"a": torch.zeros(2, 3).half()}, SMALL), ({}, SMALL)]
         others += [({"b": weights["a"]}, SMALL), (weights, replace(SMALL, cell_clip=None))]
+        others += [(weights, replace(SMALL, start_state="settled"))]
         found = {bilm_digest(options, each) for each, options in [(weights, SMALL), *others]}
         assert len(found) == 1 + len(others)

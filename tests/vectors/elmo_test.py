@@ -1,5 +1,6 @@
 """Tests of `Elmo`."""
 
+import dataclasses
 import itertools
 import os
 import pickle
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import elmo_tasks
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
-from tests.bilm.helpers import batches, random_bilm, save
+from tests.bilm.helpers import SMALL, batches, random_bilm, save
 from tests.paths import CHECKOUT
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"], ["<S>"]]
@@ -212,6 +213,23 @@ class TestFromPretrained:
         for elmo in (Elmo.from_pretrained(tmp_path), Elmo.from_pretrained(str(tmp_path)), Elmo.from_files(*files)):
             assert np.array_equal(elmo.embed(SENTENCES[:1])[0], expected)
             assert not any(weight.requires_grad for weight in elmo.bilm.parameters())
+
+    def test_the_state_before_each_sentence_can_be_chosen(self, tmp_path):
+        """Oracle: the biLM whose options say it; without a choice, the options."""
+        options = dataclasses.replace(SMALL, start_state="settled")
+        save(random_bilm(options), tmp_path)
+        expected = random_bilm(options)([["Two", "words"]]).layers[-1][0].numpy()
+        for start_state in (None, "settled"):
+            (found,) = Elmo.from_pretrained(tmp_path, device="cpu", start_state=start_state).embed(
+                [["Two", "words"]], layers="top"
+            )
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+        (from_zero,) = Elmo.from_pretrained(tmp_path, device="cpu", start_state="zero").embed(
+            [["Two", "words"]], layers="top"
+        )
+        assert np.abs(from_zero - expected).max() > 1e-3
+        with pytest.raises(ValueError, match=r"lstm\.start_state must be one of"):
+            Elmo.from_pretrained(tmp_path, start_state="one")
 
     def test_the_small_one_ships(self, shipped_bilm):
         """Oracle: its files."""

@@ -39,6 +39,7 @@ class BidirectionalLayer:
         states: Sequence[LstmState] | None = None,
         *,
         dtype: torch.dtype | None = None,
+        returns_states: bool = False,
     ) -> tuple[torch.Tensor, Sequence[LstmState] | None]:
         """
         # Parameters
@@ -53,15 +54,17 @@ class BidirectionalLayer:
             For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
         dtype
             The type of the products. `None`: that of the parameters.
+        returns_states
+            Whether the states after the last words are returned; on CUDA, no graphs are used then.
 
         # Returns
 
         `Tuple[torch.Tensor, Optional[Sequence[LstmState]]]`
             The outputs, of shape `(n_lstms, n_words, projection_dim)` and of type `dtype`, laid out as `inputs`; and,
-            where `states` were given, for each LSTM the state after the last word of each sentence.
+            if that was asked for, for each LSTM the state after the last word of each sentence.
         """
         with _current(inputs.device):
-            return self._outputs_and_states(inputs, batch_sizes, states, dtype)
+            return self._outputs_and_states(inputs, batch_sizes, states, dtype, returns_states)
 
     def _outputs_and_states(
         self,
@@ -69,6 +72,7 @@ class BidirectionalLayer:
         batch_sizes: Sequence[int],
         states: Sequence[LstmState] | None,
         dtype: torch.dtype | None,
+        returns_states: bool,
     ) -> tuple[torch.Tensor, Sequence[LstmState] | None]:
         parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
         dtype = dtype or parameters[0].dtype
@@ -88,11 +92,12 @@ class BidirectionalLayer:
                 parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
             )
             # For LSTMs in training nothing is kept, and a graph that is replayed once does not pay for its recording.
-            if states is None and is_frozen and graphs_are_used(inputs):
-                outputs = self._from_graphs(weights, parameters, inputs, batch_sizes)
+            if not returns_states and is_frozen and graphs_are_used(inputs):
+                given = None if states is None else (output, memory)
+                outputs = self._from_graphs(weights, parameters, inputs, batch_sizes, given)
             if outputs is None:
                 outputs = run_lstms(weights, inputs, batch_sizes, output, memory)
-        if states is None:
+        if not returns_states:
             return outputs, None
         return outputs, list(zip(outputs[:, _last_rows(batch_sizes)], memory, strict=True))
 
@@ -102,13 +107,14 @@ class BidirectionalLayer:
         parameters: Sequence[torch.Tensor],
         inputs: torch.Tensor,
         batch_sizes: Sequence[int],
+        begin: LstmState | None,
     ) -> torch.Tensor | None:
         """The outputs; `None` if a graph cannot be recorded."""
         # Whether TF32 is used is recorded in a graph.
         key = inputs.dtype, tf32_is_on()
         try:
             graphed = self._graphs(parameters, key, lambda: GraphedRecurrence(weights, pool_of(inputs.device)))
-            return graphed(inputs, batch_sizes)
+            return graphed(inputs, batch_sizes, begin)
         except RecordingError as error:
             reason = str(error)
         turn_off(inputs.device, reason)

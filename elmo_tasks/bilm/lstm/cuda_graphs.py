@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from elmo_tasks.bilm.lstm.graph_pool import GraphPool
+from elmo_tasks.bilm.lstm.projected_lstm import LstmState
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, run_lstms
 
 __all__ = ["GraphedRecurrence", "rectangles"]
@@ -38,7 +39,9 @@ class GraphedRecurrence:
         self._pool = pool
         self._graphs: dict[int, _Graph] = {}
 
-    def __call__(self, inputs: torch.Tensor, batch_sizes: Sequence[int]) -> torch.Tensor:
+    def __call__(
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], begin: LstmState | None = None
+    ) -> torch.Tensor:
         """
         # Parameters
 
@@ -46,11 +49,14 @@ class GraphedRecurrence:
             Shape `(2, n_words, input_dim)`, packed.
         batch_sizes
             The number of sentences that have a word at each step; never increasing.
+        begin
+            Output and memory before the first words, of shape `(2, batch_sizes[0], projection_dim)` and `(2,
+            batch_sizes[0], cell_dim)`; the memory may be changed. `None`: zero.
 
         # Returns
 
         `torch.Tensor`
-            Shape `(2, n_words, projection_dim)`, from the zero state.
+            Shape `(2, n_words, projection_dim)`.
 
         # Raises
 
@@ -61,8 +67,11 @@ class GraphedRecurrence:
         # Steps with too many rows for a graph come first: sentences only end.
         n_steps = self._n_steps_without(inputs, batch_sizes)
         with self._pool.entered() as stream:
-            output = inputs.new_zeros(2, batch_sizes[0], projection_dim)
-            memory = inputs.new_zeros(2, batch_sizes[0], cell_dim, dtype=_memory_dtype(inputs))
+            if begin is None:
+                output = inputs.new_zeros(2, batch_sizes[0], projection_dim)
+                memory = inputs.new_zeros(2, batch_sizes[0], cell_dim, dtype=_memory_dtype(inputs))
+            else:
+                output, memory = begin
             outputs = inputs.new_empty(2, inputs.size(1), projection_dim)
             end = sum(batch_sizes[:n_steps])
             if n_steps:

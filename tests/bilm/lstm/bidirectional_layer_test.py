@@ -34,7 +34,8 @@ def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
     """For each LSTM the outputs sentence by sentence, and the last states."""
     packed = [pack_sequence(some) for some in sentences]
     inputs = torch.stack([each.data for each in packed])
-    outputs, states = BidirectionalLayer(lstms)(inputs, packed[0].batch_sizes.tolist(), initial)
+    batch_sizes = packed[0].batch_sizes.tolist()
+    outputs, states = BidirectionalLayer(lstms)(inputs, batch_sizes, initial, returns_states=True)
     return [unpack_sequence(each._replace(data=out)) for each, out in zip(packed, outputs, strict=True)], states
 
 
@@ -145,7 +146,7 @@ class TestBidirectionalLayer:
         def flat(inputs, *tensors):
             # The parameters are those of the LSTMs: gradcheck changes them in place.
             begin = list(zip(tensors[0:4:2], tensors[1:4:2], strict=True))
-            outputs, last = joint(inputs, packed[0].batch_sizes.tolist(), begin)
+            outputs, last = joint(inputs, packed[0].batch_sizes.tolist(), begin, returns_states=True)
             return outputs, *(part for state in last for part in state)
 
         leaves = [t.detach().clone().requires_grad_() for t in (torch.stack([p.data for p in packed]), *states)]

@@ -104,6 +104,23 @@ class TestGraphedRecurrence:
             assert torch.equal(inputs, before)
             assert pool.size().n_graphs <= max_graphs
 
+    @pytest.mark.parametrize("most_rows", [0, 3, 1000])
+    @pytest.mark.parametrize("lengths", SENTENCES.values(), ids=SENTENCES)
+    def test_it_begins_in_the_state_that_is_given(self, pool, monkeypatch, lengths, most_rows):
+        """Oracle: `run_lstms` from that state, in plain steps and in graphs; then, with the same graphs, from zero."""
+        weights, batch_sizes = random_weights(), batch_sizes_of(lengths)
+        inputs, output, memory = draw(0, 2, sum(lengths), 3), draw(1, 2, len(lengths), 4), draw(2, 2, len(lengths), 5)
+        n_bytes = cuda_graphs._n_bytes(weights, 1, inputs)
+        monkeypatch.setattr(graph_pool, "_MAX_BYTES_OF_GRAPH", n_bytes * most_rows)
+        graphed = GraphedRecurrence(weights, pool)
+        expected = run_lstms(weights, inputs, batch_sizes, output.clone(), memory.clone())
+        outputs = graphed(inputs, batch_sizes, (output.clone(), memory.clone()))
+        torch.testing.assert_close(outputs, expected, rtol=0, atol=1e-6)
+        torch.testing.assert_close(
+            graphed(inputs, batch_sizes), plainly(weights, inputs, batch_sizes), rtol=0, atol=1e-6
+        )
+        assert not torch.allclose(outputs, graphed(inputs, batch_sizes), rtol=0, atol=1e-3)
+
     @pytest.mark.parametrize("most_rows", [0, 3, 100])
     def test_steps_with_many_rows_are_not_recorded(self, pool, monkeypatch, most_rows):
         """Oracle: `run_lstms`; the numbers of rows of the graphs. The state goes from the plain steps to the graphs."""
