@@ -105,7 +105,7 @@ def with_roots_named(value: Any, roots: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         # The longest first: one of them may lie in another.
         for root in sorted(roots, key=len, reverse=True):
-            if value.startswith(root + "/"):
+            if value == root or value.startswith(root + "/"):
                 return roots[root] + value.removeprefix(root)
     return value
 

@@ -78,19 +78,13 @@ class Experiment:
             # No half checkpoint when a run is killed, in the baseline too.
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
-            if variant.contextual is not None and is_bilm(variant.contextual[1]):
+            other = {}
+            if variant.contextual is not None and Path(variant.contextual[1]).is_dir():
+                # The same weights are the same run, wherever they are.
                 other = {variant.contextual[1]: _name_of(variant.contextual)}
-                roots, bilm = {**roots, **other}, {**bilm, **other}
-            inputs = inputs_of(config, bilm if task in self.without_data else roots, self.results / RECORD)
-            named = with_roots_named(config, roots)
-            if (
-                variant.contextual is not None
-                and not is_bilm(folder := variant.contextual[1])
-                and Path(folder).is_dir()
-            ):
-                # The same checkpoint is the same run, wherever it is.
-                named = json.loads(json.dumps(named).replace(json.dumps(folder), json.dumps(variant.contextual[0])))
-                inputs = {**inputs, _name_of(variant.contextual): digest(Path(folder), self.results / RECORD)}
+            known = {**(bilm if task in self.without_data else roots), **other}
+            inputs = inputs_of(config, known, self.results / RECORD)
+            named = with_roots_named(config, {**roots, **other})
             self._configs[task, variant] = json.dumps([config, named, inputs])
 
     def _call(self, task: str, variant: Variant) -> Call:
