@@ -118,10 +118,7 @@ class Experiment:
                 config["train_data_path"] = str(self.subset_path(task, size))
             named["train_data_path"] = f"{size} of {named['train_data_path']}"
         identity = {"task": task, "variant": variant.name, "seed": seed, "config": named, "inputs": inputs}
-        about = self._about(task, config)
-        if variant.contextual is not None:
-            # In the caption of a table, next to the biLM of the other runs.
-            about |= {"bilm": None, _name_of(variant.contextual): variant.contextual[1]}
+        about = self._about(task, variant, config)
         return Run(task, variant.name, seed, size, self.results, config, identity, about)
 
     def size(self, task: str, size: str) -> int | None:
@@ -164,15 +161,19 @@ class Experiment:
         config, named, inputs = json.loads(self._configs[task, variant])
         return config, named, inputs
 
-    def _about(self, task: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    def _about(self, task: str, variant: Variant, config: Mapping[str, Any]) -> dict[str, Any]:
         model = config["model"]
         # Where there are no places, ELMo is the only embedder.
         bilm = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
         if bilm is not None:
             bilm = bilm.get("bilm", bilm)
+        other = variant.contextual
+        folder = self.variables["ELMO_TASKS_BILM"] if other is None else other[1]
+        name = None if bilm is None else _bilm_name(bilm, folder)
         return {
             "data": self.names.get(task, f"{self.variables['ELMO_TASKS_DATA']}/{task}"),
-            "bilm": None if bilm is None else _bilm_name(bilm, self.variables["ELMO_TASKS_BILM"]),
+            # In the caption of a table another one is next to the biLM of the other runs.
+            **({"bilm": name} if other is None else {"bilm": None, _name_of(other): name}),
             "arguments": self._of_task(self.arguments, task),
             "overrides": self._of_task(self.overrides, task),
         }

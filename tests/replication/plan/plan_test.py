@@ -58,7 +58,8 @@ class TestPlan:
         """Oracle: the run with it as the biLM of all; the digest is that of its weights, wherever they are."""
         folder = shutil.copytree(FIXTURES / "bilm_tiny", tmp_path / "copied")
         *_, run = plan(experiment, Exhibit.TABLE_1, ["ner"], 1, contextual=[("tuned", str(folder))])
-        assert (run.variant, run.about["bilm"], run.about["biLM tuned"]) == ("input-tuned", None, str(folder))
+        assert (run.variant, run.about["bilm"]) == ("input-tuned", None)
+        assert run.about["biLM tuned"].startswith("copied (2 x ")
         other = Experiment(config_variables({"ELMO_TASKS_BILM": str(folder)}), tmp_path)
         _, of_all = plan(other, Exhibit.TABLE_1, ["ner"], 1)
         assert run.config == of_all.config
