@@ -262,8 +262,9 @@ def _transformer(text: str) -> tuple[str, str]:
     name, _, model = text.partition("=")
     if not name or not model:
         raise argparse.ArgumentTypeError(f"must be NAME=MODEL, as bert=bert-base-cased, but is {text!r}")
+    folder = Path(model).expanduser()
     # Trainings may run in another folder.
-    return name, str(Path(model).resolve()) if Path(model).is_dir() else model
+    return name, str(folder.resolve()) if folder.is_dir() else model
 
 
 def _name(text: str) -> tuple[str, str]:
