@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import logging
+import signal
 import sys
 import tarfile
 from collections import defaultdict
@@ -45,6 +46,13 @@ def fast_archives() -> Iterator[None]:
         # The level is the last argument with a default; AllenNLP does not give one.
         monkeypatch.setattr(tarfile.TarFile.gzopen.__func__, "__defaults__", ("r", None, 1))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts() -> None:
+    """A shell makes what it starts in the background ignore Ctrl-C, and so would every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -60,7 +60,7 @@ class TestTagger:
 
 @pytest.mark.slow
 class TestTraining:
-    @pytest.mark.parametrize("name", ["pos_layer.jsonnet", "pos.jsonnet", "pos_elmo.jsonnet"])
+    @pytest.mark.parametrize("name", ["pos_layer.jsonnet", "pos_elmo.jsonnet"])
     def test_a_published_config_trains_and_its_archive_stands_alone(
         self, environment, command, tmp_path, fixtures_root, name
     ):
