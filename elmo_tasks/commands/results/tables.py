@@ -75,10 +75,10 @@ class Tables(Subcommand):
             "--contextual",
             action="append",
             default=[],
-            type=_transformer,
+            type=_contextual,
             metavar="NAME=MODEL",
-            help="table 1: a column for a second biLM at ELMo's places, a folder; or for a transformer, folder or name "
-            "on the Hugging Face hub",
+            help="table 1: a column for what else is at ELMo's places: the folder of a biLM, or a transformer by its "
+            "folder or its name on the Hugging Face hub",
         )
         sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
         sub.add_argument(
@@ -257,7 +257,7 @@ def _merged(given: list[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]
     return merged
 
 
-def _transformer(text: str) -> tuple[str, str]:
+def _contextual(text: str) -> tuple[str, str]:
     """`bert=bert-base-cased`."""
     name, _, model = text.partition("=")
     if not name or not model:

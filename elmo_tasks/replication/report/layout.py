@@ -60,8 +60,8 @@ def increases(results: Results) -> list[list[str]]:
 
 
 def _table_1(results: Results) -> Table:
-    transformers = _transformers(results)
-    columns = ["task", "measure", "baseline", "ELMo", *transformers, "increase (relative)", "p", "p, paired"]
+    others = _others(results)
+    columns = ["task", "measure", "baseline", "ELMo", *others, "increase (relative)", "p", "p, paired"]
     columns += ["paper: previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
     rows = []
     for task in (TASKS[name] for name in results.tasks()):
@@ -73,7 +73,7 @@ def _table_1(results: Results) -> Table:
                 task.title,
                 f"{task.score}, {task.split}",
                 *_cells(results, task.name, [baseline, elmo]),
-                *(_cell_of_transformer(results, task, name) for name in transformers),
+                *(_cell_of_other(results, task, name) for name in others),
                 *(_increase(baseline, elmo), _p(baseline, elmo), _paired_p(results, task)),
                 f"{quoted.previous} ({quoted.whose})",
                 *(str(quoted.baseline), f"{quoted.elmo}{sd}"),
@@ -84,12 +84,12 @@ def _table_1(results: Results) -> Table:
     relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
     paired = "p, paired: the paired t-test over the seeds that both have, two-sided"
-    caption = _caption(results, sources, ["baseline", "ELMo", *transformers], [relative, test, paired])
+    caption = _caption(results, sources, ["baseline", "ELMo", *others], [relative, test, paired])
     return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
 
 
-def _transformers(results: Results) -> list[str]:
-    """The names of the transformers that have runs, at ELMo's places, in the order in which they were named."""
+def _others(results: Results) -> list[str]:
+    """The names of the transformers and other biLMs that have runs at ELMo's places, in the order of these runs."""
     beginnings = {name: f"{Variant.elmo(TASKS[name]).name}-" for name in results.tasks()}
     found = (
         row["variant"].removeprefix(beginning)
@@ -99,7 +99,7 @@ def _transformers(results: Results) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _cell_of_transformer(results: Results, task: Task, name: str) -> str:
+def _cell_of_other(results: Results, task: Task, name: str) -> str:
     variant = f"{Variant.elmo(task).name}-{name}"
     return _cell(results.summary(task.name, variant, task.split), task.name, variant)
 

@@ -19,7 +19,7 @@ from elmo_tasks.commands import Tables
 from elmo_tasks.replication import Results, make, run_here, tables_page
 from elmo_tasks.replication.train import training
 from tests.integration.kill_callback import START_METHOD
-from tests.paths import SHIPPED_BILM
+from tests.paths import SHIPPED_BILM, TINY_BILM
 
 # As `allennlp train CONFIG -s FOLDER` does; the first seed of the baseline is what a test lets fail.
 FAKE = """
@@ -77,6 +77,16 @@ class TestTables:
         tables(*NER, "--seeds", "1", "--bilm", "small-open", "--dry-run")
         assert capsys.readouterr().out.splitlines()[:2] == ["finished     ner/baseline/1", "finished     ner/input/1"]
 
+    def test_another_bilm_has_a_column(self, tables, environment, tmp_path, capsys):
+        """Oracle: by hand: its name in the columns and the caption; a home folder that the shell has left as it is."""
+        environment.setenv("HOME", str(tmp_path))
+        shutil.copytree(TINY_BILM, tmp_path / "mine")
+        tables(*NER, "--seeds", "1", "--contextual", "tuned=~/mine")
+        table = " ".join(capsys.readouterr().out.split())
+        assert "| baseline | ELMo | tuned | increase (relative) |" in table
+        assert "| 25.00 (1) | 25.00 (1) | 25.00 (1) |" in table
+        assert re.search(r"; biLM: \w+ \([^)]*\); biLM tuned: mine \(", table.replace("\\", ""))
+
     def test_the_small_data_is_logged_unless_it_was_asked_for(self, tables, fixtures_root, caplog):
         """Oracle: the line in the log."""
         tables(*NER, "--seeds", "1", "--dry-run")
@@ -133,7 +143,14 @@ class TestTables:
             tables("--table", "5", "--dry-run", "--data", str(tmp_path))
 
     @pytest.mark.parametrize(
-        "arguments", [("--overrides", "snli={"), ("--overrides", "[1]"), ("--name", "ner"), ("--table", "4")]
+        "arguments",
+        [
+            ("--overrides", "snli={"),
+            ("--overrides", "[1]"),
+            ("--name", "ner"),
+            ("--table", "4"),
+            ("--contextual", "tuned="),
+        ],
     )
     def test_arguments_that_cannot_be_parsed_are_refused(self, tables, arguments):
         """Oracle: argparse's status."""
