@@ -1,9 +1,13 @@
 """A convolution over characters that skips the padding."""
 
+from collections.abc import Sequence
+from typing import Optional
+
 import torch
 from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
-from torch.nn.functional import linear
+from allennlp.nn import Activation
+from torch.nn.functional import linear, pad
 
 __all__ = ["UnpaddedCnn"]
 
@@ -15,8 +19,28 @@ class UnpaddedCnn(CnnEncoder):
     longest, so that most windows have padding, and cannot be the maximum. The windows of all words are the rows of one
     matrix product. A word that is shorter than a filter has zeros. Weights have the same names in both.
 
-    Registered as a `Seq2VecEncoder` with name "elmo_cnn". Its parameters are those of `CnnEncoder`.
+    Registered as a `Seq2VecEncoder` with name "elmo_cnn".
+
+    # Parameters
+
+    embedding_dim, num_filters, ngram_filter_sizes, conv_layer_activation, output_dim
+        As those of `CnnEncoder`.
+    partial_windows : `bool`
+        Whether all windows that start in a word count, with zeros behind its end, as in document-qa
+        (`docqa/nn/embedder.py`); a short word then has features too. AllenNLP 2.10.1 has no such windows.
     """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_filters: int,
+        ngram_filter_sizes: Sequence[int] = (2, 3, 4, 5),
+        conv_layer_activation: Optional[Activation] = None,
+        output_dim: Optional[int] = None,
+        partial_windows: bool = False,
+    ) -> None:
+        super().__init__(embedding_dim, num_filters, tuple(ngram_filter_sizes), conv_layer_activation, output_dim)
+        self._partial_windows = partial_windows
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         """
@@ -32,15 +56,18 @@ class UnpaddedCnn(CnnEncoder):
         `torch.Tensor`
             Shape `(batch_size, output_dim)`.
         """
-        batch_size, timesteps, _ = tokens.shape
+        convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
         if mask is None:
-            mask = tokens.new_ones(batch_size, timesteps, dtype=torch.bool)
+            mask = tokens.new_ones(tokens.shape[:2], dtype=torch.bool)
+        tokens = tokens * mask.unsqueeze(-1)
+        if self._partial_windows:
+            # For the windows of a word that has no padding of its own.
+            tokens = pad(tokens, (0, 0, 0, max(convolution.kernel_size[0] for convolution in convolutions) - 1))
         # Shape: (batch_size * timesteps, dim)
-        rows = (tokens * mask.unsqueeze(-1)).flatten(0, 1)
+        timesteps, rows = tokens.size(1), tokens.flatten(0, 1)
         # Words of one length are next to each other. Shape: (batch_size,), both
         lengths, order = mask.sum(1).sort()
         counts = torch.bincount(lengths).tolist()
-        convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
         pooled = [self._pooled(rows, order * timesteps, lengths, counts, convolution) for convolution in convolutions]
         # Shape: (batch_size, n_convolutions * num_filters)
         output = torch.cat(pooled, -1).index_select(0, order.argsort())
@@ -61,8 +88,10 @@ class UnpaddedCnn(CnnEncoder):
         `counts`: the number of words of each length, from 0 on.
         """
         width = convolution.kernel_size[0]
+        # Of a word that has a window.
+        shortest = 1 if self._partial_windows else width
         # Shape: (batch_size,)
-        n_windows = (lengths - (width - 1)).clamp(min=0)
+        n_windows = (lengths - (shortest - 1)).clamp(min=0)
         # Shape: (total_windows,)
         first_rows = (starts - (n_windows.cumsum(0) - n_windows)).repeat_interleave(n_windows)
         first_rows += torch.arange(len(first_rows), device=rows.device)
@@ -74,12 +103,12 @@ class UnpaddedCnn(CnnEncoder):
         # Shape: (total_windows, num_filters)
         responses = self._activation(linear(windows, weight, convolution.bias))
         # Words of one length are a rectangle: without padding, there is nothing to be masked.
-        shapes = [(count, length - width + 1) for length, count in enumerate(counts) if count and length >= width]
+        shapes = [(count, length - shortest + 1) for length, count in enumerate(counts) if count and length >= shortest]
         rectangles = responses.split([count * n_each for count, n_each in shapes])
         maxima = [
             rectangle.view(count, n_each, -1).amax(1)
             for rectangle, (count, n_each) in zip(rectangles, shapes, strict=True)
         ]
         # Without a word that is long enough the result still depends on the weights: their gradient is zero.
-        too_short = responses.new_zeros(sum(counts[:width]), responses.size(1))
+        too_short = responses.new_zeros(sum(counts[:shortest]), responses.size(1))
         return torch.cat([too_short, responses[:0], *maxima])

@@ -83,6 +83,26 @@ class TestUnpaddedCnn:
             assert torch.equal(output, torch.zeros(2, 10).double())
             assert not any(gradient.any() for gradient in gradients)
 
+    @settings(deadline=None, max_examples=20)
+    @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.sampled_from([(1,), (3,), (2, 3, 5)]))
+    def test_with_partial_windows_a_word_has_as_many_as_characters(self, lengths, widths):
+        """Oracle: AllenNLP's `cnn` on each word alone, with zeros behind it that its mask counts."""
+        ours, theirs = both(ngram_filter_sizes=widths)
+        ours._partial_windows = True
+        tokens, mask = batch(lengths, 8)
+        for index, length in enumerate(lengths):
+            found = ours(tokens, mask)[index].split(5)
+            for width, features in zip(widths, found, strict=True):
+                if length == 0:
+                    assert not features.any()
+                    continue
+                word = torch.cat([tokens[index, :length], tokens.new_zeros(width - 1, DIM)])[None]
+                place = widths.index(width)
+                expected = theirs(
+                    torch.nn.functional.pad(word, (0, 0, 0, 8)), torch.arange(word.size(1) + 8)[None] < word.size(1)
+                )
+                torch.testing.assert_close(features, expected[0].split(5)[place], rtol=1e-9, atol=1e-12)
+
     def test_a_word_with_nan_stays_alone(self):
         """Oracle: the other words without it."""
         ours, _ = both(ngram_filter_sizes=(3,))
@@ -113,8 +133,13 @@ class TestUnpaddedCnn:
     def test_it_is_made_from_a_config(self):
         """Oracle: AllenNLP's registry, and its parameters."""
         params = {"type": "elmo_cnn", "embedding_dim": 4, "num_filters": 6, "ngram_filter_sizes": [2, 3]}
-        encoder = Seq2VecEncoder.from_params(Params(dict(params)))
+        params["conv_layer_activation"] = "tanh"
+        encoder = Seq2VecEncoder.from_params(Params(params | {"partial_windows": True}))
         assert isinstance(encoder, UnpaddedCnn)
+        assert (
+            encoder(torch.ones(1, 1, 4)).any()
+            and not Seq2VecEncoder.from_params(Params(dict(params)))(torch.ones(1, 1, 4)).any()
+        )
         assert (encoder.get_input_dim(), encoder.get_output_dim()) == (4, 12)
         with pytest.raises(ConfigurationError, match="Extra parameters"):
             Seq2VecEncoder.from_params(Params(params | {"num_filter": 1}))

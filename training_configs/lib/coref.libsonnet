@@ -24,7 +24,7 @@ function(
     elmo_dropout=elmo_dropout,
     elmo_l2=elmo_l2,
     // Differs from the paper: GloVe alone, without Turian's vectors, and not normalised to length 1.
-    characters={ dim: 8, filters: 50, width: [3, 4, 5] },
+    characters={ dim: 8, filters: 50, width: [3, 4, 5], partial_windows: true },
   );
 
   {

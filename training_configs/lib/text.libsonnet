@@ -25,6 +25,7 @@ function(
   // Whether GloVe is tuned.
   tune_glove=false,
   // { dim, filters, width } of a character CNN, or null for none; with a list of widths, there are so many filters of each.
+  // With `partial_windows: true` a window may end behind the end of a word: see `elmo_cnn`.
   characters=null,
 ) {
   local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
@@ -88,6 +89,7 @@ function(
             num_filters: characters.filters,
             ngram_filter_sizes: character_widths,
             conv_layer_activation: 'relu',
+            [if std.objectHas(characters, 'partial_windows') then 'partial_windows']: characters.partial_windows,
           },
         },
         [if with_elmo then 'elmo']: elmo('input'),

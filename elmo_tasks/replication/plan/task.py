@@ -60,6 +60,8 @@ SIX_TASKS = {
                 "words in lower case for GloVe",
                 "a biLM that was not fine-tuned on the task's text",
                 "a word cannot attend to nothing",
+                "a word without a vector has a fixed random one, not zeros",
+                "no dropout of characters",
             ),
         ),
         Task(
@@ -92,7 +94,8 @@ SIX_TASKS = {
             l2=0.0,
             differences=(
                 "GloVe alone, in lower case, without Turian's vectors",
-                "a plain LSTM without dropout of its state",
+                "vectors that are not normalised to length 1; a word without one has a fixed random one, not zeros",
+                "a plain LSTM, without dropout of its state, whose first state is zero",
             ),
         ),
         Task(
@@ -102,7 +105,10 @@ SIX_TASKS = {
             metric="f1-measure-overall",
             places=("input",),
             l2=0.1,
-            differences=("GloVe, tuned, in place of Senna's vectors",),
+            differences=(
+                "GloVe, tuned, in place of Senna's vectors",
+                "no features of the characters of words that are shorter than the filters",
+            ),
         ),
         Task(
             name="sst",
