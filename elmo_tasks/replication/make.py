@@ -88,13 +88,19 @@ def train_runs(
     `Generator[Outcome]`
         One for each run, as they end. When the caller stops asking, or is interrupted, the trainings are ended.
     """
+    ready = []
     for run in runs:
-        if run.size is not None:
-            experiment.write_subset(run.task, run.size)
+        try:
+            if run.size is not None:
+                experiment.write_subset(run.task, run.size)
+        except (ValueError, OSError) as error:
+            yield Outcome(run, str(error))
+        else:
+            ready.append(run)
     if ray is not None:
-        yield from run_on_ray(runs, address=ray, jobs=jobs)
+        yield from run_on_ray(ready, address=ray, jobs=jobs)
     else:
-        yield from run_here(runs, jobs=1 if jobs is None else jobs)
+        yield from run_here(ready, jobs=1 if jobs is None else jobs)
 
 
 def table_of(exhibit: Exhibit, runs: Sequence[FinishedRun]) -> tuple[Table, str]:

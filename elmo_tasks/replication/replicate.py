@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_tasks.environment import glove_remedy
@@ -19,7 +19,7 @@ from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.train.by_sentence import TASKS_BY_SENTENCE
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import is_whole, state_of
+from elmo_tasks.replication.train.record import state_of
 from elmo_tasks.shipped import FIXTURES
 
 __all__ = ["Replication", "replication_of"]
@@ -52,8 +52,8 @@ class Replication:
 
     def runs_of(self, exhibits: Collection[Exhibit], tasks: Collection[str] | None = None) -> list[Run]:
         """Those of some tables and figures, in the order in which they are trained."""
-        names = [task.task for task in self.plan.tasks] if tasks is None else tasks
-        return [self.runs[planned] for planned in self.plan.runs(exhibits, names)]
+        wanted = self.plan.runs(exhibits, self.plan.task_names if tasks is None else tasks)
+        return [self.runs[planned] for planned in wanted]
 
     def to_train(self, runs: Sequence[Run], *, retry_failed: bool) -> list[Run]:
         """Those that have data and no file, or that of earlier code; and if asked for, those that have failed."""
@@ -105,7 +105,7 @@ class Replication:
         tasks = {task for task in TASKS_BY_SENTENCE if task not in self.missing_data}
         wanted = [run for run in runs if run.name in of_table and run.seed == 1 and run.task in tasks]
         for run in wanted:
-            if self.evidence.lacks_sentences(run) and is_whole(run.serialization_dir):
+            if self.evidence.lacks_sentences(run):
                 yield Outcome(run, self.evidence.note_sentences(run))
 
     def _check_computation(self, run: Run) -> None:
@@ -115,9 +115,9 @@ class Replication:
                 f"{run.name} was trained while {COMPUTATION} was changed, and does not count: run the command again"
             )
 
-    def table(self, exhibit: Exhibit) -> tuple[Table, str] | None:
+    def table(self, exhibit: Exhibit, tasks: Collection[str] | None = None) -> tuple[Table, str] | None:
         """Of the runs that are finished, see `table_of`; `None` if there are none."""
-        finished = self.evidence.finished(self.runs_of([exhibit]))
+        finished = self.evidence.finished(self.runs_of([exhibit], tasks))
         return table_of(exhibit, finished) if finished else None
 
     def results(self) -> PlanResults:
@@ -131,9 +131,9 @@ class Replication:
             complete |= {(exhibit, run.task) for run in runs if run.task not in missing}
         return PlanResults(tables, frozenset(complete))
 
-    def draw(self, exhibit: Exhibit) -> list[Path]:
+    def draw(self, exhibit: Exhibit, tasks: Collection[str] | None = None) -> list[Path]:
         """Of the runs that are finished, see `draw`; nothing if there are none."""
-        finished = self.evidence.finished(self.runs_of([exhibit]))
+        finished = self.evidence.finished(self.runs_of([exhibit], tasks))
         return draw(exhibit, finished, self.evidence.total, self.experiment.results) if finished else []
 
 
@@ -171,8 +171,13 @@ def replication_of(
         without_data=missing,
         **file.settings(),
     )
-    planned = file.runs(file.exhibits, [task.task for task in file.tasks])
-    experiment.evaluate((run.task, run.variant) for run in planned)
+    planned = file.runs(file.exhibits, file.task_names)
+    variants = [(run.task, run.variant) for run in planned]
+    experiment.evaluate(variants)
+    if incomplete := experiment.missing_inputs(variants):
+        missing |= incomplete
+        experiment = replace(experiment, without_data=frozenset(missing))
+        experiment.evaluate(variants)
     all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
     return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values()), missing), missing)
 

@@ -130,7 +130,7 @@ class TestCtrlC:
         assert json.loads((folder / "record.json").read_text())["finished"] is None
         from elmo_tasks.replication.train.record import is_locked
 
-        assert not is_locked(folder / "lock")
+        assert not is_locked(folder)
 
 
 def wait_for(condition: Callable[[], Any]) -> None:

@@ -52,6 +52,15 @@ class TestTrainRuns:
         assert list(make.train_runs(experiment, [run], ray="auto")) == ["outcome"]
         assert trained == [("here", 10, {"jobs": 1}), ("ray", 10, {"address": "auto", "jobs": None})]
 
+    def test_a_part_that_cannot_be_taken_is_an_error_of_its_runs(self, environment, tmp_path, monkeypatch):
+        """Oracle: the message; the other run is trained."""
+        experiment = make.experiment_of(data=None, bilm=None, results=tmp_path, **NOTHING)
+        too_large, other = (experiment.run("snli", Variant.baseline(), 1, size=size) for size in (10**6, 10))
+        monkeypatch.setattr(make, "run_here", lambda runs, jobs: iter(runs))
+        failed, trained = make.train_runs(experiment, [too_large, other])
+        assert "a size must be from 1 to" in failed.error and "but one is 1000000" in failed.error
+        assert trained is other
+
 
 class TestWordSenses:
     def test_its_data_is_below_that_of_the_experiment(self, environment, tmp_path):

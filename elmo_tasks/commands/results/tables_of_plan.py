@@ -41,32 +41,37 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
     replication = replication_of(
         arguments.plan, data=arguments.data, results=arguments.results, runs=arguments.runs.absolute()
     )
-    exhibits = _exhibits(replication, exhibit)
-    runs = replication.runs_of(exhibits, _tasks(replication, arguments.tasks))
+    tasks = _tasks(replication, arguments.tasks)
+    exhibits = _exhibits(replication, exhibit, tasks)
+    runs = replication.runs_of(exhibits, tasks)
     _warn(replication)
     if arguments.dry_run:
         _print_states(replication, runs)
         return []
     _measure_sentences(replication, runs)
     _train(replication, runs, arguments)
+    # Other processes may have finished some of them since.
+    replication.evidence.read()
     # A failed or refused run of earlier calls is as missing as one of this call.
     missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
     for shown in exhibits:
-        _print(replication, shown, arguments.format)
+        _print(replication, shown, tasks, arguments.format)
     return [*missing, *(name for name in replication.evidence.refused if name not in missing)]
 
 
-def _exhibits(replication: Replication, exhibit: Exhibit | None) -> list[Exhibit]:
+def _exhibits(replication: Replication, exhibit: Exhibit | None, tasks: Sequence[str] | None) -> list[Exhibit]:
     known = replication.plan.exhibits
-    if exhibit is None:
-        return known
-    if exhibit not in known:
+    if exhibit is not None and exhibit not in known:
         raise ValueError(f"{replication.plan.path} is for {', '.join(known)}, but not for {exhibit}")
-    return [exhibit]
+    wanted = known if exhibit is None else [exhibit]
+    found = [shown for shown in wanted if replication.plan.runs([shown], tasks or replication.plan.task_names)]
+    if not found:
+        raise ValueError(f"{replication.plan.path} has nothing of {', '.join(tasks or ())} for {exhibit}")
+    return found
 
 
 def _tasks(replication: Replication, tasks: Sequence[str] | None) -> Sequence[str] | None:
-    known = [task.task for task in replication.plan.tasks]
+    known = replication.plan.task_names
     if unknown := [task for task in tasks or () if task not in known]:
         raise ValueError(f"{replication.plan.path} is about {', '.join(known)}, but not about {unknown[0]!r}")
     return tasks
@@ -117,12 +122,12 @@ def _measure_sentences(replication: Replication, runs: Sequence[Run]) -> None:
             print(one_line(message), file=sys.stderr)
 
 
-def _print(replication: Replication, exhibit: Exhibit, form: str) -> None:
+def _print(replication: Replication, exhibit: Exhibit, tasks: Sequence[str] | None, form: str) -> None:
     if exhibit in FIGURES:
-        files = replication.draw(exhibit)
+        files = replication.draw(exhibit, tasks)
         print(printable_lines("\n".join(map(str, files)) or f"{exhibit}: no run is finished yet"))
         return
-    made = replication.table(exhibit)
+    made = replication.table(exhibit, tasks)
     if made is None:
         print(f"{exhibit}: no run is finished yet")
         return

@@ -1,7 +1,6 @@
 """The runs of a plan: which are finished, and what is to be trained."""
 
 import logging
-import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,16 @@ from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.sentence_scores import text_of_sentences
 from elmo_tasks.replication.train.by_sentence import scores_by_sentence
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import differences, read_record, state_of, status
+from elmo_tasks.replication.train.record import (
+    clear,
+    differences,
+    is_locked,
+    is_whole,
+    locked,
+    read_record,
+    state_of,
+    status,
+)
 
 __all__ = ["Evidence"]
 
@@ -56,6 +64,11 @@ class Evidence:
     """The names of the runs that the code would now compute in another way."""
 
     def __post_init__(self) -> None:
+        self.read()
+
+    def read(self) -> None:
+        """Reads the files, and the folders of runs that have none: other processes may have written some since."""
+        self._files, self.refused, self.outdated = {}, {}, set()
         runs = {place_of(self.folder, run.task, run.variant, run.seed, run.size): run for run in self.runs}
         for path in sorted(self.folder.rglob("*.json")):
             run = runs.get(path)
@@ -72,6 +85,9 @@ class Evidence:
                     self._take(file, run)
             except (ValueError, OSError) as error:
                 self.refused[str(path) if run is None else run.name] = str(error)
+        for run in self.runs:
+            # One whose folder holds another run, or is damaged, is no reason to train none of the others.
+            self.state(run)
 
     def _take(self, file: RunFile, run: Run) -> None:
         asked = digests_of(run)
@@ -115,12 +131,7 @@ class Evidence:
     def state(self, run: Run) -> str:
         """
         `"finished"`, `"failed"`, `"refused"`; `"outdated"`, which is trained again; `"trained"`, which has no file yet;
-        or one of those of `status`.
-
-        # Raises
-
-        `ValueError`
-            If the folder of the run holds another.
+        or one of those of `status`. A run whose folder holds another, or is damaged, is refused from then on.
         """
         if run.name in self.refused:
             return "refused"
@@ -128,7 +139,18 @@ class Evidence:
             return self._files[run.name].status
         if run.task in self.without_data:
             return "outdated" if run.name in self.outdated else "to run"
-        if run.name in self.outdated or self._is_outdated(run):
+        try:
+            state = self._state_of_folder(run)
+        except (ValueError, OSError) as error:
+            self.refused[run.name] = str(error)
+            return "refused"
+        return "outdated" if state in ("to run", "interrupted") and run.name in self.outdated else state
+
+    def _state_of_folder(self, run: Run) -> str:
+        if is_locked(run.folder):
+            # Also where it trains what earlier code computes: it still writes into the folder.
+            return "in progress"
+        if self._is_outdated(run):
             return "outdated"
         state = status(run)
         # Only a file counts, and it could not be written, as on a full disk, or was moved away.
@@ -141,8 +163,9 @@ class Evidence:
         if record is None:
             return False
         found = record["identity"]
-        computation = run.identity["computation"]
-        return found != run.identity and {**found, "computation": computation} == run.identity
+        # That of a run without a plan does not say what the code computes.
+        known = "computation" in found and {**found, "computation": run.identity["computation"]}
+        return found != run.identity and known == run.identity
 
     def reason(self, run: Run) -> str | None:
         """Why a run is refused or failed."""
@@ -179,9 +202,14 @@ class Evidence:
         raise ValueError(f"a run of {task} must say how large its training set is, but none does")
 
     def lacks_sentences(self, run: Run) -> bool:
-        """Whether a run is finished, and its file does not say what it gets right in each sentence."""
+        """
+        Whether a run is finished, its file does not say what it gets right in each sentence, and the model that has its
+        scores is in its folder.
+        """
         file = None if run.name in self.refused else self._files.get(run.name)
-        return file is not None and file.run is not None and file.run.sentences is None
+        if file is None or file.run is None or file.run.sentences is not None:
+            return False
+        return _trained_here(run) is not None and is_whole(run.serialization_dir)
 
     def note_sentences(self, run: Run) -> str | None:
         """
@@ -197,7 +225,7 @@ class Evidence:
             scores = scores_by_sentence(run.task, run.serialization_dir / "model.tar.gz")
             with_sentences(path, text_of_sentences(scores))
             self._files[run.name] = RunFile.read(path)
-        except (ConfigurationError, ValueError, OSError) as error:
+        except (ConfigurationError, ValueError, OSError, RuntimeError) as error:
             return str(error)
         return None
 
@@ -207,12 +235,16 @@ class Evidence:
 
         # Raises
 
-        `OSError`
-            If that is not possible.
+        `BlockingIOError`
+            If it is being trained.
+        `ValueError`, `OSError`
+            If its folder is damaged, or nothing can be removed from it.
         """
-        if self._is_outdated(run):
+        if not self._is_outdated(run):
+            return
+        with locked(run.folder):
             logger.warning("%s was computed by earlier code: it is removed, and trained again", run.folder)
-            shutil.rmtree(run.folder)
+            clear(run.folder)
 
     def note(self, outcome: Outcome, experiment: Experiment) -> Outcome:
         """

@@ -29,7 +29,10 @@ _KEYS: dict[str, Any] = {
     "status": str,
     "reason": (str, type(None)),
     "digests": dict,
+    "about": dict,
 }
+_DIGESTS: dict[str, Any] = {"config": str, "computation": str, "inputs": dict}
+_LAYER_WEIGHT: dict[str, Any] = {"place": str, "layer": int, "weight": (int, float), "gamma": (int, float)}
 _KEYS_OF_FINISHED: dict[str, Any] = {
     "metric": str,
     "dev": (int, float),
@@ -102,6 +105,7 @@ class RunFile:
     @classmethod
     def _from_json(cls, path: Path, content: dict[str, Any]) -> "RunFile":
         _check(content, _KEYS)
+        _check(content["digests"], _DIGESTS)
         if content["task"] not in TASKS:
             raise ValueError(f"'task' must be one of {', '.join(TASKS)}, but is {content['task']!r:.50}")
         if content["status"] not in ("finished", "failed"):
@@ -119,7 +123,7 @@ class RunFile:
                 test=content["test"],
                 epochs=tuple(content["epochs"]),
                 best_epoch=content["best_epoch"],
-                layer_weights=tuple(LayerWeight(**row) for row in content["layer_weights"]),
+                layer_weights=tuple(map(_layer_weight, content["layer_weights"])),
                 versions=content["versions"],
                 commits=tuple(map(str, content["commits"])),
                 machines=tuple(map(str, content["machines"])),
@@ -241,6 +245,13 @@ def _sentences(content: Mapping[str, Any]) -> np.ndarray | None:
     if content.get("sentences") is None:
         return None
     return sentences_from_text(content["sentences"], content[TASKS[content["task"]].split])
+
+
+def _layer_weight(row: Any) -> LayerWeight:
+    if not isinstance(row, dict):
+        raise ValueError(f"'layer_weights' must be objects, but has {row!r:.100}")
+    _check(row, _LAYER_WEIGHT)
+    return LayerWeight(**row)
 
 
 def _check(content: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:

@@ -11,10 +11,11 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.sealed_json import json_sha256
 from elmo_tasks.replication.evidence.run_file import RunFile
-from elmo_tasks.replication.plan.exhibit import TASKS_OF, Exhibit
+from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import variants_of
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
+from elmo_tasks.replication.plan.variant import name_of_other
 from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
@@ -306,7 +307,15 @@ def _tables_of(runs: Iterable[ReportedRun]) -> list[Table]:
     tables = []
     whole = [run.finished for run in runs if run.finished is not None and run.size is None]
     for exhibit in _TABLES:
-        wanted = {(task, variant.name) for task in TASKS_OF[exhibit] for variant in variants_of(exhibit, TASKS[task])}
-        if chosen := [run for run in whole if (run.task, run.variant) in wanted]:
+        if chosen := [run for run in whole if _is_in(exhibit, run)]:
             tables.append(layout(Results.of_runs(exhibit, chosen)))
     return tables
+
+
+def _is_in(exhibit: Exhibit, run: FinishedRun) -> bool:
+    if run.task not in tasks_of(exhibit):
+        return False
+    task = TASKS[run.task]
+    if exhibit is Exhibit.TABLE_1 and name_of_other(task, run.variant) is not None:
+        return True
+    return run.variant in {variant.name for variant in variants_of(exhibit, task)}

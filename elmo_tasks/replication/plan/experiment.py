@@ -52,6 +52,9 @@ class Experiment:
     names: Mapping[str, str] = field(default_factory=dict)
     without_data: frozenset[str] = frozenset()
     _configs: dict[tuple[str, Variant], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _inputs: dict[tuple[str, Variant], dict[str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         for given in (self.overrides, self.arguments, self.names):
@@ -72,20 +75,22 @@ class Experiment:
         missing = [key for key in dict.fromkeys(variants) if key not in self._configs]
         calls = [self._call(task, variant) for task, variant in missing]
         configs = evaluated_configs(calls, self.variables) if calls else []
-        roots = self._roots
-        bilm = {folder: name for folder, name in roots.items() if name == _BILM}
         for (task, variant), config in zip(missing, configs, strict=True):
             # No half checkpoint when a run is killed, in the baseline too.
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
-            other = {}
-            if variant.contextual is not None and Path(variant.contextual[1]).is_dir():
-                # The same weights are the same run, wherever they are.
-                other = {variant.contextual[1]: _name_of(variant.contextual)}
-            known = {**(bilm if task in self.without_data else roots), **other}
-            inputs = inputs_of(config, known, self.results / RECORD)
-            named = with_roots_named(config, {**roots, **other})
-            self._configs[task, variant] = json.dumps([config, named, inputs])
+            named = with_roots_named(config, {**self._roots, **_other_roots(variant)})
+            self._configs[task, variant] = json.dumps([config, named])
+
+    def missing_inputs(self, variants: Iterable[tuple[str, Variant]]) -> dict[str, str]:
+        """By task, the first file that is not there and that one of its variants needs."""
+        missing: dict[str, str] = {}
+        for task, variant in variants:
+            try:
+                self._inputs_of(task, variant)
+            except FileNotFoundError as error:
+                missing.setdefault(task, str(error))
+        return missing
 
     def _call(self, task: str, variant: Variant) -> Call:
         arguments = {**self._of_task(self.arguments, task), **variant.arguments}
@@ -111,7 +116,8 @@ class Experiment:
         `FileNotFoundError`
             If data or biLM is not there.
         """
-        config, named, inputs = self._config(task, variant)
+        config, named = self._config(task, variant)
+        inputs = self._inputs_of(task, variant)
         config |= dict.fromkeys(SEEDS, seed)
         if size is not None:
             if task not in self.without_data:
@@ -149,17 +155,28 @@ class Experiment:
     def _training_set(self, task: str) -> Path:
         if task not in SUBSET_TASKS:
             raise ValueError(f"parts can be taken of the training sets of {' and '.join(SUBSET_TASKS)}, not of {task}")
-        config, _, _ = self._config(task, Variant.baseline())
+        config, _ = self._config(task, Variant.baseline())
         return Path(config["train_data_path"])
 
     def _of_task(self, given: Mapping[str, Mapping[str, Any]], task: str) -> dict[str, Any]:
         return {**given.get("", {}), **given.get(task, {})}
 
-    def _config(self, task: str, variant: Variant) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-        """The config, the config with roots named, and its inputs: copies that may be changed for each seed."""
+    def _config(self, task: str, variant: Variant) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The config, and the config with roots named: copies that may be changed for each seed."""
         self.evaluate([(task, variant)])
-        config, named, inputs = json.loads(self._configs[task, variant])
-        return config, named, inputs
+        config, named = json.loads(self._configs[task, variant])
+        return config, named
+
+    def _inputs_of(self, task: str, variant: Variant) -> dict[str, str]:
+        """The digests of the files that a config names."""
+        if (task, variant) not in self._inputs:
+            config, _ = self._config(task, variant)
+            roots = self._roots
+            if task in self.without_data:
+                roots = {folder: name for folder, name in roots.items() if name == _BILM}
+            known = {**roots, **_other_roots(variant)}
+            self._inputs[task, variant] = inputs_of(config, known, self.results / RECORD)
+        return self._inputs[task, variant]
 
     def _about(self, task: str, variant: Variant, config: Mapping[str, Any]) -> dict[str, Any]:
         model = config["model"]
@@ -177,6 +194,13 @@ class Experiment:
             "arguments": self._of_task(self.arguments, task),
             "overrides": self._of_task(self.overrides, task),
         }
+
+
+def _other_roots(variant: Variant) -> dict[str, str]:
+    """Of a folder that is no root for all: the same weights are the same run, wherever they are."""
+    if variant.contextual is None or not Path(variant.contextual[1]).is_dir():
+        return {}
+    return {variant.contextual[1]: _name_of(variant.contextual)}
 
 
 def _name_of(contextual: tuple[str, str]) -> str:

@@ -148,6 +148,11 @@ class PlanFile:
         """The tables and figures that it has runs for, in the order of the paper."""
         return [exhibit for exhibit in Exhibit if any(exhibit in task.seeds for task in self.tasks)]
 
+    @property
+    def task_names(self) -> list[str]:
+        """In the order in which they are trained."""
+        return [task.task for task in self.tasks]
+
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """`overrides`, `arguments` and `names` of `Experiment`."""
         return {

@@ -28,8 +28,15 @@ def write_subset(task: str, source: Path, size: int, target: Path) -> None:
         The training set, and the file that is written, whole or not at all.
     size
         Pairs on whose label the annotators agreed, or sentences with a predicate.
+
+    # Raises
+
+    `ValueError`
+        If there are fewer, or the training set is damaged.
     """
     items = _items(task, source)
+    if size > len(items):
+        raise ValueError(f"a size must be from 1 to {len(items)}, which {source} has, but one is {size}")
     # The digest of a number and not of a text: equal pairs are not taken together.
     order = sorted(range(len(items)), key=lambda index: hashlib.sha256(str(index).encode()).digest())
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,11 @@ from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.task import Task
 from elmo_tasks.vectors.pretrained import weight_file_in
 
-__all__ = ["Variant", "bilm_argument", "is_bilm"]
+__all__ = ["Variant", "bilm_argument", "is_bilm", "name_of_other"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.]+")
+# Other variants have names like `both-top` and `both-l2-1`.
+_TAKEN = ("top", "l2")
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,7 @@ class Variant:
     def __post_init__(self) -> None:
         if self.layer is not None and (self.places or self.top or self.l2 is not None):
             raise ValueError(f"a variant of layer {self.layer} alone must have nothing else, but is {self}")
-        # Other variants have names like `both-top` and `both-l2-1`.
-        if self.contextual is not None and (not _NAME.fullmatch(name := self.contextual[0]) or name in ("top", "l2")):
+        if self.contextual is not None and (not _NAME.fullmatch(name := self.contextual[0]) or name in _TAKEN):
             raise ValueError(
                 "a transformer or biLM must have a name of letters, digits, points and underscores, other than top and "
                 f"l2, but is named {name!r}"
@@ -98,6 +99,13 @@ class Variant:
             _, given = self.contextual
             arguments |= {"bilm": bilm_argument(Path(given))} if is_bilm(given) else {"contextual": given}
         return arguments
+
+
+def name_of_other(task: Task, variant: str) -> str | None:
+    """Of `both-bert`, `bert`: what is in place of the biLM of the other runs, if a variant's name says that."""
+    beginning = f"{Variant.elmo(task).name}-"
+    name = variant.removeprefix(beginning)
+    return name if name != variant and _NAME.fullmatch(name) and name not in _TAKEN else None
 
 
 def is_bilm(contextual: str) -> bool:

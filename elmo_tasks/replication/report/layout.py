@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import LAMBDAS, variants_of
 from elmo_tasks.replication.plan.task import LAYER_NAMES, POS, TASKS, Task
-from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.replication.plan.variant import Variant, name_of_other
 from elmo_tasks.replication.report import paper
 from elmo_tasks.replication.report.linked_text import LinkedText
 from elmo_tasks.replication.report.results import Results, Split
@@ -90,13 +90,8 @@ def _table_1(results: Results) -> Table:
 
 def _others(results: Results) -> list[str]:
     """The names of the transformers and other biLMs that have runs at ELMo's places, in the order of these runs."""
-    beginnings = {name: f"{Variant.elmo(TASKS[name]).name}-" for name in results.tasks()}
-    found = (
-        row["variant"].removeprefix(beginning)
-        for row in results.runs
-        if row["variant"].startswith(beginning := beginnings[row["task"]])
-    )
-    return list(dict.fromkeys(found))
+    found = (name_of_other(TASKS[row["task"]], row["variant"]) for row in results.runs)
+    return list(dict.fromkeys(name for name in found if name is not None))
 
 
 def _cell_of_other(results: Results, task: Task, name: str) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 __all__ = ["Summary", "paired_p_value"]
 
+# Percent: differences of scores that are equal differ by their rounding.
+_EQUAL = 1e-9
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -79,7 +82,8 @@ def paired_p_value(pairs: Sequence[tuple[float, float]]) -> float | None:
     `Optional[float]`
         `None` if there are fewer than two pairs, or all have the same difference.
     """
-    if len({second - first for first, second in pairs}) < 2:
+    differences = [second - first for first, second in pairs]
+    if not differences or max(differences) - min(differences) < _EQUAL:
         return None
     # At use: it takes a second to import.
     from scipy import stats

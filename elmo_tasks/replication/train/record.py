@@ -2,9 +2,12 @@
 
 import fcntl
 import json
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from allennlp.common.checks import ConfigurationError
 
@@ -17,9 +20,11 @@ from elmo_tasks.replication.train.surroundings import commit, machine, versions
 __all__ = [
     "RunStatus",
     "check_scores",
+    "clear",
     "differences",
     "is_locked",
     "is_whole",
+    "locked",
     "mark_finished",
     "read_record",
     "state_of",
@@ -31,6 +36,7 @@ __all__ = [
 RunStatus = Literal["finished", "interrupted", "to run", "in progress"]
 
 _FILE = "record.json"
+_LOCK = "lock"
 _KEYS: dict[str, Any] = {
     "identity": dict,
     "digest": str,
@@ -53,7 +59,7 @@ def status(run: Run) -> RunStatus:
         If the folder holds another run.
     """
     state = state_of(run)
-    return "in progress" if state != "finished" and is_locked(run.folder / "lock") else state
+    return "in progress" if state != "finished" and is_locked(run.folder) else state
 
 
 def state_of(run: Run) -> RunStatus:
@@ -200,8 +206,48 @@ def is_whole(serialization_dir: Path) -> bool:
         return False
 
 
-def is_locked(path: Path) -> bool:
+def clear(folder: Path) -> None:
+    """
+    Removes what is in the folder of a run, but for its lock, which the caller holds.
+
+    # Raises
+
+    `OSError`
+        If that is not possible. The record is the last that is removed: what is left is still known for what it is.
+    """
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == _FILE):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[BinaryIO]:
+    """
+    Holds the lock of a run, and makes its folder if there is none. A process that inherits the open file holds the lock
+    until it ends.
+
+    # Raises
+
+    `BlockingIOError`
+        If another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Not the library filelock, whose lock a child process cannot inherit.
+    with open(folder / _LOCK, "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(
+                "is being trained by another process: wait for it, and run the command again"
+            ) from None
+        yield lock
+
+
+def is_locked(folder: Path) -> bool:
     """Whether a process holds the lock of a run."""
+    path = folder / _LOCK
     if not path.exists():
         return False
     with open(path, "rb") as file:

@@ -1,6 +1,5 @@
 """One `allennlp train` in a process of its own."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ from pathlib import Path
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.train.outcome import Outcome
-from elmo_tasks.replication.train.record import is_locked, mark_finished, state_of, write_record
+from elmo_tasks.replication.train.record import is_locked, locked, mark_finished, state_of, write_record
 
 __all__ = ["ALLENNLP", "Training", "begin", "train"]
 
@@ -63,16 +62,12 @@ class Training:
         self.run = run
         # Before anything in the folder is written or removed.
         state_of(run)
-        run.folder.mkdir(parents=True, exist_ok=True)
         self._log = run.folder / "log.txt"
-        self._lock = run.folder / "lock"
-        # Not the library filelock, whose lock a child process cannot inherit.
-        with open(self._lock, "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with locked(run.folder) as lock:
             # Another process may have ended since.
             state = state_of(run)
             if state == "finished":
-                raise FileExistsError(f"{run.folder} is finished: run the command again to see its scores")
+                raise FileExistsError(f"{run.folder} is finished")
             write_record(run, resumes=state == "interrupted")
             config = run.folder / "config.json"
             with atomic_file(config) as temporary:
@@ -102,14 +97,17 @@ class Training:
         return self._process.poll() is not None
 
     def outcome(self) -> Outcome:
-        """Waits for the end, and notes it in the record."""
+        """Waits for the end, and notes it in the record; that this is not possible is an error of this run alone."""
         code = self._process.wait()
-        if code != 0 or not (self.run.serialization_dir / "metrics.json").is_file():
-            failure = f"{_ended(code)}: {_last_line(self._log)}"
-            error = f"{failure} (all of it is in {self._log})"
-            # What is ended from outside can be resumed.
-            return Outcome(self.run, error, None if -code in _ENDINGS else failure)
-        mark_finished(self.run.folder)
+        try:
+            if code != 0 or not (self.run.serialization_dir / "metrics.json").is_file():
+                failure = f"{_ended(code)}: {_last_line(self._log)}"
+                error = f"{failure} (all of it is in {self._log})"
+                # What is ended from outside can be resumed.
+                return Outcome(self.run, error, None if -code in _ENDINGS else failure)
+            mark_finished(self.run.folder)
+        except (ValueError, OSError) as error:
+            return Outcome(self.run, f"has ended with status {code}, but that cannot be noted: {error}")
         return Outcome(self.run)
 
     def stop(self) -> None:
@@ -128,17 +126,17 @@ class Training:
 
     def _is_gone(self) -> bool:
         # All its processes have inherited the lock, so that the last of them frees it.
-        return self.is_over() and not is_locked(self._lock)
+        return self.is_over() and not is_locked(self.run.folder)
 
 
 def begin(run: Run, command: Sequence[str] = ALLENNLP, n_threads: int | None = None) -> Training | Outcome:
     """Begins a run; an error is returned as an outcome."""
     try:
         return Training(run, command, n_threads)
-    except BlockingIOError:
-        return Outcome(run, "is being trained by another process: wait for it, and run the command again")
     except (ValueError, OSError) as error:
-        return Outcome(run, str(error))
+        is_finished = isinstance(error, FileExistsError) and run.folder.is_dir()
+        # Another process has trained it since.
+        return Outcome(run, None if is_finished else str(error))
 
 
 def train(run: Run, command: Sequence[str] = ALLENNLP) -> Outcome:

@@ -31,6 +31,10 @@ echo '{{"validation_f1-measure-overall": 0.5}}' > metrics_epoch_0.json
 # Of one sentence the right, predicted and gold names, whose F1 is that of the runs.
 SENTENCES = [(1, 4, 4)]
 TASK = {"task": "ner", "data": "names", "seeds": {"table 1": 2, "figure 2": 2}}
+OTHERS = [
+    {"task": "sst", "data": "reviews", "seeds": {"table 1": 1}},
+    {"task": "pos", "data": "tags", "seeds": {"table 6": 1}},
+]
 
 
 @pytest.fixture
@@ -132,6 +136,29 @@ class TestMakePlan:
         """Oracle: the runs by hand."""
         plan("--table", "1", "--tasks", "ner", "--dry-run")
         assert len(states(capsys)) == 4
+
+    def test_a_table_of_some_tasks_has_these_alone(self, plan, tmp_path, fixtures_root, capsys):
+        """
+        Oracle: the rows, and the message where a table has nothing of the tasks; a task with a part of its data is as
+        one without data, and the others are trained.
+        """
+        content = json.loads((tmp_path / "small.jsonnet").read_text())
+        (tmp_path / "small.jsonnet").write_text(json.dumps({**content, "tasks": [TASK, *OTHERS]}))
+        root = tmp_path / "data"
+        (root / "sst").mkdir(parents=True)
+        for name in ("ner", "glove", "pos"):
+            (root / name).symlink_to(fixtures_root / name)
+        data = ("--data", str(root))
+        with pytest.raises(SystemExit, match=r"2 runs are not finished, .*: sst/baseline/1, sst/both/1"):
+            plan("--table", "1", *data, data=False)
+        captured = capsys.readouterr()
+        assert re.search("not compared for sst: .*/sst/dev.txt must be there", captured.err)
+        assert "| NER" in captured.out
+        with pytest.raises(SystemExit, match="2 runs are not finished"):
+            plan("--table", "1", "--tasks", "sst", *data, data=False)
+        assert "table 1: no run is finished yet" in capsys.readouterr().out
+        with pytest.raises(SystemExit, match="has nothing of pos for table 1"):
+            plan("--table", "1", "--tasks", "pos", *data, data=False)
 
     def test_a_refused_file_is_named_and_the_table_is_made_without_it(self, plan, tmp_path, capsys):
         """Oracle: the messages and the number of seeds."""

@@ -11,7 +11,7 @@ from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import Evidence, Outcome
 from elmo_tasks.replication.evidence import evidence as evidence_module
 from elmo_tasks.replication.evidence.run_file import place_of
-from elmo_tasks.replication.train.record import write_record
+from elmo_tasks.replication.train.record import locked, read_record, write_record
 
 
 @pytest.fixture
@@ -79,9 +79,49 @@ class TestEvidence:
         write_before.folder.mkdir(parents=True)
         write_record(write_before)
         evidence.prepare(run)
-        assert not run.folder.exists()
+        assert {path.name for path in run.folder.iterdir()} == {"lock"}
         evidence.note(Outcome(finish(run, 0.625)), None)
         assert evidence.state(run) == "finished" and evidence.finished([run])[0].dev == 62.5
+
+    def test_a_folder_that_is_trained_in_is_left_alone_whatever_is_in_it(self, make, folder):
+        """Oracle: the state, the message, and the record that is still there; the lock is that of a training."""
+        earlier, run = make(), make(computation="c1")
+        earlier.folder.mkdir(parents=True)
+        write_record(earlier)
+        with locked(run.folder):
+            evidence = Evidence(folder, [run])
+            assert evidence.state(run) == "in progress"
+            with pytest.raises(BlockingIOError, match="is being trained by another process"):
+                evidence.prepare(run)
+        assert read_record(run.folder)["identity"] == earlier.identity
+        assert evidence.state(run) == "outdated"
+
+    def test_a_run_without_a_plan_is_not_outdated(self, make, make_run, finish, folder):
+        """Oracle: the message, and its scores, which are still there."""
+        without_plan, run = make_run(task="ner", variant="baseline"), make(inputs={})
+        without_plan.identity.update(inputs={})
+        finish(without_plan)
+        evidence = Evidence(folder, [run])
+        evidence.prepare(run)
+        assert evidence.state(run) == "refused" and "computation is null" in evidence.reason(run)
+        assert (run.serialization_dir / "metrics.json").is_file()
+
+    def test_a_damaged_folder_is_refused_and_the_others_are_not(self, make, finish, folder):
+        """Oracle: the states, and the message."""
+        damaged, other = finish(make(seed=1)), finish(make(seed=2))
+        (damaged.folder / "record.json").write_text("{")
+        evidence = Evidence(folder, [damaged, other])
+        assert [evidence.state(damaged), evidence.state(other)] == ["refused", "trained"]
+        assert "record.json must be JSON" in evidence.reason(damaged)
+
+    def test_what_other_processes_have_finished_since_is_read(self, make, finish, folder):
+        """Oracle: the states before and after."""
+        run = make()
+        evidence = Evidence(folder, [run])
+        Evidence(folder, [run]).note(Outcome(finish(run)), None)
+        assert evidence.state(run) == "trained"
+        evidence.read()
+        assert evidence.state(run) == "finished"
 
     def test_a_run_of_another_plan_is_refused(self, noted, make, folder):
         """Oracle: the messages for other settings, and for a seed that the plan does not have."""
@@ -170,12 +210,14 @@ class TestEvidence:
         assert again.note(Outcome(run), None).error is None
         assert again.state(run) == "finished"
 
-    def test_sentences_are_measured_once_and_added_to_the_file(self, make, finish, folder, monkeypatch):
+    def test_sentences_are_measured_once_and_added_to_the_file(self, make, finish, write_archive, folder, monkeypatch):
         """Oracle: the numbers in the file of the next call; what cannot be measured leaves the file as it was."""
         run = finish(make())
         evidence = Evidence(folder, [run])
         assert not evidence.lacks_sentences(run)
         evidence.note(Outcome(run), None)
+        assert not evidence.lacks_sentences(run), "no archive"
+        write_archive(run.serialization_dir / "model.tar.gz", b"")
         before = path_of(folder, run).read_bytes()
         measured = [[(1, 1, 1)], [(1, 4, 4), (0, 0, 0)]]
         monkeypatch.setattr(evidence_module, "scores_by_sentence", lambda task, archive: measured.pop(0))
@@ -184,3 +226,15 @@ class TestEvidence:
         assert evidence.note_sentences(run) is None and not evidence.lacks_sentences(run)
         ((found,), again) = evidence.finished([run]), Evidence(folder, [run])
         assert found.sentences.tolist() == [[1, 4, 4], [0, 0, 0]] and not again.lacks_sentences(run)
+
+    def test_the_sentences_of_another_model_are_not_measured(self, make, finish, write_archive, folder):
+        """Oracle: whether any are to be measured, with the folder of the run, and with that of other settings."""
+        run = finish(make())
+        write_archive(run.serialization_dir / "model.tar.gz", b"")
+        evidence = Evidence(folder, [run])
+        evidence.note(Outcome(run), None)
+        assert evidence.lacks_sentences(run)
+        shutil.rmtree(run.folder)
+        finish(make(value=2))
+        write_archive(run.serialization_dir / "model.tar.gz", b"")
+        assert not evidence.lacks_sentences(run)

@@ -77,7 +77,10 @@ class TestRunFile:
             ({"dev": None}, "'dev' must be there"),
             ({"seed": True}, "'seed' must be there"),
             ({"epochs": [None]}, "'epochs' must be numbers"),
-            ({"layer_weights": [{"place": "input"}]}, "must be a run"),
+            ({"layer_weights": [{"place": "input"}]}, "'layer' must be there"),
+            ({"layer_weights": [[0.5]]}, "'layer_weights' must be objects"),
+            ({"about": [1]}, "'about' must be there"),
+            ({"digests": {"config": "a", "computation": "b", "inputs": None}}, "'inputs' must be there"),
         ],
     )
     def test_a_file_of_another_form_is_refused(self, planned, tmp_path, change, message):

@@ -45,6 +45,14 @@ class TestReadSources:
         }
         assert expected.items() <= first.facts.items()
 
+    def test_tasks_and_columns_that_the_paper_does_not_have_are_in_its_tables(self, tmp_path):
+        """Oracle: by hand: Table 2 of SST-5, a second biLM in Table 1, and no column of the last layer there."""
+        for variant in ("baseline", "both", "both-tuned", "both-top"):
+            write_run_file(tmp_path, "sst", variant, 1, 40.0)
+        first, second, _ = read_sources(tmp_path).tables
+        assert first.columns[2:5] == ["baseline", "ELMo", "tuned"] and first.rows[0][4] == "39.00 (1)"
+        assert [second.title[:7], second.rows[0][0]] == ["Table 2", "SST-5"]
+
     def test_what_cannot_be_read_is_named_and_the_rest_is_read(self, tmp_path):
         """Oracle: the sentences: a changed file, a failed run, one of another format, a score of 101, no JSON."""
         write_run_file(tmp_path, "ner", "input", 1, 80.0)

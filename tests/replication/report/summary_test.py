@@ -55,3 +55,4 @@ class TestPairedPValue:
     def test_without_a_difference_of_differences_there_is_no_p(self):
         """Oracle: a division by zero."""
         assert paired_p_value([]) is paired_p_value([(1.0, 2.0)]) is paired_p_value([(1.0, 2.0), (2.0, 3.0)]) is None
+        assert paired_p_value([(0.1, 0.3), (0.2, 0.4), (0.5, 0.7)]) is None, "equal but for their rounding"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from elmo_tasks.replication import Training, status
+from elmo_tasks.replication import Outcome, Training, run_here, status
 from elmo_tasks.replication.train.training import begin, train
 
 
@@ -42,6 +43,23 @@ class TestTraining:
         assert train(run, allennlp.command).error is None
         assert allennlp.calls()[1][-1] == "--recover"
         assert (run.serialization_dir / "model_state_e1_b0.th").exists()
+
+    @pytest.mark.parametrize(
+        ("script", "message"),
+        [
+            ('rm "$(dirname "$4")/log.txt"; exit 3', "has ended with status 3, but that cannot be noted: .*log.txt"),
+            (
+                'echo "{" > "$(dirname "$4")/record.json"',
+                "has ended with status 0, but .* noted: .*record.json must be",
+            ),
+        ],
+    )
+    def test_an_end_that_cannot_be_noted_is_an_error_of_this_run(self, make_run, allennlp, script, message):
+        """Oracle: the message, and that the next one is trained."""
+        allennlp.behaves(f'case "$2" in *both/1/*) {script};; esac')
+        first, second = run_here([make_run(seed=1), make_run(seed=2)], command=allennlp.command)
+        assert re.match(message, first.error) and first.failure is None
+        assert second.error is None
 
     def test_without_a_checkpoint_it_starts_over(self, make_run, allennlp):
         """Oracle: the call, and that what was left is gone."""
@@ -77,9 +95,8 @@ class TestTraining:
         assert status(make_run()) == "finished"
 
     def test_a_finished_run_is_left_alone(self, make_run, allennlp):
-        """Oracle: the message; no call."""
-        train(make_run(), allennlp.command)
-        assert "is finished" in train(make_run(), allennlp.command).error
+        """Oracle: the outcome; one call."""
+        assert train(make_run(), allennlp.command) == train(make_run(), allennlp.command) == Outcome(make_run())
         assert len(allennlp.calls()) == 1
 
     def test_a_run_is_trained_by_one_process(self, make_run, allennlp):
