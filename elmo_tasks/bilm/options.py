@@ -104,8 +104,9 @@ class BilmOptions:
         0 or empty. `None`: characters are bytes, as in every biLM in the public format.
     start_state
         The state of the LSTMs before each sentence: `"zero"`; or `"settled"`, that after some empty sentences, which a
-        biLM that was trained on running text knows better. Both depend on the weights alone. In `options.json` it is
-        `lstm.start_state`; a file without it means `"zero"`, and other programs ignore it.
+        biLM that was trained on running text knows better. Both depend on the weights alone; in training no gradient
+        reaches the weights through it. In `options.json` it is `lstm.start_state`; a file without it means `"zero"`,
+        and other programs ignore it.
 
     # Raises
 

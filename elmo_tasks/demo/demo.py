@@ -8,14 +8,13 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from elmo_tasks.analysis import LanguageModel, StaticVectors
+from elmo_tasks.analysis import LanguageModel, StaticVectors, about_bilm
 from elmo_tasks.demo.languages import EXAMPLES, Example, language_of
 from elmo_tasks.demo.projection import Method
 from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
 from elmo_tasks.demo.texts import Texts
 from elmo_tasks.demo.word_indexes import build_indexes, open_indexes
 from elmo_tasks.demo.words_in_context import WordsInContext
-from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -158,7 +157,7 @@ def loaded_demo(
     `ValueError`, `OSError`
         If one of them is not there or damaged, or they do not belong together.
     """
-    options_file, weight_file = pretrained_files(bilm)
+    options_file, _ = pretrained_files(bilm)
     word_file = options_file.with_name("vocab.txt")
     language = language or language_of(word_file)
     loaded = [TaskArchive.load(path) for path in archives]
@@ -169,7 +168,7 @@ def loaded_demo(
         (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
         if indexes:
-            of_layers = open_indexes(indexes, elmo.n_layers, sha256_of(weight_file))
+            of_layers = open_indexes(indexes, elmo.n_layers, about_bilm(bilm))
         else:
             of_layers = build_indexes(elmo, Path(folder, "index"))
         yield Demo(

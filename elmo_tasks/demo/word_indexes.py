@@ -1,6 +1,6 @@
 """The indexes in which the demo looks for neighbours, one for each layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,7 @@ class LayerIndex:
     name: Any
 
 
-def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[int, LayerIndex]:
+def open_indexes(folders: Sequence[Path], n_layers: int, bilm: Mapping[str, str]) -> dict[int, LayerIndex]:
     """
     # Parameters
 
@@ -32,8 +32,8 @@ def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[i
         As `allennlp elmo-neighbors index` makes them.
     n_layers
         Layers of the biLM.
-    weights
-        SHA-256 of the weights of the biLM.
+    bilm
+        From `about_bilm`.
 
     # Returns
 
@@ -50,7 +50,7 @@ def open_indexes(folders: Sequence[Path], n_layers: int, weights: str) -> dict[i
     indexes: dict[int, LayerIndex] = {}
     for folder in folders:
         index = NeighborIndex(folder)
-        if index.about.get("weights") != weights:
+        if not index.is_of(bilm):
             raise ValueError(
                 f"an index must be of the biLM of the demo, but '{folder}' was made with another one, "
                 f"{index.about.get('bilm', 'which it does not name')!r}: name that one with --bilm, or build the index "

@@ -15,7 +15,7 @@ from elmo_tasks.embed_job.formats.embedded_part import EmbeddedPart
 from elmo_tasks.embed_job.formats.output_format import Format, format_of
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
-from elmo_tasks.embed_job.options import EmbedOptions, digest_of_job, fingerprint
+from elmo_tasks.embed_job.options import WEIGHTS, EmbedOptions, digest_of_job, fingerprint
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
@@ -148,7 +148,7 @@ class _Job:
         job = {**fingerprint(self._options, summary, elmo.bilm), **self._folder.format.about}
         digest = digest_of_job(job)
         origins = [PartOrigin.of(part, digest) for part in summary.parts]
-        arguments = (self._options, self._folder.path, self._folder.format.kind, digest)
+        arguments = (self._options, self._folder.path, self._folder.format.kind, digest, job[WEIGHTS])
         is_here = self._ray is None and self._workers is None
         embed = self._embedder(arguments, PartWorker(*arguments, elmo=elmo) if is_here else None)
         del elmo

@@ -125,7 +125,7 @@ class JobFolder:
             self._check_same(_read_job(self.path / _JOB), job, self.path)
             # An older output of this job, which may be the reason for --force, is not the one that is being made.
             is_finished = self.output.exists() and not (self.path / _REPLACES).exists()
-            if is_finished and not checksum_path(self.output).exists():
+            if is_finished and self.format.write is not None and not checksum_path(self.output).exists():
                 self.write_checksum()
         else:
             # A kill left the folder half removed, or half made.
@@ -202,14 +202,14 @@ class JobFolder:
 
     def publish(self) -> None:
         """Renames the folder to the output."""
-        # An actor that was killed while it wrote a part has left half a file; another has written the part since.
-        for pattern in (_REPLACES, _LOCK, f"{TEMPORARY}*"):
-            for path in self.path.glob(pattern):
-                path.unlink(missing_ok=True)
         if self.output.exists():
             # A folder cannot replace another one atomically. A job that is killed here resumes with --resume.
             self._remove_replaced()
             self.output.rename(self._replaced)
+        # An actor that was killed while it wrote a part has left half a file; another has written the part since.
+        for pattern in (_REPLACES, _LOCK, f"{TEMPORARY}*"):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
         self.path.rename(self.output)
         sync(self.output.parent)
         self._remove_replaced()

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from elmo_tasks.vectors.layer_selection import Layers
     from elmo_tasks.vectors.pooling import Pool
 
-__all__ = ["EmbedOptions", "differences", "digest_of_job", "fingerprint"]
+__all__ = ["DTYPES", "WEIGHTS", "EmbedOptions", "differences", "digest_of_job", "fingerprint"]
 
 DTYPES = ("float32", "float16")
+
+WEIGHTS = "weights of the biLM"
+"""The entry of a fingerprint that is their digest, see `bilm_digest`."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
     found = {
         **options_now,
         "precision": options.precision or "float32",
-        "weights of the biLM": bilm_digest(bilm.options, bilm.state_dict()).hex(),
+        WEIGHTS: bilm_digest(bilm.options, bilm.state_dict()).hex(),
+        **({} if bilm.options.start_state == "zero" else {"start state of the biLM": bilm.options.start_state}),
         "text": summary.digest,
         "lines of the text": summary.n_lines,
         "elmo_tasks": __version__,

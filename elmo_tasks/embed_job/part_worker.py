@@ -1,5 +1,6 @@
 """The worker that embeds part after part: in the process of the job, in one of several, or as an actor of Ray."""
 
+import platform
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,8 @@ class PartWorker:
         The format of those files.
     job
         The digest of the fingerprint, which each file keeps.
+    weights
+        The digest of the biLM: in another process, or on another machine, its name may be that of another one.
     elmo
         `None`: it is loaded for the first part, so that an error comes from `run`, in a process of any kind.
     max_threads
@@ -74,6 +77,7 @@ class PartWorker:
         folder: Path,
         kind: PartKind,
         job: str,
+        weights: str,
         *,
         elmo: "Elmo | None" = None,
         max_threads: int | None = None,
@@ -82,6 +86,7 @@ class PartWorker:
         self._folder = folder
         self._kind = kind
         self._job = job
+        self._weights = weights
         self._elmo = elmo
         self._max_threads = max_threads
 
@@ -104,14 +109,14 @@ class PartWorker:
         # Raises
 
         `ValueError`
-            If an option has a wrong value, or a vector is more than float16 can hold.
+            If an option has a wrong value, a vector is more than float16 can hold, or the biLM is another one here.
         """
         if self._elmo is None:
             import torch
 
             if self._max_threads is not None:
                 torch.set_num_threads(min(self._max_threads, torch.get_num_threads()))
-            self._elmo = load_elmo(self._options)
+            self._elmo = self._loaded()
         words = [self._words(line) for line in part.lines]
         # Not at the top: the options of the command are printed without torch.
         from elmo_tasks.bilm.cut_words import CutWords
@@ -125,6 +130,18 @@ class PartWorker:
         return_free_memory()
         embedded = EmbeddedPart(part.first, [" ".join(sentence) for sentence in words], vectors)
         return embedded, PartDone(part.number, sum(map(len, words)), cut_words)
+
+    def _loaded(self) -> "Elmo":
+        from elmo_tasks.bilm.weights_state import bilm_digest
+
+        elmo = load_elmo(self._options)
+        found = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
+        if found != self._weights:
+            raise ValueError(
+                f"all processes of a job must have the same biLM, but {self._options.bilm!r} has the digest {found} on "
+                f"{platform.node()}, and {self._weights} where the job was started: copy its files to all machines"
+            )
+        return elmo
 
     def write(self, part: LinePart, embedded: EmbeddedPart) -> None:
         """

@@ -22,7 +22,13 @@ _worker: PartWorker | None = None
 
 
 def embed_in_processes(
-    n_processes: int, options: EmbedOptions, folder: Path, kind: PartKind, job: str, parts: Iterable[LinePart]
+    n_processes: int,
+    options: EmbedOptions,
+    folder: Path,
+    kind: PartKind,
+    job: str,
+    weights: str,
+    parts: Iterable[LinePart],
 ) -> Iterator[PartDone]:
     """
     Embeds parts in processes, each with its biLM and its share of the cores.
@@ -31,7 +37,7 @@ def embed_in_processes(
 
     n_processes
         How many.
-    options, folder, kind, job
+    options, folder, kind, job, weights
         See `PartWorker`.
     parts
         Read no further ahead than the processes need.
@@ -52,7 +58,7 @@ def embed_in_processes(
         n_processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(options, folder, kind, job, n_threads),
+        initargs=(options, folder, kind, job, weights, n_threads),
     )
     running: set[Future[PartDone]] = set()
     try:
@@ -85,9 +91,9 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(options: EmbedOptions, folder: Path, kind: PartKind, job: str, n_threads: int) -> None:
+def _start(options: EmbedOptions, folder: Path, kind: PartKind, job: str, weights: str, n_threads: int) -> None:
     global _worker
-    _worker = PartWorker(options, folder, kind, job, max_threads=n_threads)
+    _worker = PartWorker(options, folder, kind, job, weights, max_threads=n_threads)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

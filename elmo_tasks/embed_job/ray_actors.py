@@ -10,6 +10,7 @@ from elmo_tasks.embed_job.options import EmbedOptions
 from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
 from elmo_tasks.embed_job.text_parts import LinePart
 from elmo_tasks.ray_session import ray_session, require_ray
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["embed_on_ray", "options_on_ray"]
 
@@ -19,8 +20,16 @@ _RETRIES = 3
 
 
 def options_on_ray(options: EmbedOptions) -> EmbedOptions:
-    """An actor computes on the device of the options, by default on the CPU: machines of a cluster differ."""
-    return replace(options, device=options.device or "cpu")
+    """
+    An actor computes on the device of the options, by default on the CPU: machines of a cluster differ. It does not run
+    in the folder that the job was started in.
+    """
+    bilm = options.bilm
+    if isinstance(bilm, tuple):
+        bilm = str(Path(bilm[0]).absolute()), str(Path(bilm[1]).absolute())
+    elif bilm not in NAMED_BILMS and Path(bilm).is_dir():
+        bilm = str(Path(bilm).absolute())
+    return replace(options, bilm=bilm, device=options.device or "cpu")
 
 
 # Ray's actors and not Ray Data: its writers choose the names of files, so that a part that was written twice can be
@@ -32,6 +41,7 @@ def embed_on_ray(
     folder: Path,
     kind: PartKind,
     job: str,
+    weights: str,
     parts: Iterable[LinePart],
 ) -> Iterator[PartDone]:
     """
@@ -44,7 +54,7 @@ def embed_on_ray(
         See `ray_session`.
     n_actors
         How many. `None`: as many as the cluster has cores, or GPUs.
-    options, folder, kind, job
+    options, folder, kind, job, weights
         See `PartWorker`; the folder must be one that all machines see.
     parts
         Read no further ahead than the actors need.
@@ -65,7 +75,7 @@ def embed_on_ray(
     try:
         # Actors wait for a core: on a local cluster there are as many as are asked for.
         with ray_session(address, n_cpus=n_actors):
-            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, job, parts)
+            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, job, weights, parts)
     except ray.exceptions.RayTaskError as error:
         # The actor's error without Ray's report of its place.
         raise error.cause from None
@@ -82,6 +92,7 @@ def _embed(
     folder: Path,
     kind: PartKind,
     job: str,
+    weights: str,
     parts: Iterable[LinePart],
 ) -> Iterator[PartDone]:
     is_cuda = str(options.device).startswith("cuda")
@@ -94,7 +105,7 @@ def _embed(
     actor_class = ray.remote(num_cpus=1, num_gpus=1 if is_cuda else 0, max_restarts=-1, max_task_retries=_RETRIES)(
         PartWorker
     )
-    actors = [actor_class.remote(options, folder, kind, job, max_threads=None) for _ in range(n_actors)]
+    actors = [actor_class.remote(options, folder, kind, job, weights, max_threads=None) for _ in range(n_actors)]
     running: dict[Any, Any] = {}
     for part in parts:
         # Two for each actor, so that no actor waits for its next part.

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class BilmLanguageModel(Model):
     """
     The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
-    softmax. Every sentence starts from the zero state.
+    softmax. Every sentence starts from the zero state, or from that of `BilmOptions.start_state`.
 
     Evaluation is always over the whole vocabulary, whatever the softmax was trained on; its metrics are
     `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words

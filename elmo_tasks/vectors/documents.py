@@ -62,7 +62,8 @@ def embed_documents(
 
     def groups() -> Iterator[tuple[None, list[list[str]]]]:
         for document in documents:
-            given = blank_sentences()(document) if isinstance(document, str) else document
+            # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+            given = blank_sentences()(str(document)) if isinstance(document, str) else document
             sentences = [words_of(sentence, index, tokenizer) for index, sentence in enumerate(given)]
             yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 

@@ -4,7 +4,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.text_lines import byte_lines
 from elmo_tasks.unicode_text import letters_by_script
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
 
@@ -37,7 +37,9 @@ def seen_scripts(bilm: str | PathLike[str]) -> frozenset[str] | None:
     words = pretrained_files(bilm)[0].parent / "vocab.txt"
     if not words.is_file():
         return None
-    letters = letters_by_script("".join(line for _, line in islice(numbered_lines(words), _N_WORDS)))
+    # A word may have any character, and a file in another encoding is no reason to stop: its letters are looked at.
+    lines = (line.decode(errors="replace") for _, line in islice(byte_lines(words), _N_WORDS))
+    letters = letters_by_script("".join(lines))
     n_letters = letters.total()
     return frozenset(script for script, count in letters.items() if count >= _SEEN * n_letters) or None
 

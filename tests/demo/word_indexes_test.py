@@ -2,12 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.analysis import index_text
+from elmo_tasks.analysis import about_bilm, index_text
 from elmo_tasks.demo.word_indexes import open_indexes
-from elmo_tasks.files.checksums import sha256_of
 from tests.paths import TINY_BILM
 
-WEIGHTS = sha256_of(TINY_BILM / "weights.hdf5")
+BILM = about_bilm(str(TINY_BILM))
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +22,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestOpenIndexes:
     def test_each_layer_has_its_index(self, folder):
         """Oracle: by hand; the top layer has the last number."""
-        indexes = open_indexes([folder / "top", folder / "0"], 3, WEIGHTS)
+        indexes = open_indexes([folder / "top", folder / "0"], 3, BILM)
         assert {layer: found.index.folder.name for layer, found in indexes.items()} == {0: "0", 2: "top"}
 
     @pytest.mark.parametrize(
-        ("names", "weights", "message"),
+        ("names", "bilm", "message"),
         [
-            (["0"], "0" * 64, "must be of the biLM of the demo, but .* was made with another one, .*bilm_tiny'"),
-            (["mix"], WEIGHTS, "must be of single layers, but .* is of their mix"),
-            (["top", "2"], WEIGHTS, "must be one index for a layer, but .*top' and .*2' are both of layer 2"),
+            (
+                ["0"],
+                {"weights": "0" * 64},
+                "must be of the biLM of the demo, but .* was made with another one, .*bilm_tiny'",
+            ),
+            (["0"], {**BILM, "start_state": "settled"}, "must be of the biLM of the demo"),
+            (["mix"], BILM, "must be of single layers, but .* is of their mix"),
+            (["top", "2"], BILM, "must be one index for a layer, but .*top' and .*2' are both of layer 2"),
         ],
     )
-    def test_indexes_that_do_not_fit_are_refused_in_a_sentence(self, folder, names, weights, message):
+    def test_indexes_that_do_not_fit_are_refused_in_a_sentence(self, folder, names, bilm, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
-            open_indexes([folder / name for name in names], 3, weights)
+            open_indexes([folder / name for name in names], 3, bilm)

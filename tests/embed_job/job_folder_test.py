@@ -4,10 +4,11 @@ import errno
 import fcntl
 import logging
 import os
+from pathlib import Path
 
 import pytest
 
-from elmo_tasks.embed_job.formats.output_format import FORMATS
+from elmo_tasks.embed_job.formats.output_format import FORMATS, Format
 from elmo_tasks.embed_job.job_folder import JobFolder
 from elmo_tasks.files.checksums import checksum_path, write_checksum
 
@@ -101,6 +102,44 @@ class TestJobFolder:
         second = folder("parquet-folder", force=True)
         second.open(JOB)
         assert sorted(path.name for path in second.path.iterdir()) == ["_job.json", "_lock", "part-list.txt"]
+
+    def test_a_folder_that_replaces_another_survives_a_kill_at_any_step(self, folder, tmp_path, monkeypatch):
+        """Oracle: after the resumed job the new part is the output, and nothing of the older one is left."""
+        made = Format("parquet-folder", (), "parquet")
+        rename, n_calls = Path.rename, 0
+
+        def job(output: str, *, force: bool = False, resume: bool = False) -> bool:
+            parts = JobFolder(tmp_path / output, made, force=force, resume=resume)
+            try:
+                if parts.open(JOB):
+                    return True
+                (parts.path / f"part-0000000{n_calls}.parquet").touch()
+                parts.publish()
+                return False
+            finally:
+                parts.close()
+
+        for step in (0, 1):
+            output = f"out-{step}"
+            n_calls = 5
+            job(output)
+
+            def killed(path: Path, target: Path, step: int = step) -> Path:
+                nonlocal n_calls
+                n_calls += 1
+                if n_calls == step + 1:
+                    raise KeyboardInterrupt
+                return rename(path, target)
+
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(Path, "rename", killed)
+                n_calls = 0
+                job(output, force=True)
+            n_calls = 7
+            assert not job(output, resume=True)
+            names = {path.name for path in (tmp_path / output).iterdir()}
+            assert names == {"_job.json", "part-00000000.parquet", "part-00000007.parquet"}
+            assert {path.name for path in tmp_path.iterdir() if path.name.startswith(output)} == {output}
 
     def test_force_starts_again(self, folder):
         """Oracle: no parts; the new job's fingerprint can be resumed."""

@@ -119,7 +119,7 @@ class TestErrorsOfRay:
 
             monkeypatch.setattr(ray_actors, "ray_session", session)
             with pytest.raises((ValueError, RuntimeError)) as caught:
-                list(ray_actors.embed_on_ray("local", 1, EmbedOptions(), tmp_path, "npz", "0123", []))
+                list(ray_actors.embed_on_ray("local", 1, EmbedOptions(), tmp_path, "npz", "0123", "", []))
             assert f"{caught.type.__name__}: {caught.value}" == expected
 
 

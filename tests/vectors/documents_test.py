@@ -30,6 +30,12 @@ class TestEmbedDocuments:
             assert array.shape == expected.shape
             np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
 
+    def test_an_array_of_texts_is_one_of_strings(self, elmo):
+        """Oracle: the same text as a string."""
+        text = "She sat. He ran."
+        (found,), (expected,) = elmo.embed_documents(np.array([text])), elmo.embed_documents([text])
+        np.testing.assert_array_equal(found, expected)
+
     def test_a_whole_document_is_one_sequence(self, elmo):
         """Oracle: all its words as one sentence, which have other vectors than its sentences."""
         found = elmo.embed_documents(DOCUMENTS, whole=True)

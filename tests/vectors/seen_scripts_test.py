@@ -29,6 +29,12 @@ class TestSeenScripts:
         (korean_bilm / "vocab.txt").unlink()
         assert seen_scripts(korean_bilm) is None
 
+    def test_a_file_of_words_that_is_no_text_is_no_error(self, korean_bilm):
+        """Oracle: by hand: a word with a carriage return, and one in Latin-1, among Korean ones."""
+        words = "학교에 갔다".encode()
+        (korean_bilm / "vocab.txt").write_bytes(b"\n".join([words, b"a\rb", b"\xe9", words]))
+        assert "HANGUL" in seen_scripts(korean_bilm)
+
     @pytest.mark.parametrize(
         ("name", "expected"), [("small-open", {"LATIN"}), ("original", {"LATIN"}), ("efml-ko", None)]
     )

@@ -28,7 +28,7 @@ ABOUT, SENTENCES, STARTS, LINES = "index.json", "sentences.txt", "starts.npy", "
 DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), "int8": np.dtype("<i1")}
 """Of the numbers on disk, by their names."""
 
-_TEXTS = ("bilm", "weights", "corpus")
+_TEXTS = ("bilm", "weights", "start_state", "corpus")
 
 
 def vector_files(layers: Sequence[Layer]) -> dict[Layer, str]:

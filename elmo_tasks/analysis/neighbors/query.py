@@ -17,6 +17,7 @@ from elmo_tasks.analysis.neighbors.files import Layer
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
+from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.unicode_text import in_nfc
@@ -24,7 +25,16 @@ from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 from elmo_tasks.vectors.seen_scripts import unseen_script_notice
 
-__all__ = ["FoundNeighbors", "NeighborFinder", "Query", "find_neighbors", "index_text", "marked_word", "position_of"]
+__all__ = [
+    "FoundNeighbors",
+    "NeighborFinder",
+    "Query",
+    "about_bilm",
+    "find_neighbors",
+    "index_text",
+    "marked_word",
+    "position_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +82,7 @@ def index_text(
 
     See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there.
     """
-    about = {"bilm": bilm, "weights": sha256_of(pretrained_files(bilm)[1]), "corpus": corpus}
+    about = {"bilm": bilm, **about_bilm(bilm), "corpus": corpus}
     if nfc:
         about[_FORM] = "NFC"
     sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
@@ -87,6 +97,16 @@ def index_text(
         about=about,
         batch_tokens=batch_tokens,
     )
+
+
+def about_bilm(bilm: str) -> dict[str, str]:
+    """
+    What the vectors of a biLM depend on, as an index has it among its entries: the SHA-256 of the `weights`, and the
+    `start_state` if it is not zero, see `BilmOptions`.
+    """
+    options_file, weight_file = pretrained_files(bilm)
+    start_state = read_any_options(options_file).start_state
+    return {"weights": sha256_of(weight_file), **({} if start_state == "zero" else {"start_state": start_state})}
 
 
 def _words_of(sentence: Sequence[str] | TaggedSentence) -> Sequence[str]:
@@ -262,11 +282,10 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
                 f"'{index.folder}' was made with the biLM '{bilm}', which is not on this machine, and an index must "
                 f"not begin a download: add --bilm {bilm}"
             )
-    weights = index.about.get("weights")
-    if weights is not None and sha256_of(pretrained_files(bilm)[1]) != weights:
+    if "weights" in index.about and not index.is_of(about_bilm(bilm)):
         raise ValueError(
-            f"a query must have the biLM of its index, but '{bilm}' has other weights now: name the one that "
-            f"'{index.folder}' was made with (--bilm), or build the index again"
+            f"a query must have the biLM of its index, but '{bilm}' has other weights or another start_state now: name "
+            f"the one that '{index.folder}' was made with (--bilm), or build the index again"
         )
     return bilm
 

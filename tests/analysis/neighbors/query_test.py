@@ -1,6 +1,7 @@
 """Tests of queries for neighbours."""
 
 import json
+import shutil
 import unicodedata
 
 import numpy as np
@@ -60,6 +61,20 @@ class TestNeighborFinder:
             assert [each[:2] for each in found.neighbors] == [each[:2] for each in one.neighbors]
             assert (found.words, found.position, found.layer, found.recall) == (*query, 1, None)
         assert finder.find([]) == []
+
+    def test_an_index_is_of_the_start_state_of_its_bilm(self, tmp_path):
+        """Oracle: the message of a query after the state was switched; an index of that state answers."""
+        bilm = tmp_path / "bilm"
+        shutil.copytree(TINY_BILM, bilm)
+        (tmp_path / "text.txt").write_text("They play .\n")
+        index_text(str(tmp_path / "text.txt"), tmp_path / "zero", str(bilm), layer=1)
+        options = json.loads((bilm / "options.json").read_text())
+        options["lstm"]["start_state"] = "settled"
+        (bilm / "options.json").write_text(json.dumps(options))
+        with pytest.raises(ValueError, match="has other weights or another start_state now"):
+            NeighborFinder(tmp_path / "zero")
+        index_text(str(tmp_path / "text.txt"), tmp_path / "settled", str(bilm), layer=1)
+        assert NeighborFinder(tmp_path / "settled").find([Query(["Yes", "!"], 0)], 1)[0].neighbors
 
     def test_settings_are_checked_before_a_query(self, index):
         """Oracle: the messages."""
