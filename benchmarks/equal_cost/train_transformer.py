@@ -7,6 +7,7 @@ of words (15%), GPT the next piece; all else is the same in both: tokenizer, sha
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def train(asked: argparse.Namespace) -> None:
         plan = {"settings": settings, "steps": steps}
         with atomic_file(plan_file) as temporary:
             temporary.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
-    checkpoint = get_last_checkpoint(str(run)) if run.is_dir() else None
+    checkpoint = whole_checkpoint(run)
     trained, clock = trainer_of(asked, text, tokenizer, run, plan["steps"], checkpoint)
     trained.train(resume_from_checkpoint=checkpoint)
     network = trained.model.base_model
@@ -220,6 +221,20 @@ class CpuClock(transformers.TrainerCallback, ExportableState):
     def state(self) -> dict[str, Any]:
         """For the checkpoint."""
         return {"args": {}, "attributes": {"seconds": self.seconds}}
+
+
+def whole_checkpoint(run: Path) -> str | None:
+    """The last checkpoint of a run that was written to its end; later ones, which a kill has cut off, are removed."""
+    if not run.is_dir():
+        return None
+    while (checkpoint := get_last_checkpoint(str(run))) is not None:
+        try:
+            json.loads(Path(checkpoint, "trainer_state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            shutil.rmtree(checkpoint)
+        else:
+            return str(checkpoint)
+    return None
 
 
 def trainer_of(

@@ -2,20 +2,20 @@
 
 import argparse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
-from allennlp.training import Checkpointer
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.distillation import StudentBilm
 from elmo_tasks.files.atomic_files import atomic_folder
-from elmo_tasks.files.checksums import check_file
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.printable import printable
+from elmo_tasks.training import FrozenOnceCheckpointer
 
 __all__ = ["Export"]
 
@@ -102,7 +102,8 @@ def _export_bilm(bilm: Bilm, target: Path, names: list[str], replaceable: set[st
 
 def _model(archive: str) -> Model:
     try:
-        return load_archive(archive, weights_file=_checkpoint_of(Path(archive))).model
+        with TemporaryDirectory(prefix="elmo-export-") as folder:
+            return load_archive(archive, weights_file=_weights_of(Path(archive), Path(folder))).model
     except Exception as error:
         # For a file that is no archive, or is damaged, AllenNLP raises errors of any kind, AttributeError too.
         raise ValueError(
@@ -111,13 +112,15 @@ def _model(archive: str) -> Model:
         ) from error
 
 
-def _checkpoint_of(run: Path) -> str | None:
-    """The weights of the last checkpoint of a run that has no best weights yet; `None` for all others."""
+def _weights_of(run: Path, folder: Path) -> str | None:
+    """A file, in a folder, with the weights of a run that has no best weights yet; `None` for all others."""
     if not run.is_dir() or any((run / name).exists() for name in ("weights.th", "best.th")):
         return None
-    latest = Checkpointer(str(run)).find_latest_checkpoint()
-    if latest is None:
+    checkpointer = FrozenOnceCheckpointer(run)
+    weights = checkpointer.whole_weights()
+    latest = checkpointer.find_latest_checkpoint()
+    if weights is None or latest is None:
         return None
-    check_file(Path(latest[0]))
     print(printable(f"{run} has not ended its first epoch: this exports its last checkpoint, {Path(latest[0]).name}"))
-    return latest[0]
+    torch.save(weights, folder / "weights.th")
+    return str(folder / "weights.th")

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 
@@ -37,6 +38,11 @@ class DistillationDataLoader(DataLoader):
         What the field `teacher` has: `probabilities` or `logits`.
     loader : `Lazy[DataLoader]`
         How both are batched.
+
+    # Raises
+
+    `ConfigurationError`
+        In an epoch, if one of the two has no batch.
     """
 
     def __init__(
@@ -49,7 +55,9 @@ class DistillationDataLoader(DataLoader):
         return max(len(self._labelled), len(self._unlabelled))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        pairs = zip(_repeated(self._labelled), _repeated(self._unlabelled), strict=False)
+        of_data = _repeated(self._labelled, "the labelled data have")
+        of_teacher = _repeated(self._unlabelled, "the texts of the teacher have")
+        pairs = zip(of_data, of_teacher, strict=False)
         for _, (labelled, unlabelled) in zip(range(len(self)), pairs, strict=False):
             yield {"labelled": labelled, "unlabelled": unlabelled}
 
@@ -87,6 +95,14 @@ class _TeacherReader(DatasetReader):
         self._reader.apply_token_indexers(instance)
 
 
-def _repeated(loader: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _repeated(loader: Iterable[dict[str, Any]], who: str) -> Iterator[dict[str, Any]]:
     while True:
-        yield from loader
+        is_empty = True
+        for batch in loader:
+            is_empty = False
+            yield batch
+        if is_empty:
+            raise ConfigurationError(
+                f"a student needs batches of both kinds, but {who} none: with 'drop_last' there must be as many texts "
+                "as in a batch"
+            )

@@ -1,8 +1,10 @@
 """A distillation: the teacher labels the text, the student is trained, and its archive is its own."""
 
 import copy
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,16 +15,24 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
+from filelock import FileLock, Timeout
 
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.teacher import Teachers
-from elmo_tasks.files.checksums import file_with_checksum
+from elmo_tasks.files.checksums import file_with_checksum, sha256_of
+from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 from elmo_tasks.transformer.self_contained import write_content
 
 __all__ = ["Distillation", "distill"]
 
 _TEACHER, _TRAINING, _BEST = "teacher", "training", "best.th"
+_RECORD, _LOCK = "distillation.json", "lock"
+_CHECKPOINTS = "model_state_*.th"
+# What the teacher says depends on these entries of the record.
+_OF_TEACHER = ("teachers", "text", "temperature")
 _PREFIX = "student."
+# Of a regular expression for names of parameters, the beginning of a name.
+_ANCHOR = re.compile(r"(^|[|(])\^")
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,11 @@ class Distillation:
         How many texts the teacher labels at once.
     device
         Where it does.
+
+    # Raises
+
+    `ValueError`
+        If a value is out of its range.
     """
 
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
@@ -48,6 +63,15 @@ class Distillation:
     most_texts: int | None = None
     batch_size: int = 64
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"the temperature must be above 0, but is {self.temperature}")
+        if not 0 <= self.labelled_weight <= 1:
+            raise ValueError(
+                f"the weight of the labelled texts (--labelled-weight) must be from 0 to 1, but is "
+                f"{self.labelled_weight}"
+            )
 
 
 def distill(
@@ -81,13 +105,13 @@ def distill(
     `ValueError`
         If there is no text, or teachers or student are of another kind.
     `ConfigurationError`
-        If the student has other labels than the teacher, or the folder has another distillation.
+        If the student has other labels than the teacher, or the folder has another distillation, or another run. What
+        is there is then as it was.
+    `BlockingIOError`
+        If another process works in the folder.
     """
-    if not how.temperature > 0:
-        raise ValueError(f"the temperature must be above 0, but is {how.temperature}")
-    archive = folder / "model.tar.gz"
-    if archive.exists():
-        raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {archive.name}")
+    _check_student(student)
+    _check_folder(folder)
     of_teachers = Teachers(teachers, torch.device(how.device))
     kind = Model.by_name(student["model"].get("type"))
     if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:
@@ -95,27 +119,108 @@ def distill(
             f"the student must be a model of its teacher's task, but the teacher is a {of_teachers.kind.__name__} and "
             f"the student a {getattr(kind, '__name__', kind)}"
         )
-    n_texts, digest = of_teachers.label(
-        unlabelled,
-        folder / _TEACHER,
-        temperature=how.temperature,
-        most=how.most_texts,
-        batch_size=how.batch_size,
-    )
-    print(f"{n_texts:,} texts are labelled by {len(teachers)} teacher{'s' * (len(teachers) > 1)}")
-    labels = of_teachers.labels
-    # Their memory is the training's.
-    del of_teachers
-    training = folder / _TRAINING
-    config = _config_of_training(student, labels, folder / _TEACHER, digest, how)
-    allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(training))
-    return _write_archive(student, folder)
+    with _locked(folder):
+        # Another process may have ended since.
+        _check_folder(folder)
+        _write_record(folder, teachers, unlabelled, student, how)
+        n_texts, digest = of_teachers.label(
+            unlabelled,
+            folder / _TEACHER,
+            temperature=how.temperature,
+            most=how.most_texts,
+            batch_size=how.batch_size,
+        )
+        print(f"{n_texts:,} texts are labelled by {len(teachers)} teacher{'s' * (len(teachers) > 1)}")
+        labels = of_teachers.labels
+        # Their memory is the training's.
+        del of_teachers
+        training = folder / _TRAINING
+        config = _config_of_training(student, labels, folder / _TEACHER, digest, how)
+        allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
+        return _write_archive(student, folder)
+
+
+def _check_student(student: Mapping[str, Any]) -> None:
+    for key in ("model", "data_loader"):
+        if not isinstance(student.get(key), Mapping):
+            raise ConfigurationError(f"the student must be a config of a training, with '{key}', but has none")
+    if student["data_loader"].get("max_instances_in_memory") is not None:
+        raise ConfigurationError(
+            "the data of a student must be in memory, so that their number is known, but its data_loader has "
+            "'max_instances_in_memory': remove it, and use fewer texts (--max-texts)"
+        )
+
+
+def _check_folder(folder: Path) -> None:
+    archive = folder / "model.tar.gz"
+    if archive.exists():
+        raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {archive.name}")
+    of_others = [name for name in (CONFIG_NAME, _BEST) if (folder / name).exists()]
+    of_others += [path.name for path in folder.glob(_CHECKPOINTS)]
+    if of_others and not (folder / _TEACHER).exists():
+        raise ConfigurationError(
+            f"{folder} must be a new folder or that of an interrupted distillation, but has the {of_others[0]} of "
+            "another run: name another folder"
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / _LOCK, timeout=0):
+            yield
+    except Timeout:
+        raise BlockingIOError(
+            f"{folder} is that of another process, which works there: wait for it, or name another folder"
+        ) from None
+
+
+def _write_record(
+    folder: Path, teachers: Sequence[Path], unlabelled: Path, student: Mapping[str, Any], how: Distillation
+) -> None:
+    """
+    Says what the folder is for. Of an earlier call, what the teacher has said stays, and so does a training that has a
+    checkpoint: they must be of the same distillation.
+    """
+    record = {
+        "teachers": [sha256_of(path) for path in teachers],
+        "text": sha256_of(unlabelled),
+        "temperature": how.temperature,
+        "most_texts": how.most_texts,
+        "loss": how.loss,
+        "labelled_weight": how.labelled_weight,
+        "student": json_sha256(student),
+    }
+    file = folder / _RECORD
+    if file.exists():
+        before = read_sealed(file)
+        kept = record if _has_begun(folder) else _OF_TEACHER if any((folder / _TEACHER).glob("part-*")) else ()
+        if changed := [key for key in kept if before.get(key) != record[key]]:
+            shown = "; ".join(f"{key} was {before.get(key)!r} and is {record[key]!r}" for key in changed)
+            raise ConfigurationError(
+                f"{folder} must be a new folder or that of the same distillation, but has another: {shown}. Give the "
+                "same files and options as then, or name another folder"
+            )
+    if not _has_begun(folder):
+        # A training that ended before its first checkpoint, as for a wrong value in the config.
+        shutil.rmtree(folder / _TRAINING, ignore_errors=True)
+    write_sealed(file, record)
 
 
 def _config_of_training(
     student: Mapping[str, Any], labels: list[str], targets: Path, digest: str, how: Distillation
 ) -> dict[str, Any]:
     config = copy.deepcopy(dict(student))
+    trainer = config.get("trainer", {})
+    # The parameters of the student have a prefix in the training.
+    if trainer.get("no_grad"):
+        trainer["no_grad"] = [_of_student(pattern) for pattern in trainer["no_grad"]]
+    if trainer.get("optimizer", {}).get("parameter_groups"):
+        groups = trainer["optimizer"]["parameter_groups"]
+        trainer["optimizer"]["parameter_groups"] = [
+            [[_of_student(pattern) for pattern in patterns], options] for patterns, options in groups
+        ]
     loader = config["data_loader"]
     config.setdefault("validation_data_loader", loader)
     config["data_loader"] = {
@@ -136,8 +241,13 @@ def _config_of_training(
     return config
 
 
-def _has_begun(training: Path) -> bool:
-    return (training / CONFIG_NAME).exists()
+def _of_student(pattern: str) -> str:
+    """Of `^encoder`, `^student[.]encoder`."""
+    return _ANCHOR.sub(r"\g<1>^student[.]", pattern)
+
+
+def _has_begun(folder: Path) -> bool:
+    return any((folder / _TRAINING).glob(_CHECKPOINTS))
 
 
 def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
@@ -145,7 +255,8 @@ def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
     config = copy.deepcopy(dict(student))
     write_content(config)
     Params(config).to_file(str(folder / CONFIG_NAME))
-    shutil.copytree(training / "vocabulary", folder / "vocabulary", dirs_exist_ok=True)
+    shutil.rmtree(folder / "vocabulary", ignore_errors=True)
+    shutil.copytree(training / "vocabulary", folder / "vocabulary")
     for name in ("metrics.json", "meta.json"):
         if (training / name).exists():
             shutil.copy(training / name, folder / name)

@@ -101,7 +101,10 @@ def tag_marginals(
     """
     is_trained = torch.is_grad_enabled() and (logits.requires_grad or crf.transitions.requires_grad)
     with torch.enable_grad():
-        scores = (logits / temperature) if is_trained else (logits.detach() / temperature).requires_grad_()
+        scores = (logits if is_trained else logits.detach()) / temperature
+        if not scores.requires_grad:
+            # Also where the transitions alone are trained.
+            scores.requires_grad_()
         # A marginal is the derivative of the partition function by the score of the tag.
         (marginals,) = torch.autograd.grad(
             _partition(crf, scores, mask, temperature).sum(), scores, create_graph=is_trained

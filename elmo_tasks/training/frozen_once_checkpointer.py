@@ -115,6 +115,23 @@ class FrozenOnceCheckpointer(Checkpointer):
             self._restore_best(checkpoint)
         return checkpoint
 
+    def whole_weights(self) -> dict[str, Any] | None:
+        """
+        The weights of the latest checkpoint, and the frozen ones; `None` if there is no checkpoint. The state of the
+        training, which may be damaged, is not read.
+
+        # Raises
+
+        `ConfigurationError`
+            If a file is damaged.
+        """
+        latest = self.find_latest_checkpoint()
+        if latest is None:
+            return None
+        _check(latest[0])
+        weights: dict[str, Any] = load_without_code(latest[0], latest[0])
+        return {**(self._load_frozen() if os.path.exists(self._frozen_path) else {}), **weights}
+
     def _with_frozen_weights(self, checkpoint: TrainerCheckpoint | None) -> TrainerCheckpoint | None:
         left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
         if checkpoint is None or not left_out:

@@ -84,10 +84,14 @@ class TestExport:
             assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()
 
     def test_a_run_in_its_first_epoch_gives_its_last_checkpoint(self, lm_run, exported, command, tmp_path, capsys):
-        """Oracle: the export of the finished run, whose weights stand under the name of a checkpoint here."""
+        """Oracle: the export of the finished run, whose weights stand under the names of a checkpoint here."""
         run = tmp_path / "unfinished"
         shutil.copytree(lm_run, run, ignore=shutil.ignore_patterns("*.th*", "*.gz*", "metrics*"))
-        shutil.copy(lm_run / "best.th", run / "model_state_e0_b7.th")
+        weights = torch.load(lm_run / "best.th")
+        # A frozen part of the weights is in a file of its own.
+        frozen = {name: weights.pop(name) for name in list(weights)[:2]}
+        torch.save(weights, run / "model_state_e0_b7.th")
+        torch.save(frozen, run / "frozen_weights.th")
         (run / "training_state_e0_b7.th").touch()
         capsys.readouterr()
         command("elmo-export", run, tmp_path / "target")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.data.token_indexers import SingleIdTokenIndexer
@@ -59,6 +60,13 @@ def make(tmp_path):
 
 
 class TestDistillationDataLoader:
+    def test_without_a_batch_of_one_kind_an_epoch_is_an_error(self, make):
+        """Oracle: the message; an epoch that would never end otherwise."""
+        loader = make[0](2)
+        loader._labelled = []
+        with pytest.raises(ConfigurationError, match="the labelled data have none: with 'drop_last'"):
+            next(iter(loader))
+
     def test_an_epoch_is_a_pass_over_the_longer_and_repeats_the_shorter(self, make):
         """Oracle: by hand: three labelled sentences and five of the teacher's, two at once."""
         loader = make[0](2)

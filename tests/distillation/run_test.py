@@ -1,10 +1,15 @@
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.distillation import run
 from elmo_tasks.distillation.run import Distillation, distill
 from elmo_tasks.models import Esim
+
+STUDENT: dict[str, Any] = {"model": {"type": "elmo_ner"}, "data_loader": {"batch_size": 2}}
 
 
 class TestDistill:
@@ -12,14 +17,111 @@ class TestDistill:
     def test_a_student_of_another_task_is_an_error(self, monkeypatch, tmp_path, student):
         """Oracle: the message names both classes; nothing is made."""
         monkeypatch.setattr(run, "Teachers", lambda *args: SimpleNamespace(kind=Esim))
-        config = {"model": {"type": student}}
+        config = {**STUDENT, "model": {"type": student}}
         with pytest.raises(
             ValueError, match=r"the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"
         ):
             distill([tmp_path / "a"], tmp_path / "text", config, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
-    def test_a_temperature_that_is_not_above_zero_is_an_error(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("student", "message"),
+        [
+            ({"data_loader": {}}, "with 'model', but has none"),
+            ({"model": {}}, "with 'data_loader', but has none"),
+            (
+                {"model": {}, "data_loader": {"max_instances_in_memory": 9}},
+                "must be in memory, .*'max_instances_in_mem",
+            ),
+        ],
+    )
+    def test_a_config_that_cannot_be_trained_is_an_error_at_once(self, tmp_path, student, message):
+        """Oracle: the messages; nothing is made."""
+        with pytest.raises(ConfigurationError, match=message):
+            distill([], tmp_path / "text", student, tmp_path / "out", Distillation())
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("name", ["config.json", "best.th", "model_state_e1_b0.th"])
+    def test_the_folder_of_another_run_is_left_alone(self, tmp_path, name):
+        """Oracle: the message, and the file."""
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(ConfigurationError, match=f"has the {name} of another run"):
+            distill([], tmp_path / "text", STUDENT, tmp_path, Distillation())
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+class TestDistillation:
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"temperature": -1}, "the temperature must be above 0, but is -1"),
+            ({"labelled_weight": 5.0}, r"--labelled-weight\) must be from 0 to 1, but is 5.0"),
+        ],
+    )
+    def test_a_value_out_of_its_range_is_an_error(self, values, message):
         """Oracle: the message."""
-        with pytest.raises(ValueError, match="the temperature must be above 0, but is -1"):
-            distill([], tmp_path / "text", {}, tmp_path / "out", Distillation(temperature=-1))
+        with pytest.raises(ValueError, match=message):
+            Distillation(**values)
+
+
+class TestRecord:
+    @pytest.fixture
+    def write(self, tmp_path):
+        """Begins a distillation in a folder: `write(temperature=1.0)`."""
+        for name in ("teacher.tar.gz", "text"):
+            (tmp_path / name).write_text(name)
+
+        def begin(student: dict[str, Any] = STUDENT, **how: Any) -> None:
+            with run._locked(tmp_path / "out"):
+                run._write_record(
+                    tmp_path / "out", [tmp_path / "teacher.tar.gz"], tmp_path / "text", student, Distillation(**how)
+                )
+
+        return begin
+
+    def test_what_the_teacher_has_said_is_not_replaced(self, write, tmp_path):
+        """Oracle: the message with both values; other settings of the student are no reason before it is trained."""
+        write()
+        (tmp_path / "out" / "teacher").mkdir()
+        (tmp_path / "out" / "teacher" / "part-00000.npz").touch()
+        with pytest.raises(ConfigurationError, match=r"another: temperature was 1\.0 and is 2\.0\. Give the same"):
+            write(temperature=2.0)
+        (tmp_path / "text").write_text("another")
+        with pytest.raises(ConfigurationError, match="another: text was"):
+            write()
+        (tmp_path / "text").write_text("text")
+        write(labelled_weight=0.1, student={**STUDENT, "trainer": {}})
+
+    def test_a_training_is_that_of_its_checkpoints(self, write, tmp_path):
+        """Oracle: before the first checkpoint what is there is removed; after it another student is refused."""
+        write()
+        training = tmp_path / "out" / "training"
+        training.mkdir()
+        (training / "config.json").touch()
+        write(loss="mse")
+        assert not training.exists()
+        training.mkdir()
+        (training / "model_state_e0_b9.th").touch()
+        with pytest.raises(ConfigurationError, match="another: loss was 'mse' and is 'cross_entropy'; student was"):
+            write(student={**STUDENT, "trainer": {}})
+        write(loss="mse")
+        assert (training / "model_state_e0_b9.th").exists()
+
+    def test_two_processes_do_not_work_in_one_folder(self, write, tmp_path):
+        """Oracle: the message."""
+        with run._locked(tmp_path / "out"), pytest.raises(BlockingIOError, match="is that of another process"):
+            write()
+
+
+class TestConfigOfTraining:
+    def test_anchored_names_of_parameters_are_those_of_the_student(self):
+        """Oracle: by hand; AllenNLP searches for them in names that begin with `student.`."""
+        trainer = {
+            "no_grad": ["^embedder\\.", "crf"],
+            "optimizer": {"parameter_groups": [[["^(a|b)", "(^c)|^d|[^e]"], {"lr": 1.0}]]},
+        }
+        config = run._config_of_training({**STUDENT, "trainer": trainer}, [], Path("t"), "0", Distillation())
+        assert config["trainer"]["no_grad"] == ["^student[.]embedder\\.", "crf"]
+        ((patterns, options),) = config["trainer"]["optimizer"]["parameter_groups"]
+        assert patterns == ["^student[.](a|b)", "(^student[.]c)|^student[.]d|[^e]"] and options == {"lr": 1.0}
+        assert trainer["no_grad"] == ["^embedder\\.", "crf"]

@@ -54,6 +54,17 @@ class TestTagMarginals:
             found = tag_marginals(crf, LOGITS, MASK)
         torch.testing.assert_close(found, tag_marginals(crf, LOGITS, MASK))
 
+    def test_transitions_may_be_trained_alone(self, crf):
+        """Oracle: the gradient with scores that have one too."""
+        gradients = []
+        crf.requires_grad_()
+        for is_trained in (True, False):
+            crf.zero_grad()
+            tag_marginals(crf, LOGITS.clone().requires_grad_(is_trained), MASK)[..., 0].sum().backward()
+            gradients.append(crf.transitions.grad.clone())
+        assert gradients[0].any()
+        torch.testing.assert_close(*gradients)
+
     def test_their_gradients_are_those_of_the_formula(self, crf):
         """Oracle: differences, by torch; of the logits and of the transitions."""
         crf.double()
