@@ -8,7 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
-from elmo_tasks.data.formats.coref_conll import document_lines, read_documents
+from elmo_tasks.data.formats.coref_conll import begin_lines, document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
@@ -47,6 +47,9 @@ def _write(arguments: argparse.Namespace) -> None:
         documents = _documents(arguments.predictions)
         if arguments.gold is not None:
             _check_complete(documents.keys(), arguments.predictions, arguments.gold)
+            # The scorer finds a document by this line.
+            for key, line in begin_lines(str(arguments.gold)).items():
+                documents[key][0] = line.rstrip()
         with output_file(arguments.output) as file:
             lines = (f"{line}\n" for document in documents.values() for line in document)
             file.write_text("".join(lines), encoding="utf-8")

@@ -49,8 +49,8 @@ class PerplexityOfText(Subcommand):
 def _print_perplexity(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-perplexity"):
         model = LanguageModel(arguments.bilm)
-        cut_words = CutWords()
-        scores = _counted(model.score(_looked_at(LmText(arguments.text, nfc=arguments.nfc), cut_words)))
+        text, cut_words = LmText(arguments.text, nfc=arguments.nfc), CutWords()
+        scores = _counted(model.score(_looked_at(text, cut_words)))
         if arguments.output_file is None:
             found = summary(scores)
         else:
@@ -58,6 +58,9 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
                 found = summary(_written(scores, file))
         for name, value in found.items():
             print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+        if text.irregular:
+            lines = ", ".join(f"{n:,} {what}" for what, n in sorted(text.irregular.items()))
+            print(f"elmo-perplexity: not every line is one sentence: of the lines there are {lines}", file=sys.stderr)
         if message := cut_words.message():
             print(f"elmo-perplexity: {message}", file=sys.stderr)
         if found["unknown_share"] > _MANY_UNKNOWN:

@@ -159,15 +159,17 @@ LICENSED = {
     ),
     "srl": (
         f"{_ONTONOTES} Folders of them are read as they are:\n"
-        "  mkdir -p DATA/srl && cp -r conll-2012/train DATA/srl/train && cp -r conll-2012/development DATA/srl/dev && "
-        "cp -r conll-2012/test DATA/srl/test"
+        "  mkdir -p DATA/srl\n"
+        "  cp -r conll-2012/v4/data/train/data/english DATA/srl/train\n"
+        "  cp -r conll-2012/v4/data/development/data/english DATA/srl/dev\n"
+        "  cp -r conll-2012/v4/data/test/data/english DATA/srl/test"
     ),
     "coref": (
         f"{_ONTONOTES} Each part is one file:\n"
         "  mkdir -p DATA/coref\n"
-        "  find conll-2012/train -name '*gold_conll' -exec cat {} + > DATA/coref/train.conll\n"
-        "  find conll-2012/development -name '*gold_conll' -exec cat {} + > DATA/coref/dev.conll\n"
-        "  find conll-2012/test -name '*gold_conll' -exec cat {} + > DATA/coref/test.conll"
+        "  find conll-2012/v4/data/train/data/english -name '*gold_conll' -exec cat {} + > DATA/coref/train.conll\n"
+        "  find conll-2012/v4/data/development/data/english -name '*gold_conll' -exec cat {} + > DATA/coref/dev.conll\n"
+        "  find conll-2012/v4/data/test/data/english -name '*gold_conll' -exec cat {} + > DATA/coref/test.conll"
     ),
 }
 """What has to be asked for or bought, and the commands that lay it out."""

@@ -61,6 +61,15 @@ class TestCorefConll:
         source.write_text("")
         assert "must hold at least one prediction" in error_of("elmo-coref-conll", source, output)
 
+    @pytest.mark.parametrize("begin", ["#begin document (nw/y); part 0", "#begin document (nw/y)"])
+    def test_documents_begin_as_those_of_the_gold_file(self, command, tmp_path, begin):
+        """Oracle: the reference scorer compares these lines as they are."""
+        source, gold, output = (tmp_path / name for name in ("predictions.jsonl", "gold.conll", "output.conll"))
+        source.write_text(json.dumps(PREDICTIONS[1]))
+        gold.write_text(f"{begin}\nx 0 0 No -\nx 0 1 one (0)\n\n#end document\n")
+        command("elmo-coref-conll", source, output, "--gold", gold)
+        assert output.read_text().splitlines()[0] == begin
+
     def test_missing_and_foreign_documents_are_named(self, command, error_of, tmp_path):
         """Oracle: the message, for predictions and gold documents of which one lacks a document."""
         source, gold, output = (tmp_path / name for name in ("predictions.jsonl", "gold.conll", "output.conll"))

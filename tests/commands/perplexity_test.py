@@ -28,7 +28,7 @@ class TestPerplexityOfText:
         """Oracle: by hand: one of ten words is 10%, which is not above it, and two are."""
         scores = [SentenceLikelihood(["w"] * 10, -1.0, -1.0, n_unknown)]
         monkeypatch.setattr(module, "LanguageModel", lambda folder: SimpleNamespace(score=lambda text: iter(scores)))
-        monkeypatch.setattr(module, "LmText", lambda path, nfc: [])
+        monkeypatch.setattr(module, "LmText", lambda path, nfc: SimpleNamespace(irregular=None))
         command("elmo-perplexity", "folder", "text.txt")
         line = "20% of the words are not in the vocabulary. All of them count as one word"
         assert (line in capsys.readouterr().err) == is_said
@@ -72,6 +72,14 @@ class TestPerplexityOfText:
             assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
         n_words = sum(len(score["words"]) for score in scores)
         assert found["unknown_share"] == pytest.approx(sum(s["n_unknown"] for s in scores) / n_words, abs=1e-4)
+
+    def test_lines_that_are_no_sentence_are_said(self, exported, command, tmp_path, capsys):
+        """Oracle: by hand: one empty line, and one of which two sentences are made."""
+        (tmp_path / "text.txt").write_text("It was cold .\n\n" + "cold " * 300 + "\n")
+        command("elmo-perplexity", exported, tmp_path / "text.txt")
+        captured = capsys.readouterr()
+        assert re.search(r"^sentences +3$", captured.out, re.MULTILINE)
+        assert "of the lines there are 1 empty (skipped), 1 of more than 250 words (split)" in captured.err
 
     def test_a_text_may_be_several_files(self, exported, command, fixtures_root, capsys):
         """Oracle: the numbers of lines and words of dev and test."""

@@ -8,7 +8,7 @@ from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.data.formats.json_objects import check_unicode
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["CorefDocument", "document_lines", "read_documents"]
+__all__ = ["CorefDocument", "begin_lines", "document_lines", "read_documents"]
 
 Mention = tuple[int, int]
 """First and last word (inclusive), counted from the beginning of the document."""
@@ -78,6 +78,27 @@ def read_documents(path: str) -> Iterator[CorefDocument]:
         )
     if not lines:
         raise ValueError(f"{path} must hold at least one document, but holds none")
+
+
+def begin_lines(path: str) -> dict[tuple[str, int], str]:
+    """
+    By the name and the part of each document of a file, the line that it begins with: `part 0` is `part 000`, but not
+    to the reference scorer.
+
+    # Raises
+
+    `ValueError`
+        If such a line is not in this form.
+    """
+    found = {}
+    for number, line in numbered_lines(path):
+        if line.startswith("#begin document"):
+            try:
+                document = _begun(line).document
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            found[document.name, document.part] = line
+    return found
 
 
 def _begun(line: str) -> "_Builder":
@@ -163,7 +184,8 @@ def document_lines(
     name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
 ) -> Iterator[str]:
     """
-    A document in twelve columns, as the reference scorer reads it; unknown columns have placeholders.
+    A document in twelve columns, with tabs between them, as the reference scorer splits lines; unknown columns have
+    placeholders.
 
     # Parameters
 
@@ -188,14 +210,14 @@ def document_lines(
     for words in sentences:
         for number, word in enumerate(words):
             coreference = "|".join(cells.get(n_words, ["-"]))
-            yield f"{name}   {part}   {number}   {word}   XX   *   -   -   -   -   *   {coreference}"
+            yield "\t".join([name, str(part), str(number), word, "XX", *"*----*", coreference])
             n_words += 1
         yield ""
     yield "#end document"
 
 
 def _check_cell(what: str, text: str) -> None:
-    # The scorer is written in Perl, and takes any of these for the end of a column or a line.
+    # Our reader and other programs take any of these for the end of a column, or of a line.
     if not text or _ENDS_COLUMN.search(text):
         raise ValueError(f"a {what} must have no white space or control character, and not be empty, but is {text!r}")
     if what != "word" and text.startswith("#"):

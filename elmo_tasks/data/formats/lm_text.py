@@ -23,7 +23,7 @@ class LmText:
     The sentences of some files, as lists of words, in the order of the files' names and of their lines. Words are
     separated by white space, and have none inside. Nothing is kept in memory: each `iter()` reads the files again.
 
-    The first complete pass logs how many lines are irregular.
+    The first complete pass logs how many lines are irregular; then `irregular` has their numbers, by what they are.
 
     # Parameters
 
@@ -72,7 +72,7 @@ class LmText:
         self._max_words = max_words
         self._split = long_lines == "split"
         self._nfc = nfc
-        self._is_logged = False
+        self.irregular: Counter[str] | None = None
 
     def __iter__(self) -> Iterator[list[str]]:
         irregular: Counter[str] = Counter()
@@ -114,9 +114,9 @@ class LmText:
                 f"{self._path} must hold at least one sentence, a sentence a line, but holds none; "
                 f"lines: {lines or 'none'}"
             )
-        if not self._is_logged:
+        if self.irregular is None:
             logger.info("%s: %d sentences; irregular lines: %s", self._path, n_sentences, lines or "none")
-            self._is_logged = True
+            self.irregular = irregular
 
 
 def text_files(path: str) -> list[str]:

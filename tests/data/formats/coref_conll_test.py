@@ -158,14 +158,14 @@ class TestDocumentLines:
     def test_the_lines_are_those_of_conll(self):
         """Oracle: by hand."""
         lines = list(document_lines("a/b", 3, [["Ann", "Cole"], ["She"]], [[(0, 1), [2, 2]], [(1, 1)]]))
-        assert [line.split() for line in lines] == [
-            ["#begin", "document", "(a/b);", "part", "003"],
+        assert [line.split("\t") for line in lines] == [
+            ["#begin document (a/b); part 003"],
             ["a/b", "3", "0", "Ann", "XX", "*", "-", "-", "-", "-", "*", "(0"],
             ["a/b", "3", "1", "Cole", "XX", "*", "-", "-", "-", "-", "*", "0)|(1)"],
-            [],
+            [""],
             ["a/b", "3", "0", "She", "XX", "*", "-", "-", "-", "-", "*", "(0)"],
-            [],
-            ["#end", "document"],
+            [""],
+            ["#end document"],
         ]
 
     @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ class TestDocumentLines:
         with pytest.raises(ValueError, match=rest):
             list(document_lines(name, 0, [[word]], [cluster]))
         (_, line, *_) = document_lines("a#b", 0, [["#w\u00a0x"]], [])
-        assert line.split(" " * 3)[3] == "#w\u00a0x"
+        assert line.split("\t")[3] == "#w\u00a0x"
 
     @settings(max_examples=200, deadline=None)
     @given(
