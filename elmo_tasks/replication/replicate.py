@@ -14,6 +14,7 @@ from elmo_tasks.replication.plan.exhibit import FIGURES, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
 from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.report.figure_values import mixes
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
@@ -129,7 +130,8 @@ class Replication:
                 tables[exhibit] = Results.of_runs(exhibit, finished)
             missing = {run.task for run in runs if self.evidence.state(run) != "finished"}
             complete |= {(exhibit, run.task) for run in runs if run.task not in missing}
-        return PlanResults(tables, frozenset(complete))
+        of_figure = mixes(self.evidence.finished(self.runs_of([Exhibit.FIGURE_2])))
+        return PlanResults(tables, frozenset(complete), of_figure)
 
     def draw(self, exhibit: Exhibit, tasks: Collection[str] | None = None) -> list[Path]:
         """Of the runs that are finished, see `draw`; nothing if there are none."""

@@ -1,11 +1,13 @@
 """Two pages of the documentation and a table of README.md, made of the result files."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
+from elmo_tasks.replication.report.figure_values import Row
 from elmo_tasks.replication.report.layout import increases, layout
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid, listed
@@ -31,6 +33,11 @@ Where there is no seed, only the mean over seeds was kept."""
 _EARLIER = """## Earlier runs
 
 Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
+
+_WEIGHTS = """## Figure 2: the weights of the layers
+
+What the tasks of Table 1 have learned, after the softmax: the mean over seeds, whose number is in brackets. All start
+at 1/3. Layer 0 is the context-insensitive one."""
 
 _NO_RUNS = PlanResults()
 
@@ -67,7 +74,27 @@ def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     def parts(made: _Made) -> list[str]:
         return [grid(made.table.columns, made.table.rows), listed(made.table.caption)]
 
-    return _page(_TABLES, _made(files, plan), parts)
+    page = _page(_TABLES, _made(files, plan), parts)
+    if not plan.mixes:
+        return page
+    # Before the earlier runs, which have no weights.
+    ours, separator, earlier = page.partition(_EARLIER)
+    return f"{ours.rstrip()}\n\n{_WEIGHTS}\n\n{_weights(plan.mixes)}\n" + (
+        f"\n{separator}{earlier}" if separator else ""
+    )
+
+
+def _weights(rows: Sequence[Row]) -> str:
+    """A row for each task and place, with the mean weight of each layer, and the mean scale."""
+    layers = sorted({row["layer"] for row in rows})
+    cells = []
+    for task in TASKS:
+        for place in sorted({row["place"] for row in rows if row["task"] == task}):
+            found = [row for row in rows if (row["task"], row["place"]) == (task, place)]
+            means = [fmean(row["weight"] for row in found if row["layer"] == layer) for layer in layers]
+            title = f"{TASKS[task].title}, {place} ({len({row['seed'] for row in found})})"
+            cells.append([title, *(f"{mean:.2f}" for mean in [*means, fmean(row["gamma"] for row in found)])])
+    return grid(["task", *(f"layer {layer}" for layer in layers), "γ"], cells)
 
 
 def runs_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:

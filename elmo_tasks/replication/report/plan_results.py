@@ -1,9 +1,10 @@
 """The scores of a plan's finished runs, for pages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from elmo_tasks.replication.plan.exhibit import Exhibit
+from elmo_tasks.replication.report.figure_values import Row
 from elmo_tasks.replication.report.results import Results
 
 __all__ = ["PlanResults"]
@@ -18,10 +19,13 @@ class PlanResults:
         The results of each table that some runs are finished of.
     complete
         Tables, and the tasks of which all runs that the plan has for them are finished.
+    mixes
+        The values of Figure 2: see `elmo_tasks.replication.report.figure_values.mixes`.
     """
 
     tables: Mapping[Exhibit, Results] = field(default_factory=dict)
     complete: frozenset[tuple[Exhibit, str]] = frozenset()
+    mixes: Sequence[Row] = ()
 
     def replace(self, earlier: Results) -> bool:
         """Whether all that earlier results have is there, from the runs of the plan."""

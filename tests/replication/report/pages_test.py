@@ -80,6 +80,19 @@ class TestPages:
         whole = PlanResults(tables, half.complete | {(Exhibit.TABLE_1, "snli")})
         assert "Earlier runs" not in tables_page([path], whole)
 
+    def test_the_weights_of_the_layers_are_means_over_seeds(self, tmp_path, files):
+        """Oracle: by hand: two seeds at one place, one at another; before the earlier runs."""
+        mixes = [
+            {"task": "sst", "place": place, "seed": seed, "layer": layer, "weight": weight, "gamma": float(seed)}
+            for place, seed, weights in (("input", 1, (0.2, 0.8)), ("input", 2, (0.4, 0.6)), ("output", 1, (0.5, 0.5)))
+            for layer, weight in enumerate(weights)
+        ]
+        tables = {Exhibit.TABLE_1: Results("table 1", [{**RUN, "variant": "baseline", "test": 50.0}])}
+        page = tables_page([tmp_path / "a.json"], PlanResults(tables, mixes=mixes))
+        ours, _ = (" ".join(part.split()) for part in page.split("## Earlier runs"))
+        assert "| task | layer 0 | layer 1 | γ |" in ours
+        assert "| SST-5, input (2) | 0.30 | 0.70 | 1.50 | | SST-5, output (1) | 0.50 | 0.50 | 1.00 |" in ours
+
     def test_no_files_are_refused(self, tmp_path):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match="no file was named"):
