@@ -10,6 +10,8 @@ TRAINING_CONFIGS = CHECKOUT / "training_configs"
 TINY_BILM = FIXTURES / "bilm_tiny"
 WORDS_BILM = FIXTURES / "bilm_words"
 SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
+# The tables that are of the biLM alone.
+BILM_RESULTS = CHECKOUT / "results" / "runs" / "bilm"
 # Corpora and reference outputs, which are no part of the project: tests that read them skip where they are absent.
 SHARED = CHECKOUT.parent / "shared"
 

@@ -16,6 +16,8 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
   format: 1,
   bilm: 'small-open',
   glove: 'glove.open.100d.txt.gz',
+  // Of the biLM alone.
+  measurements: ['table 5', 'table 7'],
   tasks: [
     {
       task: 'ner',

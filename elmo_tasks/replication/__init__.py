@@ -1,6 +1,7 @@
 """The paper's tables and figures: the plan of their runs, the training of these, and the report."""
 
 from elmo_tasks.replication.evidence.evidence import Evidence
+from elmo_tasks.replication.evidence.measurement import Measurement
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs, word_senses
 from elmo_tasks.replication.overview.report_page import report_page
 from elmo_tasks.replication.overview.sources import ReportedRun, Sources, read_sources
@@ -51,6 +52,7 @@ __all__ = [
     "Experiment",
     "FinishedRun",
     "LayerWeight",
+    "Measurement",
     "Outcome",
     "PlanFile",
     "Replication",

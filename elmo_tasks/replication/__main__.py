@@ -8,12 +8,14 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.printable import one_line
+from elmo_tasks.replication.evidence.measurement import measurement_files
 from elmo_tasks.replication.overview.report_page import report_page, without_figures
 from elmo_tasks.replication.overview.sources import read_sources
 from elmo_tasks.replication.replicate import replication_of
 from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
+from elmo_tasks.replication.report.result_file import exhibit_without_runs
 
 __all__ = ["main"]
 
@@ -40,16 +42,20 @@ def main(arguments: list[str] | None = None) -> str | None:
     given = parser.parse_args(arguments)
     try:
         pages = given.readme.parent / "docs" / "replication"
-        plan, outdated = _of_plan(given.plan, given.results[0].parent / "runs")
-        sources = read_sources(given.results[0].parent, given.results, without=outdated)
-        readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(given.results, plan))
+        runs = given.results[0].parent / "runs"
+        plan, outdated = _of_plan(given.plan, runs)
+        measured = {exhibit_without_runs(path): path for path in measurement_files(runs)}
+        results = [path for path in sorted(given.results) if exhibit_without_runs(path) not in measured]
+        results += measured.values()
+        sources = read_sources(given.results[0].parent, results, without=outdated)
+        readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(results, plan))
         made = {
             given.readme: readme,
             pages / "findings.md": with_section(
-                (pages / "findings.md").read_text(encoding="utf-8"), findings(given.results, plan)
+                (pages / "findings.md").read_text(encoding="utf-8"), findings(results, plan)
             ),
-            pages / "tables.md": tables_page(given.results, plan),
-            pages / "runs.md": runs_page(given.results, plan),
+            pages / "tables.md": tables_page(results, plan),
+            pages / "runs.md": runs_page(results, plan),
             pages.parent / "report.html": report_page(sources),
         }
         stale = [path for path in made if not path.is_file() or not _is_same(path.read_text("utf-8"), made[path])]
@@ -78,6 +84,8 @@ def _of_plan(plan: str, runs: Path) -> tuple[PlanResults, set[str]]:
     replication = replication_of(plan, data=None, results=None, runs=runs.absolute(), with_data=False)
     if refused := replication.evidence.refused:
         raise ValueError(next(iter(refused.values())))
+    if problem := next(filter(None, (each.problem() for each in replication.measurements.values())), None):
+        raise ValueError(problem)
     outdated = replication.evidence.outdated
     for name in sorted(outdated):
         print(f"{name} is a run of earlier code, and is not in the pages", file=sys.stderr)

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from elmo_tasks.environment import glove_remedy
 from elmo_tasks.replication.evidence.evidence import Evidence
+from elmo_tasks.replication.evidence.measurement import DATA_OF, Measurement, place_of_measurement
 from elmo_tasks.replication.make import draw, experiment_of, table_of, train_runs
 from elmo_tasks.replication.plan.computation import COMPUTATION, computation_digest
 from elmo_tasks.replication.plan.exhibit import FIGURES, Exhibit
@@ -43,6 +44,8 @@ class Replication:
         Their files.
     missing_data
         By task, why its data cannot be compared, nor trained on.
+    measurements
+        Tables 5 and 7, if the plan has them.
     """
 
     plan: PlanFile
@@ -50,6 +53,7 @@ class Replication:
     runs: dict[PlannedRun, Run]
     evidence: Evidence
     missing_data: dict[str, str]
+    measurements: dict[Exhibit, Measurement] = field(default_factory=dict)
 
     def runs_of(self, exhibits: Collection[Exhibit], tasks: Collection[str] | None = None) -> list[Run]:
         """Those of some tables and figures, in the order in which they are trained."""
@@ -117,7 +121,10 @@ class Replication:
             )
 
     def table(self, exhibit: Exhibit, tasks: Collection[str] | None = None) -> tuple[Table, str] | None:
-        """Of the runs that are finished, see `table_of`; `None` if there are none."""
+        """Of the runs that are finished, see `table_of`, or of the measurement; `None` if there is nothing."""
+        if (measurement := self.measurements.get(exhibit)) is not None:
+            is_finished = measurement.state() == "finished"
+            return (measurement.table(), measurement.path.read_text("utf-8")) if is_finished else None
         finished = self.evidence.finished(self.runs_of([exhibit], tasks))
         return table_of(exhibit, finished) if finished else None
 
@@ -181,7 +188,19 @@ def replication_of(
         experiment = replace(experiment, without_data=frozenset(missing))
         experiment.evaluate(variants)
     all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
-    return Replication(file, experiment, all_runs, Evidence(runs, list(all_runs.values()), missing), missing)
+    evidence = Evidence(runs, list(all_runs.values()), missing)
+    measurements = {
+        exhibit: Measurement(
+            exhibit, place_of_measurement(runs, exhibit), experiment, _missing_of(exhibit, root, file.glove)
+        )
+        for exhibit in file.measurements
+    }
+    return Replication(file, experiment, all_runs, evidence, missing, measurements)
+
+
+def _missing_of(exhibit: Exhibit, root: str | None, glove: str) -> str | None:
+    """Why the data of a measurement is not there."""
+    return next((problem for folder in DATA_OF[exhibit] if (problem := _missing(root, folder, glove))), None)
 
 
 def _with_computation(run: Run, planned: PlannedRun) -> Run:

@@ -5,9 +5,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 
+from allennlp.common.checks import ConfigurationError
+
 from elmo_tasks.printable import one_line, printable_lines
 from elmo_tasks.progress import progress_bar
-from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Replication, Run, replication_of
+from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Measurement, Replication, Run, replication_of
 
 __all__ = ["make_plan"]
 
@@ -45,15 +47,18 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
     exhibits = _exhibits(replication, exhibit, tasks)
     runs = replication.runs_of(exhibits, tasks)
     _warn(replication)
+    measurements = [replication.measurements[shown] for shown in exhibits if shown in replication.measurements]
     if arguments.dry_run:
-        _print_states(replication, runs)
+        _print_states(replication, runs, measurements)
         return []
     _measure_sentences(replication, runs)
     _train(replication, runs, arguments)
+    _measure(measurements, arguments)
     # Other processes may have finished some of them since.
     replication.evidence.read()
     # A failed or refused run of earlier calls is as missing as one of this call.
     missing = [run.name for run in runs if replication.evidence.state(run) != "finished"]
+    missing += [measurement.name for measurement in measurements if measurement.state() != "finished"]
     for shown in exhibits:
         _print(replication, shown, tasks, arguments.format)
     return [*missing, *(name for name in replication.evidence.refused if name not in missing)]
@@ -64,7 +69,10 @@ def _exhibits(replication: Replication, exhibit: Exhibit | None, tasks: Sequence
     if exhibit is not None and exhibit not in known:
         raise ValueError(f"{replication.plan.path} is for {', '.join(known)}, but not for {exhibit}")
     wanted = known if exhibit is None else [exhibit]
-    found = [shown for shown in wanted if replication.plan.runs([shown], tasks or replication.plan.task_names)]
+    names = tasks or replication.plan.task_names
+    # Tables of the biLM alone have no tasks.
+    without_tasks = replication.measurements if tasks is None else {}
+    found = [shown for shown in wanted if shown in without_tasks or replication.plan.runs([shown], names)]
     if not found:
         raise ValueError(f"{replication.plan.path} has nothing of {', '.join(tasks or ())} for {exhibit}")
     return found
@@ -87,7 +95,9 @@ def _warn(replication: Replication) -> None:
         print(one_line(f"{name}: {problem}"), file=sys.stderr)
 
 
-def _print_states(replication: Replication, runs: Sequence[Run]) -> None:
+def _print_states(replication: Replication, runs: Sequence[Run], measurements: Sequence[Measurement]) -> None:
+    for measurement in measurements:
+        print(f"{measurement.state():12} {measurement.name}")
     states = [replication.evidence.state(run) for run in runs]
     for run, state in zip(runs, states, strict=True):
         reason = replication.evidence.reason(run) if state == "failed" else None
@@ -113,6 +123,20 @@ def _train(replication: Replication, runs: Sequence[Run], arguments: argparse.Na
             else:
                 # At once: the folders of the runs may be gone before all of them are trained.
                 _measure_sentences(replication, [outcome.run])
+
+
+def _measure(measurements: Sequence[Measurement], arguments: argparse.Namespace) -> None:
+    for measurement in measurements:
+        try:
+            problem = measurement.problem()
+            if problem is None and measurement.state() != "finished":
+                problem = measurement.missing
+                if problem is None:
+                    measurement.measure(jobs=arguments.jobs, ray=arguments.ray)
+        except (ConfigurationError, ValueError, OSError) as error:
+            problem = str(error)
+        if problem is not None:
+            print(one_line(f"{measurement.name}: {problem}"), file=sys.stderr)
 
 
 def _measure_sentences(replication: Replication, runs: Sequence[Run]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.replication.evidence.measurement import MEASUREMENTS
 from elmo_tasks.replication.evidence.run_file import (
     RunFile,
     digests_of,
@@ -71,6 +72,8 @@ class Evidence:
         self._files, self.refused, self.outdated = {}, {}, set()
         runs = {place_of(self.folder, run.task, run.variant, run.seed, run.size): run for run in self.runs}
         for path in sorted(self.folder.rglob("*.json")):
+            if path.parent == self.folder / MEASUREMENTS:
+                continue
             run = runs.get(path)
             try:
                 file = RunFile.read(path)

@@ -10,6 +10,7 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.sealed_json import json_sha256
+from elmo_tasks.replication.evidence.measurement import MEASUREMENTS, measurement_files
 from elmo_tasks.replication.evidence.run_file import RunFile
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import variants_of
@@ -116,7 +117,10 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
     problems: list[str] = []
     tables: dict[str, Table] = {}
     runs: list[ReportedRun] = []
-    for path in sorted(folder.glob("table*.json") if result_files is None else result_files):
+    files = folder / "runs"
+    if result_files is None:
+        result_files = [*sorted(folder.glob("table*.json")), *measurement_files(files)]
+    for path in result_files:
         try:
             table, of_table = _of_result_file(path)
             tables[table.title] = table
@@ -125,8 +129,11 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
             problems.append(str(error))
     own: dict[tuple[Any, ...], ReportedRun] = {}
     # A run that has a file and a folder is the same in both: the folder has its config.
-    files = folder / "runs"
-    run_files = [path for path in sorted(files.rglob("*.json")) if _name(path, files) not in without]
+    run_files = [
+        path
+        for path in sorted(files.rglob("*.json"))
+        if path.parent != files / MEASUREMENTS and _name(path, files) not in without
+    ]
     for path in [*run_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
         try:
             run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)

@@ -17,6 +17,7 @@ from elmo_tasks.shipped import TRAINING_CONFIGS
 __all__ = ["PlanFile", "PlannedRun", "PlannedTask"]
 
 _FORMAT = 1
+_MEASUREMENTS = (Exhibit.TABLE_5, Exhibit.TABLE_7)
 
 
 class PlannedRun(NamedTuple):
@@ -103,12 +104,15 @@ class PlanFile:
         The file of word vectors, in the folder `glove` of the data.
     tasks
         In the order in which they are trained.
+    measurements
+        Tables 5 and 7, which are of the biLM alone; `measurements` in the file may be omitted.
     """
 
     path: Path
     bilm: str
     glove: str
     tasks: tuple[PlannedTask, ...]
+    measurements: tuple[Exhibit, ...] = ()
 
     @classmethod
     def from_file(cls, plan: str) -> "PlanFile":
@@ -128,16 +132,22 @@ class PlanFile:
         path = _path_of(plan)
         content = json.loads(environment.evaluate_file(str(path), {}))
         try:
-            _check_keys(content, {"format": int, "bilm": str, "glove": str, "tasks": list})
+            kinds = {"format": int, "bilm": str, "glove": str, "tasks": list, "measurements": list}
+            _check_keys(content, kinds, optional=("measurements",))
             if content["format"] != _FORMAT:
                 raise ValueError(f"'format' must be {_FORMAT}, but is {content['format']}")
             tasks = tuple(map(PlannedTask.from_json, content["tasks"]))
             names = [task.task for task in tasks]
             if twice := [name for name in names if names.count(name) > 1]:
                 raise ValueError(f"each task must be there once, but {twice[0]} is there twice")
+            given = content.get("measurements", [])
+            if unknown := [name for name in given if name not in _MEASUREMENTS]:
+                raise ValueError(
+                    f"'measurements' must name some of {', '.join(_MEASUREMENTS)}, but names {unknown[0]!r}"
+                )
         except ValueError as error:
             raise ValueError(f"{path} must be a plan, but: {error}") from None
-        return cls(path, content["bilm"], content["glove"], tasks)
+        return cls(path, content["bilm"], content["glove"], tasks, tuple(map(Exhibit, given)))
 
     @property
     def name(self) -> str:
@@ -145,8 +155,9 @@ class PlanFile:
 
     @property
     def exhibits(self) -> list[Exhibit]:
-        """The tables and figures that it has runs for, in the order of the paper."""
-        return [exhibit for exhibit in Exhibit if any(exhibit in task.seeds for task in self.tasks)]
+        """Its tables and figures, in the order of the paper."""
+        of_tasks = {exhibit for task in self.tasks for exhibit in task.seeds}
+        return [exhibit for exhibit in Exhibit if exhibit in of_tasks or exhibit in self.measurements]
 
     @property
     def task_names(self) -> list[str]:

@@ -54,7 +54,7 @@ class WordSenseRun:
         `FileNotFoundError`
             If data, biLM or WordNet is not there.
         """
-        identity = self._identity()
+        identity = self.identity()
         if not self.scores.is_file():
             return False
         try:
@@ -88,7 +88,7 @@ class WordSenseRun:
             See `is_finished`.
         """
         # Before the measurement: data that is replaced while it runs is not what was measured.
-        identity = self._identity()
+        identity = self.identity()
         folder = self.scores.parent
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -119,7 +119,15 @@ class WordSenseRun:
             numbers = read_json(part)
             part.write_text(sealed_text({**numbers, "identity": identity}), encoding="utf-8")
 
-    def _identity(self) -> dict[str, str | None]:
+    def identity(self) -> dict[str, str | None]:
+        """
+        The digests of what is measured.
+
+        # Raises
+
+        `ValueError`, `FileNotFoundError`
+            See `is_finished`.
+        """
         if not self.data.is_dir():
             raise FileNotFoundError(
                 f"Table 5 needs the folder '{self.data}' with train/ and test/, but it is not there: name the "

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from elmo_tasks.commands import Tables
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import make, replicate, run_here
 from elmo_tasks.replication.__main__ import main as write_pages
 from elmo_tasks.replication.evidence import evidence
 from elmo_tasks.replication.report.pages import BEGIN, END
-from tests.paths import CHECKOUT
+from tests.paths import BILM_RESULTS
 
 # As `allennlp train CONFIG -s FOLDER` does; what a test lets fail ends with an error.
 FAKE = """
@@ -106,7 +107,7 @@ class TestMakePlan:
         findings.parent.mkdir(parents=True)
         for page in (readme, findings):
             page.write_text(f"{BEGIN}\n{END}\n")
-        (tmp_path / "results" / "table5.json").write_bytes((CHECKOUT / "results" / "table5.json").read_bytes())
+        (tmp_path / "results" / "table5.json").write_bytes((BILM_RESULTS / "table5.json").read_bytes())
         pages = [str(readme), "results/table5.json", "--plan", "small.jsonnet"]
         assert write_pages(pages) is None and write_pages([*pages, "--check"]) is None
         assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) | +0.00 | +2.06 |" in " ".join(
@@ -136,6 +137,37 @@ class TestMakePlan:
         """Oracle: the runs by hand."""
         plan("--table", "1", "--tasks", "ner", "--dry-run")
         assert len(states(capsys)) == 4
+
+    def test_tables_of_the_bilm_are_made_once(self, plan, environment, tmp_path, capsys):
+        """Oracle: the file that ships in place of the measurement, with and without data, and as its table alone."""
+        content = json.loads((tmp_path / "small.jsonnet").read_text())
+        (tmp_path / "small.jsonnet").write_text(json.dumps({**content, "measurements": ["table 5"]}))
+        numbers = {key: v for key, v in read_sealed(BILM_RESULTS / "table5.json").items() if key != "digests"}
+
+        def measure(run):
+            run.scores.parent.mkdir(parents=True)
+            write_sealed(run.scores, {**numbers, "identity": run.identity()})
+
+        environment.setattr("elmo_tasks.replication.train.wsd_run.WordSenseRun.measure", measure)
+        with pytest.raises(SystemExit, match="missing above: bilm/table5"):
+            plan("--table", "5", data=False)
+        assert "bilm/table5: the data of the plan must be there" in capsys.readouterr().err
+        plan("--table", "5")
+        table = capsys.readouterr().out
+        assert "| biLM, second layer" in table
+        plan("--dry-run", "--table", "5")
+        assert "finished     bilm/table5" in capsys.readouterr().out
+        plan()
+        assert table in capsys.readouterr().out
+        plan("--table", "5", data=False)
+        assert capsys.readouterr().out == table
+        plan("--tasks", "ner")
+        assert "| biLM, second layer" not in capsys.readouterr().out
+        file = tmp_path / "results" / "runs" / "bilm" / "table5.json"
+        file.write_text("{")
+        with pytest.raises(SystemExit, match="missing above: bilm/table5"):
+            plan("--table", "5")
+        assert re.search("bilm/table5: .*table5.json must be JSON", capsys.readouterr().err)
 
     def test_a_table_of_some_tasks_has_these_alone(self, plan, tmp_path, fixtures_root, capsys):
         """

@@ -29,7 +29,7 @@ class TestPlanFile:
             **dict.fromkeys(("snli", "sst"), 3),
             **dict.fromkeys(("srl", "squad"), 1),
         }
-        assert set(plan.exhibits) == set(Exhibit) - {Exhibit.TABLE_5, Exhibit.TABLE_7}
+        assert plan.exhibits == list(Exhibit)
 
     def test_table_1_grows_first_seed_by_seed(self, tmp_path):
         """Oracle: the order by hand; a run that two tables have is there once."""
@@ -74,6 +74,8 @@ class TestPlanFile:
         """Oracle: the messages."""
         with pytest.raises(ValueError, match="'format' must be 1, but is 2"):
             PlanFile.from_file(write(tmp_path, TASK, format=2))
+        with pytest.raises(ValueError, match="'measurements' must name some of table 5, table 7, but names 'table 6'"):
+            PlanFile.from_file(write(tmp_path, TASK, measurements=["table 5", "table 6"]))
         with pytest.raises(ValueError, match="ner is there twice"):
             PlanFile.from_file(write(tmp_path, TASK, TASK))
         with pytest.raises(FileNotFoundError, match=r"a plan must be `open`.*'closed'"):

@@ -9,6 +9,7 @@ import pytest
 from elmo_tasks.replication import Exhibit, Results
 from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.plan_results import PlanResults
+from tests.paths import BILM_RESULTS
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -102,7 +103,7 @@ class TestFindings:
     def test_word_senses_and_fine_tuning_have_files_of_their_own(self, tmp_path):
         """Oracle: by hand."""
         senses = {"layer 1": {"the four": {"f1": 0.561}}, "layer 2": {"the four": {"f1": 0.55}}}
-        _like(RESULTS / "table5.json", tmp_path / "5.json", scores=senses)
+        _like(BILM_RESULTS / "table5.json", tmp_path / "5.json", scores=senses)
         tuned = json.loads((RESULTS / "table7.json").read_text())["rows"][2]
         assert tuned["text"] == "squad-questions"
         _like(RESULTS / "table7.json", tmp_path / "7.json", rows=[tuned | {"before": 99.6, "after": 50.4}])
@@ -113,7 +114,7 @@ class TestFindings:
 
     def test_word_senses_of_one_layer_show_no_finding(self, tmp_path):
         """Oracle: the finding compares two layers."""
-        _like(RESULTS / "table5.json", tmp_path / "5.json", scores={"layer 1": {"the four": {"f1": 0.561}}})
+        _like(BILM_RESULTS / "table5.json", tmp_path / "5.json", scores={"layer 1": {"the four": {"f1": 0.561}}})
         assert rows(findings([tmp_path / "5.json"])) == []
 
     @pytest.mark.parametrize("content", ["[]", "3", '{"table": "table 5"}', '{"table": "table 7", "rows": [{}]}'])

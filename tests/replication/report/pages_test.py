@@ -9,7 +9,7 @@ from elmo_tasks.replication.__main__ import main
 from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import BEGIN, END, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
-from tests.paths import CHECKOUT
+from tests.paths import BILM_RESULTS
 from tests.replication.overview.folders import write_run_file
 
 ROW = {"task": "sst", "variant": "both", "metric": "accuracy", "split": "test", "mean": 42.0, "sd": 1.0, "n": 2}
@@ -52,7 +52,7 @@ class TestPages:
 
     def test_table_5_is_a_table_too(self):
         """Oracle: the result file that is there, with its notes of the run, on the page of runs alone."""
-        path = CHECKOUT / "results" / "table5.json"
+        path = BILM_RESULTS / "table5.json"
         (made,) = json.loads(path.read_text())["made"]
         assert "Table 5" in tables_page([path]) and "at commit" not in tables_page([path])
         assert made in runs_page([path])
@@ -98,7 +98,7 @@ class TestPages:
         with pytest.raises(ValueError, match="no file was named"):
             tables_page([])
         with pytest.raises(ValueError, match="a result file of table 1"):
-            readme_table([CHECKOUT / "results" / "table5.json"])
+            readme_table([BILM_RESULTS / "table5.json"])
 
 
 class TestWithSection:
