@@ -16,7 +16,7 @@ from elmo_tasks.embed_job.formats.output_format import Format, format_of
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, numbers_of_parts, part_path, read_part
 from elmo_tasks.embed_job.job_folder import JobFolder
 from elmo_tasks.embed_job.options import WEIGHTS, EmbedOptions, digest_of_job, fingerprint
-from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
+from elmo_tasks.embed_job.part_worker import PartDone, PartWork, PartWorker, load_elmo
 from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, parts_of, summarize
@@ -148,9 +148,9 @@ class _Job:
         job = {**fingerprint(self._options, summary, elmo.bilm), **self._folder.format.about}
         digest = digest_of_job(job)
         origins = [PartOrigin.of(part, digest) for part in summary.parts]
-        arguments = (self._options, self._folder.path, self._folder.format.kind, digest, job[WEIGHTS])
+        work = PartWork(self._options, self._folder.path, self._folder.format.kind, digest, job[WEIGHTS])
         is_here = self._ray is None and self._workers is None
-        embed = self._embedder(arguments, PartWorker(*arguments, elmo=elmo) if is_here else None)
+        embed = self._embedder(work, PartWorker(work, elmo=elmo) if is_here else None)
         del elmo
         n_tokens, seconds = 0, 0.0
         try:
@@ -177,12 +177,12 @@ class _Job:
             logger.warning(notice)
 
     def _embedder(
-        self, arguments: tuple[Any, ...], worker: PartWorker | None
+        self, work: PartWork, worker: PartWorker | None
     ) -> Callable[[Iterable[LinePart]], Iterator[PartDone]]:
         if self._ray is not None:
-            return partial(embed_on_ray, self._ray, self._workers, *arguments)
+            return partial(embed_on_ray, self._ray, self._workers, work)
         if self._workers is not None:
-            return partial(embed_in_processes, self._workers, *arguments)
+            return partial(embed_in_processes, self._workers, work)
         return partial(embed_in_this_process, worker)  # type: ignore[arg-type]
 
     def _embed(

@@ -18,7 +18,33 @@ if TYPE_CHECKING:
     from elmo_tasks.bilm.cut_words import CutWords
     from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["PartDone", "PartWorker", "load_elmo"]
+__all__ = ["PartDone", "PartWork", "PartWorker", "load_elmo"]
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """
+    What all workers of a job do with its parts.
+
+    # Parameters
+
+    options
+        The vectors.
+    folder
+        Of the files of parts; on several machines, one that all of them see.
+    kind
+        The format of those files.
+    job
+        The digest of the fingerprint, which each file keeps.
+    weights
+        The digest of the biLM: in another process, or on another machine, its name may be that of another one.
+    """
+
+    options: EmbedOptions
+    folder: Path
+    kind: PartKind
+    job: str
+    weights: str
 
 
 @dataclass(frozen=True)
@@ -55,38 +81,17 @@ class PartWorker:
 
     # Parameters
 
-    options
-        The vectors.
-    folder
-        Of the files of parts; on several machines, one that all of them see.
-    kind
-        The format of those files.
-    job
-        The digest of the fingerprint, which each file keeps.
-    weights
-        The digest of the biLM: in another process, or on another machine, its name may be that of another one.
+    work
+        Options, folder and digests.
     elmo
         `None`: it is loaded for the first part, so that an error comes from `run`, in a process of any kind.
     max_threads
         The largest number of threads of torch; it is set for the whole process.
     """
 
-    def __init__(
-        self,
-        options: EmbedOptions,
-        folder: Path,
-        kind: PartKind,
-        job: str,
-        weights: str,
-        *,
-        elmo: "Elmo | None" = None,
-        max_threads: int | None = None,
-    ) -> None:
-        self._options = options
-        self._folder = folder
-        self._kind = kind
-        self._job = job
-        self._weights = weights
+    def __init__(self, work: PartWork, *, elmo: "Elmo | None" = None, max_threads: int | None = None) -> None:
+        self._work = work
+        self._options = work.options
         self._elmo = elmo
         self._max_threads = max_threads
 
@@ -136,10 +141,10 @@ class PartWorker:
 
         elmo = load_elmo(self._options)
         found = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-        if found != self._weights:
+        if found != self._work.weights:
             raise ValueError(
                 f"all processes of a job must have the same biLM, but {self._options.bilm!r} has the digest {found} on "
-                f"{platform.node()}, and {self._weights} where the job was started: copy its files to all machines"
+                f"{platform.node()}, and {self._work.weights} where the job was started: copy its files to all machines"
             )
         return elmo
 
@@ -153,8 +158,8 @@ class PartWorker:
         `OSError`
             If the file cannot be written.
         """
-        origin = PartOrigin.of(part.summary(), self._job)
-        write_part(part_path(self._folder, part.number, self._kind), embedded, origin)
+        origin = PartOrigin.of(part.summary(), self._work.job)
+        write_part(part_path(self._work.folder, part.number, self._work.kind), embedded, origin)
 
     def _words(self, line: str) -> list[str]:
         if self._options.nfc:

@@ -8,11 +8,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from pathlib import Path
 
-from elmo_tasks.embed_job.formats.part_file import PartKind
-from elmo_tasks.embed_job.options import EmbedOptions
-from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
+from elmo_tasks.embed_job.part_worker import PartDone, PartWork, PartWorker
 from elmo_tasks.embed_job.text_parts import LinePart
 
 __all__ = ["embed_in_processes"]
@@ -21,15 +18,7 @@ __all__ = ["embed_in_processes"]
 _worker: PartWorker | None = None
 
 
-def embed_in_processes(
-    n_processes: int,
-    options: EmbedOptions,
-    folder: Path,
-    kind: PartKind,
-    job: str,
-    weights: str,
-    parts: Iterable[LinePart],
-) -> Iterator[PartDone]:
+def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePart]) -> Iterator[PartDone]:
     """
     Embeds parts in processes, each with its biLM and its share of the cores.
 
@@ -37,8 +26,8 @@ def embed_in_processes(
 
     n_processes
         How many.
-    options, folder, kind, job, weights
-        See `PartWorker`.
+    work
+        Options, folder and digests.
     parts
         Read no further ahead than the processes need.
 
@@ -58,7 +47,7 @@ def embed_in_processes(
         n_processes,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(options, folder, kind, job, weights, n_threads),
+        initargs=(work, n_threads),
     )
     running: set[Future[PartDone]] = set()
     try:
@@ -91,9 +80,9 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(options: EmbedOptions, folder: Path, kind: PartKind, job: str, weights: str, n_threads: int) -> None:
+def _start(work: PartWork, n_threads: int) -> None:
     global _worker
-    _worker = PartWorker(options, folder, kind, job, weights, max_threads=n_threads)
+    _worker = PartWorker(work, max_threads=n_threads)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.embed_job.formats.part_file import PartKind
 from elmo_tasks.embed_job.options import EmbedOptions
-from elmo_tasks.embed_job.part_worker import PartDone, PartWorker
+from elmo_tasks.embed_job.part_worker import PartDone, PartWork, PartWorker
 from elmo_tasks.embed_job.text_parts import LinePart
 from elmo_tasks.ray_session import ray_session, require_ray
 from elmo_tasks.vectors.pretrained import NAMED_BILMS
@@ -34,16 +33,7 @@ def options_on_ray(options: EmbedOptions) -> EmbedOptions:
 
 # Ray's actors and not Ray Data: its writers choose the names of files, so that a part that was written twice can be
 # there twice, and it needs pandas.
-def embed_on_ray(
-    address: str,
-    n_actors: int | None,
-    options: EmbedOptions,
-    folder: Path,
-    kind: PartKind,
-    job: str,
-    weights: str,
-    parts: Iterable[LinePart],
-) -> Iterator[PartDone]:
+def embed_on_ray(address: str, n_actors: int | None, work: PartWork, parts: Iterable[LinePart]) -> Iterator[PartDone]:
     """
     Embeds parts in actors, each with its biLM and one core, or one GPU where `options.device` is of CUDA. An actor that
     dies restarts, maybe on another machine, and its part is embedded again.
@@ -54,8 +44,8 @@ def embed_on_ray(
         See `ray_session`.
     n_actors
         How many. `None`: as many as the cluster has cores, or GPUs.
-    options, folder, kind, job, weights
-        See `PartWorker`; the folder must be one that all machines see.
+    work
+        Its folder must be one that all machines see.
     parts
         Read no further ahead than the actors need.
 
@@ -75,7 +65,8 @@ def embed_on_ray(
     try:
         # Actors wait for a core: on a local cluster there are as many as are asked for.
         with ray_session(address, n_cpus=n_actors):
-            yield from _embed(ray, n_actors, options_on_ray(options), folder.resolve(), kind, job, weights, parts)
+            work = replace(work, options=options_on_ray(work.options), folder=work.folder.resolve())
+            yield from _embed(ray, n_actors, work, parts)
     except ray.exceptions.RayTaskError as error:
         # The actor's error without Ray's report of its place.
         raise error.cause from None
@@ -85,27 +76,18 @@ def embed_on_ray(
         raise RuntimeError(f"Ray failed ({type(error).__name__}: {error}): resume with --resume") from error
 
 
-def _embed(
-    ray: Any,
-    n_actors: int | None,
-    options: EmbedOptions,
-    folder: Path,
-    kind: PartKind,
-    job: str,
-    weights: str,
-    parts: Iterable[LinePart],
-) -> Iterator[PartDone]:
-    is_cuda = str(options.device).startswith("cuda")
+def _embed(ray: Any, n_actors: int | None, work: PartWork, parts: Iterable[LinePart]) -> Iterator[PartDone]:
+    is_cuda = str(work.options.device).startswith("cuda")
     resource = "GPU" if is_cuda else "CPU"
     n_actors = n_actors or int(ray.cluster_resources().get(resource, 0))
     if n_actors == 0 or (is_cuda and not ray.cluster_resources().get("GPU")):
         raise RuntimeError(
-            f"a cluster must have at least one {resource} for --device {options.device}, but this one has 0"
+            f"a cluster must have at least one {resource} for --device {work.options.device}, but this one has 0"
         )
     actor_class = ray.remote(num_cpus=1, num_gpus=1 if is_cuda else 0, max_restarts=-1, max_task_retries=_RETRIES)(
         PartWorker
     )
-    actors = [actor_class.remote(options, folder, kind, job, weights, max_threads=None) for _ in range(n_actors)]
+    actors = [actor_class.remote(work, max_threads=None) for _ in range(n_actors)]
     running: dict[Any, Any] = {}
     for part in parts:
         # Two for each actor, so that no actor waits for its next part.

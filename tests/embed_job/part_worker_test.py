@@ -10,7 +10,7 @@ from elmo_tasks import Elmo
 from elmo_tasks.bilm.weights_state import bilm_digest
 from elmo_tasks.embed_job.formats.part_file import PartOrigin, part_path, read_part
 from elmo_tasks.embed_job.options import EmbedOptions
-from elmo_tasks.embed_job.part_worker import PartDone, PartWorker, load_elmo
+from elmo_tasks.embed_job.part_worker import PartDone, PartWork, PartWorker, load_elmo
 from elmo_tasks.embed_job.text_parts import LinePart
 from tests.paths import TINY_BILM
 
@@ -28,7 +28,7 @@ class TestPartWorker:
     def test_a_part_is_in_its_file(self, tmp_path, tiny_bilm, elmo, readout):
         """Oracle: `Elmo.embed` of the words, read back; the words counted by hand."""
         options = EmbedOptions(bilm=tiny_bilm, **readout)
-        assert PartWorker(options, tmp_path, "npz", "0123", "", elmo=elmo).run(PART) == PartDone(2, 4)
+        assert PartWorker(PartWork(options, tmp_path, "npz", "0123", ""), elmo=elmo).run(PART) == PartDone(2, 4)
         found = read_part(part_path(tmp_path, 2, "npz"), ORIGIN)
         assert (found.first, found.sentences) == (6, ["The cat sat.", "", "Ja"])
         expected = elmo.embed([["The", "cat", "sat."], [], ["Ja"]], **readout)
@@ -38,7 +38,9 @@ class TestPartWorker:
 
     def test_spacy_splits_the_lines_if_tokenize_is_set(self, tmp_path, tiny_bilm, elmo):
         """Oracle: by hand: the full stop is a word of its own."""
-        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", "0123", "", elmo=elmo)
+        worker = PartWorker(
+            PartWork(EmbedOptions(bilm=tiny_bilm, tokenize=True), tmp_path, "npz", "0123", ""), elmo=elmo
+        )
         assert worker.run(PART) == PartDone(2, 5)
         assert read_part(part_path(tmp_path, 2, "npz"), ORIGIN).sentences[0] == "The cat sat ."
 
@@ -46,7 +48,7 @@ class TestPartWorker:
     def test_the_text_is_put_into_nfc_unless_it_shall_not_be(self, tmp_path, tiny_bilm, elmo, nfc):
         """Oracle: `unicodedata`: a word in two forms has one vector, or two."""
         forms = [unicodedata.normalize(form, "나는 café") for form in ("NFC", "NFD")]
-        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, nfc=nfc), tmp_path, "npz", "0123", "", elmo=elmo)
+        worker = PartWorker(PartWork(EmbedOptions(bilm=tiny_bilm, nfc=nfc), tmp_path, "npz", "0123", ""), elmo=elmo)
         embedded, _ = worker.embed(LinePart(0, 0, forms))
         assert embedded.sentences == [forms[0], forms[0 if nfc else 1]]
         assert np.array_equal(*embedded.vectors) == nfc
@@ -54,7 +56,7 @@ class TestPartWorker:
     def test_float16_is_refused_for_what_it_cannot_hold(self, tmp_path, tiny_bilm, elmo):
         """Oracle: the message names the line, the third of a part that begins with the seventh; no file is left."""
         worker = PartWorker(
-            EmbedOptions(bilm=tiny_bilm, dtype="float16", gamma=1e9), tmp_path, "npz", "0123", "", elmo=elmo
+            PartWork(EmbedOptions(bilm=tiny_bilm, dtype="float16", gamma=1e9), tmp_path, "npz", "0123", ""), elmo=elmo
         )
         with pytest.raises(
             ValueError, match=r"up to 65504, but in the vectors of line 9 .*: use float32, or a smaller gamma"
@@ -64,23 +66,23 @@ class TestPartWorker:
 
     def test_another_bilm_than_that_of_the_job_is_an_error(self, tmp_path, tiny_bilm):
         """Oracle: the message; no file is left."""
-        worker = PartWorker(EmbedOptions(bilm=tiny_bilm, device="cpu"), tmp_path, "npz", "0123", "0" * 64)
+        worker = PartWorker(PartWork(EmbedOptions(bilm=tiny_bilm, device="cpu"), tmp_path, "npz", "0123", "0" * 64))
         with pytest.raises(ValueError, match=r"must have the same biLM, but .*bilm_tiny' has the digest .* and 0{64}"):
             worker.run(PART)
         assert not list(tmp_path.iterdir())
 
     def test_it_loads_its_bilm_for_the_first_part(self, tmp_path, tiny_bilm, elmo):
         """Oracle: a worker that is given the biLM; before the first part, a wrong name is no error; torch's threads."""
-        wrong = PartWorker(EmbedOptions(bilm="nothing"), tmp_path, "npz", "0123", "")
+        wrong = PartWorker(PartWork(EmbedOptions(bilm="nothing"), tmp_path, "npz", "0123", ""))
         with pytest.raises(ValueError, match="'nothing' is neither"):
             wrong.run(PART)
         options, n_threads = EmbedOptions(bilm=tiny_bilm, device="cpu"), torch.get_num_threads()
         weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
         (tmp_path / "given").mkdir()
-        PartWorker(options, tmp_path / "given", "npz", "0123", "", elmo=elmo).run(PART)
+        PartWorker(PartWork(options, tmp_path / "given", "npz", "0123", ""), elmo=elmo).run(PART)
         torch.set_num_threads(2)
         try:
-            PartWorker(options, tmp_path, "npz", "0123", weights, max_threads=1).run(PART)
+            PartWorker(PartWork(options, tmp_path, "npz", "0123", weights), max_threads=1).run(PART)
             assert torch.get_num_threads() == 1
         finally:
             torch.set_num_threads(n_threads)

@@ -12,6 +12,7 @@ import pytest
 
 from elmo_tasks.embed_job import ray_actors
 from elmo_tasks.embed_job.options import EmbedOptions
+from elmo_tasks.embed_job.part_worker import PartWork
 from elmo_tasks.embed_job.ray_actors import options_on_ray
 
 
@@ -119,7 +120,7 @@ class TestErrorsOfRay:
 
             monkeypatch.setattr(ray_actors, "ray_session", session)
             with pytest.raises((ValueError, RuntimeError)) as caught:
-                list(ray_actors.embed_on_ray("local", 1, EmbedOptions(), tmp_path, "npz", "0123", "", []))
+                list(ray_actors.embed_on_ray("local", 1, PartWork(EmbedOptions(), tmp_path, "npz", "0123", ""), []))
             assert f"{caught.type.__name__}: {caught.value}" == expected
 
 
