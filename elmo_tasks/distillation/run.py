@@ -107,11 +107,15 @@ def distill(
     `ConfigurationError`
         If the student has other labels than the teacher, or the folder has another distillation, or another run. What
         is there is then as it was.
+    `FileNotFoundError`
+        If there is no file of text.
     `BlockingIOError`
         If another process works in the folder.
     """
     _check_student(student)
     _check_folder(folder)
+    if not unlabelled.is_file():
+        raise FileNotFoundError(f"the unlabelled text must be a file, but {unlabelled} is none")
     of_teachers = Teachers(teachers, torch.device(how.device))
     kind = Model.by_name(student["model"].get("type"))
     if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:

@@ -17,6 +17,7 @@ class TestDistill:
     def test_a_student_of_another_task_is_an_error(self, monkeypatch, tmp_path, student):
         """Oracle: the message names both classes; nothing is made."""
         monkeypatch.setattr(run, "Teachers", lambda *args: SimpleNamespace(kind=Esim))
+        (tmp_path / "text").touch()
         config = {**STUDENT, "model": {"type": student}}
         with pytest.raises(
             ValueError, match=r"the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"
@@ -39,6 +40,12 @@ class TestDistill:
         """Oracle: the messages; nothing is made."""
         with pytest.raises(ConfigurationError, match=message):
             distill([], tmp_path / "text", student, tmp_path / "out", Distillation())
+        assert not (tmp_path / "out").exists()
+
+    def test_a_text_that_is_not_there_is_an_error_at_once(self, tmp_path):
+        """Oracle: the message; nothing is made."""
+        with pytest.raises(FileNotFoundError, match="must be a file, but .*text is none"):
+            distill([], tmp_path / "text", STUDENT, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize("name", ["config.json", "best.th", "model_state_e1_b0.th"])
