@@ -44,7 +44,7 @@ class TestDistill:
 
     def test_a_text_that_is_not_there_is_an_error_at_once(self, tmp_path):
         """Oracle: the message; nothing is made."""
-        with pytest.raises(FileNotFoundError, match="must be a file, but .*text is none"):
+        with pytest.raises(FileNotFoundError, match=r"must be a file, but .*text is none"):
             distill([], tmp_path / "text", STUDENT, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
