@@ -32,7 +32,7 @@ _CHECKPOINTS = "model_state_*.th"
 _OF_TEACHER = ("teachers", "text", "temperature")
 _PREFIX = "student."
 # Of a regular expression for names of parameters, the beginning of a name.
-_ANCHOR = re.compile(r"(^|[|(])\^")
+_ANCHOR = re.compile(r"(^|\||\((?:\?:)?)\^")
 
 
 @dataclass(frozen=True)
@@ -220,9 +220,10 @@ def _config_of_training(
     # The parameters of the student have a prefix in the training.
     if trainer.get("no_grad"):
         trainer["no_grad"] = [_of_student(pattern) for pattern in trainer["no_grad"]]
-    if trainer.get("optimizer", {}).get("parameter_groups"):
-        groups = trainer["optimizer"]["parameter_groups"]
-        trainer["optimizer"]["parameter_groups"] = [
+    optimizer = trainer.get("optimizer")
+    # It may be a name alone.
+    if isinstance(optimizer, dict) and (groups := optimizer.get("parameter_groups")):
+        optimizer["parameter_groups"] = [
             [[_of_student(pattern) for pattern in patterns], options] for patterns, options in groups
         ]
     loader = config["data_loader"]

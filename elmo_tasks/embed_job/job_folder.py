@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.embed_job.formats.output_format import Format
-from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts
+from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts, part_path
 from elmo_tasks.embed_job.options import differences
 from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, sync
 from elmo_tasks.files.checksums import check_file, checksum_path, write_checksum
@@ -123,6 +123,7 @@ class JobFolder:
             return False
         if (self.path / _JOB).exists():
             self._check_same(_read_job(self.path / _JOB), job, self.path)
+            self._remove_other_parts()
             # An older output of this job, which may be the reason for --force, is not the one that is being made.
             is_finished = self.output.exists() and not (self.path / _REPLACES).exists()
             if is_finished and self.format.write is not None and not checksum_path(self.output).exists():
@@ -136,6 +137,13 @@ class JobFolder:
         elif not (self.path / _JOB).exists():
             self._begin(job)
         return is_finished
+
+    def _remove_other_parts(self) -> None:
+        """Those of an output in another format, which would stay in a finished folder."""
+        own = {part_path(self.path, number, self.format.kind) for number in self.done()}
+        for path in self.path.iterdir():
+            if is_part(path) and path not in own:
+                path.unlink()
 
     def _begin(self, job: dict[str, Any]) -> None:
         _remove_made(self.path)

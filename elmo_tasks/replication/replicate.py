@@ -1,7 +1,7 @@
 """All tables and figures of a plan: what is finished, what is trained, and what is made of it."""
 
 import os
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from elmo_tasks.replication.plan.exhibit import FIGURES, Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
 from elmo_tasks.replication.plan.run import Run
+from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.figure_values import mixes
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.results import Results
@@ -191,16 +192,18 @@ def replication_of(
     evidence = Evidence(runs, list(all_runs.values()), missing)
     measurements = {
         exhibit: Measurement(
-            exhibit, place_of_measurement(runs, exhibit), experiment, _missing_of(exhibit, root, file.glove)
+            exhibit, place_of_measurement(runs, exhibit), experiment, _missing_of(exhibit, root, file.glove, missing)
         )
         for exhibit in file.measurements
     }
     return Replication(file, experiment, all_runs, evidence, missing, measurements)
 
 
-def _missing_of(exhibit: Exhibit, root: str | None, glove: str) -> str | None:
-    """Why the data of a measurement is not there."""
-    return next((problem for folder in DATA_OF[exhibit] if (problem := _missing(root, folder, glove))), None)
+def _missing_of(exhibit: Exhibit, root: str | None, glove: str, missing: Mapping[str, str]) -> str | None:
+    """Why the data of a measurement is not there; of tasks, as for their runs."""
+    folders = DATA_OF[exhibit]
+    problems = (missing.get(folder) or _missing(root, folder, glove if folder in TASKS else None) for folder in folders)
+    return next(filter(None, problems), None)
 
 
 def _with_computation(run: Run, planned: PlannedRun) -> Run:
@@ -208,12 +211,12 @@ def _with_computation(run: Run, planned: PlannedRun) -> Run:
     return run
 
 
-def _missing(root: str | None, task: str, glove: str) -> str | None:
+def _missing(root: str | None, task: str, glove: str | None) -> str | None:
     if root is None:
         return "the data of the plan must be there, but ELMO_TASKS_DATA is not set: name its folder"
     if not Path(root, task).is_dir():
         return f"{root} (ELMO_TASKS_DATA) must have the folder '{task}', but does not"
     folder = Path(root, "glove")
-    if not (folder / glove).is_file():
+    if glove is not None and not (folder / glove).is_file():
         return f"{folder} must have the word vectors {glove} of the plan, but does not: {glove_remedy(folder)}"
     return None

@@ -125,10 +125,16 @@ class TestConfigOfTraining:
         """Oracle: by hand; AllenNLP searches for them in names that begin with `student.`."""
         trainer = {
             "no_grad": ["^embedder\\.", "crf"],
-            "optimizer": {"parameter_groups": [[["^(a|b)", "(^c)|^d|[^e]"], {"lr": 1.0}]]},
+            "optimizer": {"parameter_groups": [[["^(a|b)", "(^c)|^d|[^e]|(?:^f)"], {"lr": 1.0}]]},
         }
         config = run._config_of_training({**STUDENT, "trainer": trainer}, [], Path("t"), "0", Distillation())
         assert config["trainer"]["no_grad"] == ["^student[.]embedder\\.", "crf"]
         ((patterns, options),) = config["trainer"]["optimizer"]["parameter_groups"]
-        assert patterns == ["^student[.](a|b)", "(^student[.]c)|^student[.]d|[^e]"] and options == {"lr": 1.0}
+        assert patterns == ["^student[.](a|b)", "(^student[.]c)|^student[.]d|[^e]|(?:^student[.]f)"] and options == {
+            "lr": 1.0
+        }
         assert trainer["no_grad"] == ["^embedder\\.", "crf"]
+        for optimizer in ("adam", None):
+            student = {**STUDENT, "trainer": {"optimizer": optimizer}}
+            config = run._config_of_training(student, [], Path("t"), "0", Distillation())
+            assert config["trainer"] == {"optimizer": optimizer}

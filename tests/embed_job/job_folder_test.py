@@ -92,6 +92,17 @@ class TestJobFolder:
         assert second.done() == {1}
         assert not list(second.path.glob("_tmp-*"))
 
+    def test_a_job_that_resumes_in_another_format_has_its_parts_alone(self, folder):
+        """Oracle: the parts of each format, where there are some of both."""
+        first = folder()
+        first.open(JOB)
+        for name in ("part-00000000.npz", "part-00000001.parquet", "part-list.txt"):
+            (first.path / name).touch()
+        first.close()
+        second = folder("parquet-folder", resume=True)
+        assert not second.open(JOB) and second.done() == {1}
+        assert sorted(path.name for path in second.path.glob("part*")) == ["part-00000001.parquet", "part-list.txt"]
+
     def test_force_removes_the_parts_of_another_format(self, folder):
         """Oracle: the files that stay: those of the folder itself, and one that this program did not make."""
         first = folder()

@@ -48,8 +48,7 @@ FORMATS = {
         Format("hdf5", (".h5", ".hdf5"), "npz", write_hdf5, job_of_hdf5),
         Format("npz", (".npz",), "npz", write_npz, job_of_npz),
         Format("parquet", (".parquet",), "npz", write_parquet, job_of_parquet),
-        # The others have parts of one kind.
-        Format("parquet-folder", (), "parquet", about={"parts": "parquet"}),
+        Format("parquet-folder", (), "parquet"),
     )
 }
 

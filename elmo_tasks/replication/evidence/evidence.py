@@ -246,8 +246,10 @@ class Evidence:
         if not self._is_outdated(run):
             return
         with locked(run.folder):
-            logger.warning("%s was computed by earlier code: it is removed, and trained again", run.folder)
-            clear(run.folder)
+            # Another process may have trained it since.
+            if self._is_outdated(run):
+                logger.warning("%s was computed by earlier code: it is removed, and trained again", run.folder)
+                clear(run.folder)
 
     def note(self, outcome: Outcome, experiment: Experiment) -> Outcome:
         """

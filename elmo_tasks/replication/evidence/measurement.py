@@ -17,7 +17,6 @@ from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.report.table_7 import fine_tuning_results
 from elmo_tasks.replication.train.record import differences, status
-from elmo_tasks.replication.train.surroundings import commit, machine
 from elmo_tasks.vectors.pretrained import weight_file_in
 
 __all__ = ["DATA_OF", "MEASUREMENTS", "Measurement", "measurement_files", "place_of_measurement"]
@@ -113,16 +112,17 @@ class Measurement:
         `ValueError`, `OSError`
             If data or folders are damaged.
         """
+        # Before: data that is replaced meanwhile is not what is measured.
+        digests = self._digests
         content = self._word_senses() if self.exhibit is Exhibit.TABLE_5 else self._fine_tuning(jobs, ray)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_sealed(self.path, {**content, "digests": self._digests})
+        write_sealed(self.path, {**content, "digests": digests})
 
     def _word_senses(self) -> dict[str, Any]:
         run = word_senses(self.experiment, None)
         if not run.is_finished():
             run.measure()
-        content = {key: value for key, value in read_sealed(run.scores).items() if key != "identity"}
-        return {**content, "made": [f"Table 5: commit {commit()}, on {machine()}."]}
+        return {key: value for key, value in read_sealed(run.scores).items() if key != "identity"}
 
     def _fine_tuning(self, jobs: int | None, ray: str | None) -> dict[str, Any]:
         runs = fine_tunings(self.experiment, list(TASK_TEXTS.values()))

@@ -12,6 +12,7 @@ from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.sealed_json import read_json, read_sealed, sealed_text
 from elmo_tasks.replication.plan.data_digests import RECORD, digest
 from elmo_tasks.replication.train.record import differences
+from elmo_tasks.replication.train.surroundings import commit, machine
 from elmo_tasks.replication.train.training import ALLENNLP
 from elmo_tasks.vectors.pretrained import weight_file_in
 
@@ -117,7 +118,8 @@ class WordSenseRun:
                     else f"elmo-wsd ended with status {code}: see above"
                 )
             numbers = read_json(part)
-            part.write_text(sealed_text({**numbers, "identity": identity}), encoding="utf-8")
+            made = [f"Table 5: commit {commit()}, on {machine()}."]
+            part.write_text(sealed_text({**numbers, "made": made, "identity": identity}), encoding="utf-8")
 
     def identity(self) -> dict[str, str | None]:
         """

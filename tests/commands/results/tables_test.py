@@ -233,4 +233,5 @@ class TestTraining:
         command("elmo-wsd", "--wordnet", fixtures_root / "wsd" / "wordnet", "--output-file", tmp_path / "wsd.json")
         alone, found = (json.loads((tmp_path / name).read_text()) for name in ("wsd.json", "table5.json"))
         assert found.pop("identity").keys() == {"data", "options", "weights", "wordnet"}
+        assert found.pop("made")[0].startswith("Table 5: commit ")
         assert found == alone

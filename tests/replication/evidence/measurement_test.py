@@ -39,14 +39,17 @@ def of_table(experiment, tmp_path):
 
 @pytest.fixture
 def senses(monkeypatch):
-    """In place of `elmo-wsd`: writes the scores that ship."""
+    """In place of `elmo-wsd`: writes the scores that ship; the folders that it was called for."""
+    called = []
 
     def measure(run) -> None:
+        called.append(run.results)
         numbers = {key: value for key, value in read_sealed(BILM_RESULTS / "table5.json").items() if key != "digests"}
         run.scores.parent.mkdir(parents=True, exist_ok=True)
         write_sealed(run.scores, {**numbers, "identity": run.identity()})
 
     monkeypatch.setattr("elmo_tasks.replication.train.wsd_run.WordSenseRun.measure", measure)
+    return called
 
 
 class TestMeasurement:
@@ -55,6 +58,8 @@ class TestMeasurement:
         measurement = of_table(Exhibit.TABLE_5)
         assert (measurement.name, measurement.state()) == ("bilm/table5", "to run")
         measurement.measure()
+        of_table(Exhibit.TABLE_5).measure()
+        assert senses == [experiment.results]
         assert measurement.state() == "finished" and measurement_files(tmp_path / "runs") == [measurement.path]
         shipped = Measurement(Exhibit.TABLE_5, BILM_RESULTS / "table5.json", experiment, "no data")
         assert measurement.table().rows == shipped.table().rows and shipped.state() == "finished"
@@ -62,6 +67,25 @@ class TestMeasurement:
         again = of_table(Exhibit.TABLE_5)
         assert again.state() == "refused" and "but is another: digests.data is" in again.problem()
         assert of_table(Exhibit.TABLE_5, "no data").state() == "finished"
+
+    def test_data_that_is_replaced_meanwhile_is_not_what_was_measured(self, of_table, monkeypatch, tmp_path):
+        """Oracle: the state afterwards; the training itself replaces the data."""
+        rows = json.loads((BILM_RESULTS.parents[1] / "table7.json").read_text())
+        data = tmp_path / "data" / "ner"
+
+        def replace_data(experiment, runs, **options):
+            data.unlink()
+            shutil.copytree(FIXTURES / "ner", data)
+            (data / "train.txt").write_text((data / "dev.txt").read_text())
+            return []
+
+        monkeypatch.setattr(module, "fine_tunings", lambda experiment, texts: [])
+        monkeypatch.setattr(module, "train_runs", replace_data)
+        monkeypatch.setattr(module, "fine_tuning_results", lambda runs: rows)
+        of_table(Exhibit.TABLE_7).measure()
+        other = make.experiment_of(data=str(tmp_path / "data"), bilm="small-open", results=tmp_path / "2", **NOTHING)
+        again = Measurement(Exhibit.TABLE_7, of_table(Exhibit.TABLE_7).path, other)
+        assert "but is another: digests.data/ner/train.txt is" in again.problem()
 
     def test_a_file_that_is_damaged_or_of_another_bilm_is_refused(self, of_table, senses):
         """Oracle: the messages."""
