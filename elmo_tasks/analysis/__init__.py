@@ -11,14 +11,13 @@ from elmo_tasks.analysis.neighbors.query import (
     FoundNeighbors,
     NeighborFinder,
     Query,
-    about_bilm,
     find_neighbors,
-    index_text,
     marked_word,
     position_of,
 )
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
+from elmo_tasks.analysis.neighbors.text_index import about_bilm, index_text
 from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, WordLikelihoods, summary

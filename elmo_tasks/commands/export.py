@@ -117,10 +117,10 @@ def _weights_of(run: Path, folder: Path) -> str | None:
     if not run.is_dir() or any((run / name).exists() for name in ("weights.th", "best.th")):
         return None
     checkpointer = FrozenOnceCheckpointer(run)
-    weights = checkpointer.whole_weights()
     latest = checkpointer.find_latest_checkpoint()
-    if weights is None or latest is None:
+    if latest is None:
         return None
+    weights = checkpointer.whole_weights(latest[0])
     print(printable(f"{run} has not ended its first epoch: this exports its last checkpoint, {Path(latest[0]).name}"))
     torch.save(weights, folder / "weights.th")
     return str(folder / "weights.th")

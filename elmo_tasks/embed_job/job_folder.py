@@ -123,7 +123,6 @@ class JobFolder:
             return False
         if (self.path / _JOB).exists():
             self._check_same(_read_job(self.path / _JOB), job, self.path)
-            self._remove_other_parts()
             # An older output of this job, which may be the reason for --force, is not the one that is being made.
             is_finished = self.output.exists() and not (self.path / _REPLACES).exists()
             if is_finished and self.format.write is not None and not checksum_path(self.output).exists():
@@ -137,13 +136,6 @@ class JobFolder:
         elif not (self.path / _JOB).exists():
             self._begin(job)
         return is_finished
-
-    def _remove_other_parts(self) -> None:
-        """Those of an output in another format, which would stay in a finished folder."""
-        own = {part_path(self.path, number, self.format.kind) for number in self.done()}
-        for path in self.path.iterdir():
-            if is_part(path) and path not in own:
-                path.unlink()
 
     def _begin(self, job: dict[str, Any]) -> None:
         _remove_made(self.path)
@@ -218,6 +210,10 @@ class JobFolder:
         for pattern in (_REPLACES, _LOCK, f"{TEMPORARY}*"):
             for path in self.path.glob(pattern):
                 path.unlink(missing_ok=True)
+        # Not before: a job that was resumed in this format by mistake has lost nothing.
+        own = {part_path(self.path, number, self.format.kind) for number in self.done()}
+        for path in filter(is_part, set(self.path.iterdir()) - own):
+            path.unlink()
         self.path.rename(self.output)
         sync(self.output.parent)
         self._remove_replaced()

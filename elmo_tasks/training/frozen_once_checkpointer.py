@@ -115,21 +115,22 @@ class FrozenOnceCheckpointer(Checkpointer):
             self._restore_best(checkpoint)
         return checkpoint
 
-    def whole_weights(self) -> dict[str, Any] | None:
+    def whole_weights(self, checkpoint: str) -> dict[str, Any]:
         """
-        The weights of the latest checkpoint, and the frozen ones; `None` if there is no checkpoint. The state of the
-        training, which may be damaged, is not read.
+        The weights of a checkpoint, and the frozen ones. The state of the training, which may be damaged, is not read.
+
+        # Parameters
+
+        checkpoint : `str`
+            The file of the weights, the first of `find_latest_checkpoint`.
 
         # Raises
 
         `ConfigurationError`
             If a file is damaged.
         """
-        latest = self.find_latest_checkpoint()
-        if latest is None:
-            return None
-        _check(latest[0])
-        weights: dict[str, Any] = load_without_code(latest[0], latest[0])
+        _check(checkpoint)
+        weights: dict[str, Any] = load_without_code(checkpoint, checkpoint)
         return {**(self._load_frozen() if os.path.exists(self._frozen_path) else {}), **weights}
 
     def _with_frozen_weights(self, checkpoint: TrainerCheckpoint | None) -> TrainerCheckpoint | None:

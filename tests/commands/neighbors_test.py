@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis.neighbors import query as neighbor_query
+from elmo_tasks.analysis.neighbors import text_index
 from elmo_tasks.analysis.neighbors.exact import has_library
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
@@ -178,7 +178,7 @@ class TestNeighbors:
         environment.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
         write_sealed(index / "index.json", {**read_sealed(index / "index.json"), "bilm": "original"})
         with environment.context() as patch:
-            patch.setattr(neighbor_query, "pretrained_files", lambda bilm: pytest.fail("files were asked for"))
+            patch.setattr(text_index, "pretrained_files", lambda bilm: pytest.fail("files were asked for"))
             message = message_of(command, "query", index, "play", "--word", "play")
         assert "'original', which is not on this machine, and an index must not begin a download: add --bilm" in message
 

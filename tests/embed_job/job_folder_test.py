@@ -92,16 +92,19 @@ class TestJobFolder:
         assert second.done() == {1}
         assert not list(second.path.glob("_tmp-*"))
 
-    def test_a_job_that_resumes_in_another_format_has_its_parts_alone(self, folder):
-        """Oracle: the parts of each format, where there are some of both."""
+    def test_parts_of_another_format_are_kept_until_the_end_and_are_not_in_the_output(self, folder, tmp_path):
+        """Oracle: the names in the folder of the job when it is resumed in another format, and in the output."""
         first = folder()
         first.open(JOB)
-        for name in ("part-00000000.npz", "part-00000001.parquet", "part-list.txt"):
+        names = {"part-00000000.npz", "part-00000001.parquet", "part-list.txt"}
+        for name in names:
             (first.path / name).touch()
         first.close()
         second = folder("parquet-folder", resume=True)
         assert not second.open(JOB) and second.done() == {1}
-        assert sorted(path.name for path in second.path.glob("part*")) == ["part-00000001.parquet", "part-list.txt"]
+        assert {path.name for path in second.path.glob("part*")} == names
+        second.publish()
+        assert {path.name for path in (tmp_path / "out.h5").glob("part*")} == names - {"part-00000000.npz"}
 
     def test_force_removes_the_parts_of_another_format(self, folder):
         """Oracle: the files that stay: those of the folder itself, and one that this program did not make."""

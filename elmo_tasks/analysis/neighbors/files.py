@@ -9,6 +9,7 @@ import numpy as np
 __all__ = [
     "ABOUT",
     "DTYPES",
+    "FORM",
     "LINES",
     "SENTENCES",
     "STARTS",
@@ -25,6 +26,10 @@ Layer = Literal["mix", "top"] | int
 """As in `Elmo.embed_iter`."""
 
 ABOUT, SENTENCES, STARTS, LINES = "index.json", "sentences.txt", "starts.npy", "lines.npy"
+
+FORM = "form"
+"""The entry of an index that says in which Unicode form its text is."""
+
 DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), "int8": np.dtype("<i1")}
 """Of the numbers on disk, by their names."""
 

@@ -1,47 +1,26 @@
 """The nearest neighbours of a word in its sentence, from an index: Table 4 of the paper."""
 
 import json
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from elmo_tasks.analysis.neighbors.builder import build_index
-from elmo_tasks.analysis.neighbors.files import Layer
+from elmo_tasks.analysis.neighbors.files import FORM, Layer
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
-from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
-from elmo_tasks.bilm.model_files import read_any_options
+from elmo_tasks.analysis.neighbors.text_index import about_bilm
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.unicode_text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
-from elmo_tasks.vectors.seen_scripts import unseen_script_notice
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home
 
-__all__ = [
-    "FoundNeighbors",
-    "NeighborFinder",
-    "Query",
-    "about_bilm",
-    "find_neighbors",
-    "index_text",
-    "marked_word",
-    "position_of",
-]
+__all__ = ["FoundNeighbors", "NeighborFinder", "Query", "find_neighbors", "marked_word", "position_of"]
 
-logger = logging.getLogger(__name__)
-
-# The entry of an index that says in which Unicode form its text is.
-_FORM = "form"
-# Sentences, for the script of a text.
-_LOOKED_AT = 500
 _MARKED = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -50,67 +29,6 @@ class Query(NamedTuple):
 
     words: list[str]
     position: int
-
-
-def index_text(
-    corpus: str,
-    folder: Path,
-    bilm: str,
-    *,
-    layer: Layer | Sequence[Layer] = "top",
-    dtype: Literal["float16", "float32", "int8"] = "float16",
-    precision: Literal["float32", "tf32", "bf16"] = "float32",
-    batch_tokens: int = 4096,
-    nfc: bool = True,
-) -> NeighborIndex:
-    """
-    Builds an index that says which biLM it is of, so that a query can check it. A text whose letters are mostly of a
-    script that the biLM has never seen is a warning.
-
-    # Parameters
-
-    corpus
-        See `read_text`.
-    folder, layer, dtype, batch_tokens
-        See `build_index`.
-    bilm, precision
-        See `Elmo.from_pretrained`.
-    nfc
-        Whether the text is put into Unicode's form NFC, and each query too.
-
-    # Raises
-
-    See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there.
-    """
-    about = {"bilm": bilm, **about_bilm(bilm), "corpus": corpus}
-    if nfc:
-        about[_FORM] = "NFC"
-    sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
-    if notice := unseen_script_notice(sample, bilm, corpus):
-        logger.warning(notice)
-    return build_index(
-        Elmo.from_pretrained(bilm, precision=precision),
-        read_text(corpus, nfc=nfc),
-        folder,
-        layer=layer,
-        dtype=dtype,
-        about=about,
-        batch_tokens=batch_tokens,
-    )
-
-
-def about_bilm(bilm: str) -> dict[str, str]:
-    """
-    What the vectors of a biLM depend on, as an index has it among its entries: the SHA-256 of the `weights`, and the
-    `start_state` if it is not zero, see `BilmOptions`.
-    """
-    options_file, weight_file = pretrained_files(bilm)
-    start_state = read_any_options(options_file).start_state
-    return {"weights": sha256_of(weight_file), **({} if start_state == "zero" else {"start_state": start_state})}
-
-
-def _words_of(sentence: Sequence[str] | TaggedSentence) -> Sequence[str]:
-    return sentence.words if isinstance(sentence, TaggedSentence) else sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +135,7 @@ class NeighborFinder:
         """
         if not queries:
             return []
-        if self.index.about.get(_FORM) == "NFC":
+        if self.index.about.get(FORM) == "NFC":
             queries = [Query(in_nfc(query.words), query.position) for query in queries]
         layer = self.index.layer_of(layer)
         # Not said of a search with a filter, which is always exact.

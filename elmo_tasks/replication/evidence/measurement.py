@@ -24,7 +24,7 @@ __all__ = ["DATA_OF", "MEASUREMENTS", "Measurement", "measurement_files", "place
 MEASUREMENTS = "bilm"
 """Their folder, in that of the files of runs."""
 
-DATA_OF = {Exhibit.TABLE_5: ("wsd",), Exhibit.TABLE_7: tuple({text.task: None for text in TASK_TEXTS.values()})}
+DATA_OF = {Exhibit.TABLE_5: ("wsd",), Exhibit.TABLE_7: tuple(dict.fromkeys(text.task for text in TASK_TEXTS.values()))}
 """The folders of the data that each needs."""
 
 

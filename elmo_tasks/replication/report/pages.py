@@ -74,14 +74,7 @@ def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     def parts(made: _Made) -> list[str]:
         return [grid(made.table.columns, made.table.rows), listed(made.table.caption)]
 
-    page = _page(_TABLES, _made(files, plan), parts)
-    if not plan.mixes:
-        return page
-    # Before the earlier runs, which have no weights.
-    ours, separator, earlier = page.partition(_EARLIER)
-    return f"{ours.rstrip()}\n\n{_WEIGHTS}\n\n{_weights(plan.mixes)}\n" + (
-        f"\n{separator}{earlier}" if separator else ""
-    )
+    return _page(_TABLES, _made(files, plan), parts, [_WEIGHTS, _weights(plan.mixes)] if plan.mixes else [])
 
 
 def _weights(rows: Sequence[Row]) -> str:
@@ -180,14 +173,21 @@ def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
     return sorted(found, key=lambda made: (made.is_earlier, list(Exhibit).index(made.exhibit)))
 
 
-def _page(head: str, tables: list[_Made], parts: Callable[[_Made], list[str]]) -> str:
-    sections = [_MADE, head]
-    for made in tables:
-        if made.is_earlier and _EARLIER not in sections:
-            sections.append(_EARLIER)
-        sections.append(f"{'###' if made.is_earlier else '##'} {made.table.title}")
-        sections += [part for part in parts(made) if part]
+def _page(head: str, tables: list[_Made], parts: Callable[[_Made], list[str]], of_figures: Sequence[str] = ()) -> str:
+    ours = [made for made in tables if not made.is_earlier]
+    earlier = [made for made in tables if made.is_earlier]
+    sections = [_MADE, head, *_sections("##", ours, parts), *of_figures]
+    if earlier:
+        sections += [_EARLIER, *_sections("###", earlier, parts)]
     return "\n\n".join(sections) + "\n"
+
+
+def _sections(level: str, tables: list[_Made], parts: Callable[[_Made], list[str]]) -> list[str]:
+    sections = []
+    for made in tables:
+        sections.append(f"{level} {made.table.title}")
+        sections += [part for part in parts(made) if part]
+    return sections
 
 
 def _runs_of(results: Results) -> str:

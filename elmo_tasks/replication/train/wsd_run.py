@@ -118,7 +118,7 @@ class WordSenseRun:
                     else f"elmo-wsd ended with status {code}: see above"
                 )
             numbers = read_json(part)
-            made = [f"Table 5: commit {commit()}, on {machine()}."]
+            made = [f"Table 5: commit {commit() or 'unknown'}, on {machine()}."]
             part.write_text(sealed_text({**numbers, "made": made, "identity": identity}), encoding="utf-8")
 
     def identity(self) -> dict[str, str | None]:

@@ -112,18 +112,22 @@ class TestProcesses:
         assert not warnings
 
     def test_several_may_write_at_once(self, store, warnings):
-        """Oracle: what each wrote; `has` compares what it finds. The same keys and others, beyond the limit."""
+        """
+        Oracle: what each wrote; `has` compares what it finds. The same keys and others, beyond the limit, so that what
+        a child wrote may be gone when it looks, if it was suspended between the two; but what is written alone stays.
+        """
 
         def child() -> None:
             for _ in range(30):
                 numbers = random.sample(range(600), 8)
                 has(store, *numbers)
                 write(store, *numbers)
-                assert any(has(store, *numbers))
+                has(store, *numbers)
             assert not warnings
 
         assert [end_of(child) for child in [fork(child) for _ in range(4)]] == [0] * 4
-        assert any(has(store, *range(600)))
+        write(store, *range(8))
+        assert all(has(store, *range(8)))
 
     def test_killed_while_it_is_made_it_can_be_made(self, tmp_path, warnings):
         """Oracle: by hand."""
@@ -171,7 +175,7 @@ class TestSuspendedProcess:
             assert has(store, 0) == [True]
             start = time.monotonic()
             write(store, 2)
-            assert 0.1 <= time.monotonic() - start < 5
+            assert 0.1 <= time.monotonic() - start < 15
             assert_off(store, warnings, "another process has been writing to it for more than 0.1 seconds")
         finally:
             os.kill(child, signal.SIGCONT)

@@ -1,0 +1,85 @@
+"""The index of a text, which says which biLM it is of."""
+
+import logging
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from elmo_tasks.analysis.neighbors.builder import build_index
+from elmo_tasks.analysis.neighbors.files import FORM, Layer
+from elmo_tasks.analysis.neighbors.index import NeighborIndex
+from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
+from elmo_tasks.bilm.model_files import read_any_options
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.pretrained import pretrained_files
+from elmo_tasks.vectors.seen_scripts import unseen_script_notice
+
+__all__ = ["about_bilm", "index_text"]
+
+logger = logging.getLogger(__name__)
+
+# Sentences, for the script of a text.
+_LOOKED_AT = 500
+
+
+def index_text(
+    corpus: str,
+    folder: Path,
+    bilm: str,
+    *,
+    layer: Layer | Sequence[Layer] = "top",
+    dtype: Literal["float16", "float32", "int8"] = "float16",
+    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    batch_tokens: int = 4096,
+    nfc: bool = True,
+) -> NeighborIndex:
+    """
+    Builds an index that says which biLM it is of, so that a query can check it. A text whose letters are mostly of a
+    script that the biLM has never seen is a warning.
+
+    # Parameters
+
+    corpus
+        See `read_text`.
+    folder, layer, dtype, batch_tokens
+        See `build_index`.
+    bilm, precision
+        See `Elmo.from_pretrained`.
+    nfc
+        Whether the text is put into Unicode's form NFC, and each query too.
+
+    # Raises
+
+    See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there.
+    """
+    about = {"bilm": bilm, **about_bilm(bilm), "corpus": corpus}
+    if nfc:
+        about[FORM] = "NFC"
+    sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
+    if notice := unseen_script_notice(sample, bilm, corpus):
+        logger.warning(notice)
+    return build_index(
+        Elmo.from_pretrained(bilm, precision=precision),
+        read_text(corpus, nfc=nfc),
+        folder,
+        layer=layer,
+        dtype=dtype,
+        about=about,
+        batch_tokens=batch_tokens,
+    )
+
+
+def about_bilm(bilm: str) -> dict[str, str]:
+    """
+    What the vectors of a biLM depend on, as an index has it among its entries: the SHA-256 of the `weights`, and the
+    `start_state` if it is not zero, see `BilmOptions`.
+    """
+    options_file, weight_file = pretrained_files(bilm)
+    start_state = read_any_options(options_file).start_state
+    return {"weights": sha256_of(weight_file), **({} if start_state == "zero" else {"start_state": start_state})}
+
+
+def _words_of(sentence: Sequence[str] | TaggedSentence) -> Sequence[str]:
+    return sentence.words if isinstance(sentence, TaggedSentence) else sentence
