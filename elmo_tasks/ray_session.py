@@ -6,6 +6,9 @@ from typing import Any
 
 __all__ = ["ray_session", "require_ray"]
 
+# Ray's processes must find each other within seconds that nothing can prolong, which on a busy machine can fail.
+_STARTS = 3
+
 
 def require_ray() -> Any:
     """
@@ -56,14 +59,22 @@ def ray_session(address: str, *, n_cpus: int | None = None) -> Iterator[Any]:
         If there is no cluster at the address.
     """
     ray = require_ray()
-    local = {"num_cpus": n_cpus, "include_dashboard": False} if address == "local" else {}
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
-    except Exception as error:  # Ray raises that very class where a cluster does not start in time.
-        raise ConnectionError(
-            f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}: {error}"
-        ) from error
+    _connect(ray, address, n_cpus)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _connect(ray: Any, address: str, n_cpus: int | None) -> None:
+    is_local = address == "local"
+    local = {"num_cpus": n_cpus, "include_dashboard": False} if is_local else {}
+    for starts_left in reversed(range(_STARTS if is_local else 1)):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
+            return
+        except Exception as error:  # Ray raises that very class where a cluster does not start in time.
+            if not starts_left:
+                raise ConnectionError(
+                    f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}: {error}"
+                ) from error

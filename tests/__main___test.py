@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -65,21 +67,20 @@ class TestMain:
     @pytest.mark.slow
     @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one process", "two workers"])
     def test_after_an_interrupt_it_says_how_to_resume(self, tmp_path, workers):
-        """Oracle: by hand: Ctrl-C in a terminal, SIGINT to all its processes; the file of an undisturbed job."""
+        """
+        Oracle: by hand: Ctrl-C in a terminal, SIGINT to all its processes; the file of an undisturbed job. A job that
+        has ended before the signal, as on a busy machine, is run again.
+        """
         (tmp_path / "text.txt").write_text("".join(f"{number} a b c\n" for number in range(600)))
         arguments = ["--bilm", str(TINY_BILM), "--part-lines", "3"]
         command = [sys.executable, "-m", "elmo_tasks", "embed", "text.txt", "out.h5", *arguments, *workers]
-        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        try:
-            deadline = time.monotonic() + 120
-            while not list(tmp_path.glob("out.h5.parts/part-*")):
-                assert time.monotonic() < deadline and process.poll() is None, "the job does not come to its first part"
-                time.sleep(0.002)
-            os.killpg(process.pid, signal.SIGINT)
-            _, errors = process.communicate(timeout=120)
-        finally:
-            process.kill()
-        assert process.returncode == 130
+        for _ in range(5):
+            status, errors = interrupted_with_a_part(command, tmp_path)
+            if status != 0:
+                break
+            for file in tmp_path.glob("out.h5*"):
+                file.unlink()
+        assert status == 130
         assert errors == (
             "interrupted; what is done is kept in out.h5.parts: resume with the same command and --resume\n"
         )
@@ -93,3 +94,19 @@ class TestMain:
         with pytest.raises(SystemExit, match="2"):
             main([])
         assert "command" in capsys.readouterr().err
+
+
+def interrupted_with_a_part(command: list[str], folder: Path) -> tuple[int, str]:
+    """The exit status of a job that is interrupted once its first part is there, and what it wrote to stderr."""
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120
+        while process.poll() is None and not list(folder.glob("out.h5.parts/part-*")):
+            assert time.monotonic() < deadline, "the job does not come to its first part"
+            time.sleep(0.002)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    return process.returncode, errors

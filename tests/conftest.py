@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from tests.docs.home import first_paragraphs
@@ -16,6 +17,12 @@ from tests.paths import FIXTURES, SHARED, SHIPPED_BILM, TINY_BILM, TRAINING_CONF
 
 if TYPE_CHECKING:
     from tests.task_models import TaskModel
+
+# A test that draws examples fails by what it finds, not by how long a busy machine takes.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -29,6 +36,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, files in sorted(files_of.items(), key=lambda item: -len(item[1])):
         terminalreporter.write_line(f"{len(files):4}  {reason}: {', '.join(sorted(set(files)))}")
     terminalreporter.write_line("No other test was skipped." if files_of else "No test was skipped.")
+
+
+@pytest.fixture
+def slow_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the processes of Ray may take long, and none is ended because memory is low."""
+    monkeypatch.setenv("RAY_gcs_server_port_wait_time_s", "120")
+    monkeypatch.setenv("RAY_worker_register_timeout_seconds", "300")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
 
 
 @pytest.fixture(scope="session")

@@ -48,14 +48,14 @@ def in_scheme(spans: list[tuple[str, int, int]], length: int, scheme: str) -> li
 
 
 class TestTagsToSpans:
-    @settings(deadline=None, max_examples=300)
+    @settings(max_examples=300)
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
         """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and ill-formed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(spans_and_length(), st.sampled_from(["IOB1", "BIO", "BIOES", "BIOUL"]))
     def test_every_scheme_is_read(self, drawn, scheme):
         """Oracle: the definitions of the schemes, from which the tags are made."""
@@ -83,7 +83,7 @@ class TestTagsToSpans:
         """Oracle: by hand, from the rule that the docstring states."""
         assert tags_to_spans(tags) == spans
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(tags_with("BIELSU"))
     def test_no_word_inside_is_lost_and_none_is_in_two_spans(self, tags):
         """Oracle: the words whose tag is not `O`, each with its type, in order."""
@@ -92,20 +92,20 @@ class TestTagsToSpans:
 
 
 class TestSpansToBioul:
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(spans_and_length())
     def test_the_tags_are_those_of_the_scheme(self, drawn):
         """Oracle: the definition of BIOUL, word by word."""
         assert spans_to_bioul(*drawn) == in_scheme(*drawn, "BIOUL")
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(spans_and_length())
     def test_spans_survive_the_round_trip(self, drawn):
         """Oracle: the spans themselves."""
         spans, length = drawn
         assert tags_to_spans(spans_to_bioul(spans, length)) == spans
 
-    @settings(deadline=None, max_examples=100)
+    @settings(max_examples=100)
     @given(spans_and_length())
     def test_allennlp_accepts_the_tags_and_reads_the_same_spans(self, drawn):
         """Oracle: AllenNLP's `bioul_tags_to_spans`, which raises on a sequence that is not well-formed."""

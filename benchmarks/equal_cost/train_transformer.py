@@ -292,7 +292,7 @@ def steps_in(hours: float, asked: argparse.Namespace, text: LmText, tokenizer: P
         optimizer.step()
     seconds = (time.process_time() - start) / TIMED
     steps = max(1, round(hours * 3600 / seconds))
-    print(f"{seconds:.2f} s a step: {steps:,} steps take {hours:g} hours of the CPU")
+    print(f"{seconds:.3g} s a step: {steps:,} steps take {hours:g} hours of the CPU")
     return steps
 
 

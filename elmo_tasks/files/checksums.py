@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,18 +15,23 @@ _BYTES_AT_ONCE = 2**20
 
 # Files that this process has hashed: size, time of the last change and inode say whether it is still the same file.
 _KNOWN: dict[tuple[str, int, int, int], str] = {}
+# A file that was changed later than this before it was hashed could change again within a tick of the file system's
+# clock, which can be as coarse as two seconds.
+_NANOSECONDS_TO_SETTLE = 3 * 10**9
 _LOCK = threading.Lock()
 
 
 def sha256_of(path: Path) -> str:
     """
-    The SHA-256 of a file, as hexadecimal digits. A file that has not changed is hashed once a process.
+    The SHA-256 of a file, as hexadecimal digits. A file that has not changed is hashed once a process, unless it was
+    changed just before.
 
     # Raises
 
     `OSError`
         If the file cannot be read.
     """
+    start = time.time_ns()
     state = path.stat()
     key = (str(path.resolve()), state.st_size, state.st_mtime_ns, state.st_ino)
     with _LOCK:
@@ -36,8 +42,9 @@ def sha256_of(path: Path) -> str:
     with open(path, "rb") as file:
         while block := file.read(_BYTES_AT_ONCE):
             digest.update(block)
-    with _LOCK:
-        _KNOWN[key] = digest.hexdigest()
+    if start - state.st_mtime_ns > _NANOSECONDS_TO_SETTLE:
+        with _LOCK:
+            _KNOWN[key] = digest.hexdigest()
     return digest.hexdigest()
 
 

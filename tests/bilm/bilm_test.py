@@ -60,7 +60,7 @@ def float64():
 
 
 class TestBilm:
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(bilm_options(), batches(), st.integers(0, 3), st.integers(0, 1000))
     def test_it_equals_allennlp(self, tmp_path_factory, options, sentences, n_padding, seed):
         """Oracle: AllenNLP's `_ElmoBiLm` on the files that we write: all layers, any shape, batch and padding."""
@@ -129,7 +129,7 @@ class TestBilm:
 
 
 class TestStatelessBilm:
-    @settings(deadline=None, max_examples=80)
+    @settings(max_examples=80)
     @given(
         sentence=st.lists(words(), max_size=6),
         mates=batches(),
@@ -241,7 +241,7 @@ class TestSettledBilm:
 
 
 class TestStatefulBilm:
-    @settings(deadline=None, max_examples=25)
+    @settings(max_examples=25)
     @given(st.lists(batches(5), min_size=2, max_size=5))
     def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
         """Oracle: AllenNLP's `_ElmoBiLm` over the same batches, growing and shrinking, from its zero state."""
@@ -417,7 +417,7 @@ print(peak() - before)
 
 
 class TestMaxTokensPerBatch:
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(batches(6), st.integers(1, 60), st.integers(0, 2))
     def test_it_changes_nothing(self, bilm, sentences, max_tokens, n_padding):
         """Oracle: the biLM without a limit, on any batch; 1e-6, since a matrix product rounds by its size."""

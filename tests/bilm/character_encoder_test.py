@@ -39,7 +39,7 @@ def by_the_formula(encoder: CharacterEncoder, options: BilmOptions, character_id
 
 
 class TestCharacterEncoder:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(bilm_options(), st.lists(words(), min_size=1, max_size=6), st.integers(0, 1000))
     def test_it_equals_the_plain_computation(self, options, sentence, seed):
         """Oracle: each word over all 50 columns (`by_the_formula`), values and gradients, in float64."""
@@ -66,7 +66,7 @@ class TestCharacterEncoder:
             encoder(character_ids), by_the_formula(encoder, options, character_ids), rtol=0, atol=1e-10
         )
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(st.lists(st.lists(st.sampled_from([1, 98, 259, 260, 261]), max_size=50), min_size=1, max_size=3))
     def test_ids_need_not_be_those_of_a_word(self, rows):
         """Oracle: `by_the_formula`; the padding id may stand anywhere, as with AllenNLP's `tokens_to_add`."""

@@ -45,7 +45,7 @@ class TestWordToCharacterIds:
         """Oracle: the UTF-8 bytes of the word plus one, between the markers, written by hand."""
         assert word_to_character_ids(word).tolist() == expected
 
-    @settings(deadline=None, max_examples=300)
+    @settings(max_examples=300)
     @given(words() | st.text(st.characters(), max_size=80))
     @example("\ud800")
     @example("<S>\ud800")
@@ -108,7 +108,7 @@ class TestCutWords:
 
 
 class TestSentencesToCharacterIds:
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(batches())
     def test_it_equals_allennlp(self, sentences):
         """Oracle: AllenNLP's `batch_to_ids`; it has no shape of its own where all sentences are empty."""

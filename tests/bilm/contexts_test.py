@@ -30,7 +30,7 @@ def numbers_of(sentences: list[list[str]]) -> list[list[int]]:
 
 
 class TestContexts:
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(batches())
     def test_every_word_is_predicted_once_in_each_direction(self, bilm, sentences):
         """Oracle: the words numbered in Python, each direction with the boundary at which it ends, in its sentence."""
@@ -41,7 +41,7 @@ class TestContexts:
             assert set(predictions(contexts, direction)) == expected
         assert contexts.hidden.shape == (2, n_words + len(sentences), DIM)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(batches())
     def test_a_word_is_predicted_from_the_top_layer_at_its_neighbour(self, bilm, sentences):
         """Oracle: `forward`: forward half at the word before, backward half at the word after."""

@@ -8,7 +8,7 @@ from tests.devices import DEVICES
 
 
 class TestDistinctRows:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]))
     def test_every_row_is_found_again_once(self, data, n_rows, n_columns, ids):
         """Oracle: Python's set of the rows, also of ids that are equal in 16 bits."""

@@ -78,7 +78,7 @@ class TestBilmOptions:
         """Oracle: the published file, without the keys of bilm-tf's training."""
         assert BilmOptions().to_dict() == {key: PUBLIC[key] for key in ("lstm", "char_cnn")}
 
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(bilm_options())
     def test_writing_and_reading_changes_nothing(self, options):
         """Oracle: the options themselves, after a round trip through JSON text."""
@@ -234,7 +234,7 @@ class TestBounds:
             BilmOptions.from_file(path)
 
     @given(bilm_options())
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     def test_the_number_of_parameters(self, options):
         """Oracle: the parameters of a biLM."""
         assert options.n_parameters == sum(parameter.numel() for parameter in Bilm(options).parameters())

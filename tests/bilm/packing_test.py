@@ -24,7 +24,7 @@ def words_of(lengths: list[int]) -> list[list[int]]:
 
 
 class TestPackSentences:
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(LENGTHS, st.integers(0, 3), MAX_TOKENS)
     def test_each_direction_reads_each_sentence_between_its_boundaries(self, lengths, n_padding, max_tokens):
         """Oracle: the sentences as lists, the backward ones reversed; packed words dealt out step by step in Python."""
@@ -43,7 +43,7 @@ class TestPackSentences:
                     assert sentence == (expected[row] if direction == 0 else expected[row][::-1])
         assert sorted(rows_seen) == list(range(len(lengths)))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(LENGTHS, st.integers(0, 3), MAX_TOKENS)
     def test_each_word_comes_back_to_its_place(self, lengths, n_padding, max_tokens):
         """Oracle: the number of each word at its row and column, in Python; `sources` of both directions lead to it."""
@@ -63,7 +63,7 @@ class TestPackSentences:
             found |= numbers
         assert found == expected
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(LENGTHS, MAX_TOKENS)
     def test_before_a_word_is_the_one_that_is_read_before_it(self, lengths, max_tokens):
         """Oracle: pairs of neighbours in the sentences as lists, the backward ones reversed, with their rows."""
@@ -82,7 +82,7 @@ class TestPackSentences:
         assert found[1] == {(row, *pair) for row, words in enumerate(sentences) for pair in pairwise(words[::-1])}
         assert n_found == sum(lengths) + len(lengths)
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(LENGTHS, MAX_TOKENS)
     def test_the_longest_sentences_come_first(self, lengths, max_tokens):
         """Oracle: the lengths of the sentences in their order, and how many are longer than each step."""
@@ -93,7 +93,7 @@ class TestPackSentences:
             bounded = [lengths[row] + 2 for row in part.rows.tolist()]
             assert part.batch_sizes == [sum(length > step for length in bounded) for step in range(max(bounded))]
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(LENGTHS, st.integers(1, 40))
     def test_a_part_is_as_large_as_may_be(self, lengths, max_tokens):
         """Oracle: the sum of lengths with boundaries; only one sentence alone may go beyond, and the next must."""
@@ -141,7 +141,7 @@ class TestPackSentences:
 
 
 class TestSentenceLengths:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(LENGTHS, st.integers(0, 3))
     def test_they_are_counted(self, lengths, n_padding):
         """Oracle: the lengths that the ids were made of; a word is one where any of its ids is not zero."""

@@ -62,7 +62,7 @@ class TestWeightNames:
             **{LSTM.format(direction, 0, "W_P_0"): (8, 6) for direction in (0, 1)},
         }
 
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(bilm_options())
     def test_there_is_a_row_for_each_parameter(self, options):
         """Oracle: the names in the state of a biLM with these options."""
@@ -80,7 +80,7 @@ class TestWeightNames:
 
 
 class TestRoundTrip:
-    @settings(deadline=None, max_examples=15)
+    @settings(max_examples=15)
     @given(bilm_options())
     def test_float32_comes_back_bit_by_bit(self, tmp_path_factory, options):
         """Oracle: the state that was written."""

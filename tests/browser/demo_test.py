@@ -88,7 +88,10 @@ class TestTabs:
             compute(page, tab)
             # What is still computed is pale, and the indicator of progress fades out.
             page.wait_for_function("!document.querySelector('.pending')")
-            page.wait_for_timeout(400)
+            page.wait_for_function(
+                "document.getAnimations().every(one => one.playState !== 'running'"
+                " || one.effect.getComputedTiming().iterations === Infinity)"
+            )
             name = f"{tab.lower().replace(' ', '-')}-{theme}-{width}"
             assert save_screenshot(page, name).stat().st_size > 10_000
             found = Axe().run(page).response["violations"]

@@ -32,7 +32,7 @@ def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch
 
 
 class TestElmoTokenIndexer:
-    @settings(deadline=None, max_examples=100)
+    @settings(max_examples=100)
     @given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=4), st.integers(0, 7))
     @example([[]], 0)
     @example([["a", "b"], []], 0)

@@ -38,7 +38,7 @@ class TestSpacyBlankTokenizer:
         expected = [(token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()]
         assert [(token.text, token.idx, token.idx_end) for token in ours] == expected
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(TEXT)
     @example("a  b")
     def test_the_places_are_those_of_the_tokens(self, tokenizer, text):

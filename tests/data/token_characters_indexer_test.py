@@ -36,7 +36,7 @@ def tensor_of(sentences: list[list[str]], indexer: TokenIndexer, vocab: Vocabula
 
 
 class TestWordCharactersIndexer:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(SENTENCES, OPTIONS)
     @example([["a", "b"], []], {"min_padding_length": 3})
     @example([[""]], {"min_padding_length": 1})

@@ -40,15 +40,9 @@ def is_writing(process: int) -> bool:
         return False
 
 
-@pytest.fixture
-def slow_start(monkeypatch):
-    """Ray gives each of its processes half a minute to start, which a busy machine may need more than."""
-    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "120")
-
-
 @pytest.mark.slow
 class TestEmbedOnRay:
-    def test_each_line_is_there_once_though_an_actor_is_killed(self, embed, text, tmp_path, slow_start):
+    def test_each_line_is_there_once_though_an_actor_is_killed(self, embed, text, tmp_path, slow_ray):
         """Oracle: the same job in this process, file by file; an actor is killed while it writes one of 100 parts."""
         pytest.importorskip("ray")
         parquet = pytest.importorskip("pyarrow.parquet")

@@ -15,7 +15,7 @@ def brute_force(start: list[float], end: list[float], max_length: int) -> tuple[
 
 
 class TestBestSpan:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     @given(
         lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
         max_length=st.integers(1, 45),

@@ -17,7 +17,7 @@ def random_crf(rules: list[tuple[int, int]] | None, *, has_ends: bool) -> Condit
 
 
 class TestBestTags:
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(st.lists(st.integers(0, 7), min_size=1, max_size=5), st.booleans(), st.booleans(), st.integers(0, 99))
     def test_they_are_allennlps(self, lengths, has_rules, has_ends, seed):
         """Oracle: `viterbi_tags` of AllenNLP's CRF; sentences of one word, and without any, among the others."""

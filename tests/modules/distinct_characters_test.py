@@ -61,7 +61,7 @@ words = st.lists(st.integers(1, N_CHARACTERS - 1), min_size=1, max_size=4)
 
 
 class TestDistinctCharactersEncoder:
-    @settings(deadline=None, max_examples=15)
+    @settings(max_examples=15)
     @given(
         st.lists(st.lists(words, min_size=1, max_size=6), min_size=1, max_size=4), st.sampled_from(["elmo_cnn", "lstm"])
     )

@@ -34,7 +34,7 @@ def equation_1(layers: list[np.ndarray], weights: list[float], gamma: float) -> 
 
 
 class TestLayerMix:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(st.lists(st.floats(-4, 4), min_size=N_LAYERS, max_size=N_LAYERS), st.floats(-3, 3), st.integers(0, 99))
     def test_it_is_equation_1(self, weights, gamma, seed):
         """Oracle: Eq. (1) of the paper in NumPy."""

@@ -42,7 +42,7 @@ def results(encoder: Seq2VecEncoder, tokens: torch.Tensor, mask: torch.Tensor | 
 
 
 class TestUnpaddedCnn:
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(
         st.lists(st.integers(0, 8), min_size=1, max_size=9),
         st.sampled_from([(1,), (3,), (2, 3, 5)]),
@@ -83,7 +83,7 @@ class TestUnpaddedCnn:
             assert torch.equal(output, torch.zeros(2, 10).double())
             assert not any(gradient.any() for gradient in gradients)
 
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.sampled_from([(1,), (3,), (2, 3, 5)]))
     def test_with_partial_windows_a_word_has_as_many_as_characters(self, lengths, widths):
         """Oracle: AllenNLP's `cnn` on each word alone, with zeros behind it that its mask counts."""

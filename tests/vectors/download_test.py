@@ -227,6 +227,7 @@ class TestDownload:
 
     def test_a_long_download_reports_how_far_it_is(self, server, tmp_path, monkeypatch, capsys):
         """Oracle: by hand: no line for a quick one; a line a block, if every block is late."""
+        monkeypatch.setattr(module, "_REPORT_EVERY", 3600.0)
         fetch(f"{server}/file", tmp_path / "weights")
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(module, "_REPORT_EVERY", -1.0)

@@ -1,6 +1,7 @@
 """Several trainings, on this machine or on a cluster."""
 
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,12 +74,22 @@ def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterato
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C takes effect at the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """
+    Ctrl-C takes effect at the end of the block. To block the signal in this thread would not do: a thread of a
+    numerical library would get it, and Python would raise here all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        # Python raises in the main thread only.
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def run_on_ray(

@@ -100,8 +100,9 @@ class TestProcesses:
         write(store, 2)
         assert all(has(store, 0, 1, 2))
 
-    def test_threads_may_use_it(self, store, warnings):
+    def test_threads_may_use_it(self, store, warnings, monkeypatch):
         """Oracle: by hand; all of them open it at once."""
+        monkeypatch.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 600)
 
         def thread(number: int) -> list[bool]:
             write(store, number, number + 8)
@@ -111,11 +112,13 @@ class TestProcesses:
             assert list(threads.map(thread, range(8))) == [[True, True]] * 8
         assert not warnings
 
-    def test_several_may_write_at_once(self, store, warnings):
+    def test_several_may_write_at_once(self, store, warnings, monkeypatch):
         """
         Oracle: what each wrote; `has` compares what it finds. The same keys and others, beyond the limit, so that what
         a child wrote may be gone when it looks, if it was suspended between the two; but what is written alone stays.
         """
+        # A busy machine may suspend whoever has the lock for longer than the others wait.
+        monkeypatch.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 600)
 
         def child() -> None:
             for _ in range(30):
@@ -184,7 +187,7 @@ class TestSuspendedProcess:
         assert has(store, 0, 1, 2) == [True, True, False]
 
     def test_suspended_at_any_moment_it_stops_no_other(self, store, monkeypatch):
-        """Oracle: processes that open, read and write meanwhile end within seconds; killed, it has left no damage."""
+        """Oracle: processes that open, read and write meanwhile end; killed, it has left no damage."""
         moments = random.Random(0)
         write(store, *range(30))
         for number in range(6):
@@ -195,7 +198,7 @@ class TestSuspendedProcess:
                 patched.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 0.05)
                 other = fork(lambda: (has(store, *range(30)), write(store, *range(600, 630))))
             try:
-                assert status_within(20, other) == 0
+                assert status_within(120, other) == 0
             finally:
                 os.kill(child, signal.SIGKILL)
             assert end_of(child) == -signal.SIGKILL

@@ -67,7 +67,7 @@ CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
 
 class TestBidirectionalLayer:
     @pytest.mark.parametrize("with_gradients", [False, True])
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(
         dims=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4)),
         cell_clip=CLIPS,

@@ -38,7 +38,7 @@ def by_the_formula(products: np.ndarray, memory: np.ndarray, clip: float | None)
 
 class TestCellForward:
     @pytest.mark.parametrize("in_a_list", [False, True])
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
     def test_it_equals_the_formula(self, in_a_list, shape, clip, seed):
         """Oracle: NumPy in float64: half of the hidden units, the memory in place and the gates."""
@@ -87,7 +87,7 @@ class TestCellForward:
 
 
 class TestCellBackward:
-    @settings(deadline=None, max_examples=100)
+    @settings(max_examples=100)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
     def test_it_is_the_gradient(self, shape, clip, seed):
         """Oracle: torch's autograd through the formula with `tanh`, of the products and of the memory before."""

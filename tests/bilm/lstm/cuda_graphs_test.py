@@ -27,7 +27,7 @@ def batch_sizes_of(lengths: Sequence[int]) -> list[int]:
 
 
 class TestRectangles:
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(st.lists(st.integers(1, 1300), min_size=1, max_size=30).map(lambda sizes: sorted(sizes, reverse=True)))
     def test_each_word_has_a_place_of_its_own(self, batch_sizes):
         """Oracle: step and row of each packed word, in a plain loop; places are `step * n_rows + row`."""
@@ -40,7 +40,7 @@ class TestRectangles:
             found += [(N_STEPS * index + place // n_rows, place % n_rows) for place in places]
         assert found == expected
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(st.lists(st.integers(1, 3000), min_size=1, max_size=40).map(lambda sizes: sorted(sizes, reverse=True)))
     def test_there_are_few_numbers_of_rows_and_little_is_wasted(self, batch_sizes):
         """Oracle: all numbers up to 512 and multiples of it; at most twice what is needed; they never increase."""

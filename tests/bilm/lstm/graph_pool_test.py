@@ -211,5 +211,5 @@ class TestEntered:
             thread = threading.Thread(target=enter)
             thread.start()
             assert not is_in.wait(0.1) and not inside
-        assert is_in.wait(10) and inside == ["other"]
+        assert is_in.wait(120) and inside == ["other"]
         thread.join()

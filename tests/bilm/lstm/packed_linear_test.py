@@ -39,7 +39,7 @@ SIZES = dict(
 
 
 class TestPackedLinear:
-    @settings(deadline=None, max_examples=100)
+    @settings(max_examples=100)
     @given(**SIZES)
     def test_it_is_the_product(self, n_rows, input_dim, output_dim, dtype, seed):
         """Oracle: `torch.nn.functional.linear` in float64, of the factors rounded to the type."""
@@ -94,7 +94,7 @@ class TestPackedLinear:
 
 
 class TestStackedLinear:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(n=st.integers(1, 3), **SIZES)
     def test_each_is_a_product(self, n, n_rows, input_dim, output_dim, dtype, seed):
         """Oracle: `torch.nn.functional.linear` in float64, one by one; the rows lie among others, as those of steps."""

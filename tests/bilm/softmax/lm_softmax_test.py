@@ -54,7 +54,7 @@ def draw_these(monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float
 
 
 class TestFull:
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 200), st.booleans())
     def test_it_equals_torch_in_any_chunks(self, n, n_words, dim, logits_at_once, training):
         """Oracle: torch's `cross_entropy` of all rows at once, value and gradients."""
@@ -115,7 +115,7 @@ class TestLogLikelihood:
         torch.testing.assert_close(ours.exp().sum(), torch.tensor(1.0, dtype=torch.float64))
         torch.testing.assert_close(ours, linear(hidden[0], softmax.weight, softmax.bias).log_softmax(-1).detach())
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 7), st.integers(1, 9))
     def test_blocks_may_have_any_size(self, n, n_words, dim, n_rows, n_words_at_once):
         """Oracle: torch's `cross_entropy` of all rows at once."""

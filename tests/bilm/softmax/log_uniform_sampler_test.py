@@ -29,7 +29,7 @@ def draw_with_rejection(n_words: int, n_samples: int, rng: np.random.Generator) 
 
 
 class TestDrawNegatives:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(st.integers(2, 300), st.data())
     def test_the_words_are_different_and_in_the_vocabulary(self, n_words, data):
         """Oracle: a set."""

@@ -64,7 +64,7 @@ class TestWordList:
 
 
 class TestFiles:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(st.lists(lines(), unique=True))
     def test_a_list_comes_back(self, tmp_path_factory, words):
         """Oracle: the list that was written."""
@@ -132,7 +132,6 @@ class TestFromCounts:
         assert WordList.from_counts(counts, max_words=3, min_count=2).words == (*SPECIAL,)
         assert WordList.from_counts({}).words == (*SPECIAL,)
 
-    @settings(deadline=None)
     @given(st.dictionaries(lines(), st.integers(1, 4)), st.integers(1, 5), st.none() | st.integers(3, 9), st.randoms())
     def test_the_order_of_the_text_does_not_matter(self, counts, min_count, max_words, random):
         """Oracle: the same words in another order; `Counter.most_common` for how often they occur."""

@@ -77,6 +77,6 @@ class TestInTurn:
         sender.close()
         assert len(receiver.recv()) == 2
         process.join()
-        assert receiver.poll(10), "a worker is still there"
+        assert receiver.poll(120), "a worker is still there"
         with pytest.raises(EOFError):
             receiver.recv()

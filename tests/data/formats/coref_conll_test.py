@@ -191,7 +191,7 @@ class TestDocumentLines:
         (_, line, *_) = document_lines("a#b", 0, [["#w\u00a0x"]], [])
         assert line.split("\t")[3] == "#w\u00a0x"
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     @given(
         spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
         numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),

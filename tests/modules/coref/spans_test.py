@@ -63,7 +63,7 @@ class TestSpanEmbedder:
 
 
 class TestSpansWithoutCrossings:
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(
         spans=st.sets(st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60),
         limit=st.integers(0, 30),

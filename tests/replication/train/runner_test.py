@@ -1,6 +1,11 @@
 """Tests of several trainings."""
 
+import os
+import signal
+import threading
+import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +14,7 @@ import pytest
 from elmo_tasks.replication import Outcome, run_here, run_on_ray, status
 from elmo_tasks.replication.train.runner import _run_on_ray
 from elmo_tasks.replication.train.surroundings import n_cores
+from elmo_tasks.replication.train.training import begin
 
 
 class RayWithoutProcesses:
@@ -115,6 +121,39 @@ class TestRunHere:
         with pytest.raises(ValueError, match="--jobs is 0"):
             run_here([make_run()], jobs=0)
 
+    def test_ctrl_c_while_a_training_starts_ends_it(self, make_run, allennlp, monkeypatch):
+        """
+        Oracle: the lock is free, though the interrupt comes before the caller knows of the training. Another thread
+        may get the signal, as one of a numerical library.
+        """
+        allennlp.behaves("exec sleep 60")
+
+        def interrupted(*args: Any) -> Any:
+            begun = begin(*args)
+            os.kill(os.getpid(), signal.SIGINT)
+            # Time for the other thread to get it.
+            time.sleep(0.1)
+            return begun
+
+        monkeypatch.setattr("elmo_tasks.replication.train.runner.begin", interrupted)
+        done = threading.Event()
+        other = threading.Thread(target=done.wait)
+        other.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                next(run_here([make_run()], command=allennlp.command))
+        finally:
+            done.set()
+            other.join()
+        assert status(make_run()) == "to run"
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def test_runs_may_be_trained_by_another_thread(self, make_run, allennlp):
+        """Oracle: the outcome; only the main thread may set handlers of signals."""
+        with ThreadPoolExecutor(1) as threads:
+            (outcome,) = threads.submit(lambda: list(run_here([make_run()], command=allennlp.command))).result()
+        assert outcome.error is None
+
 
 class TestRunOnRay:
     def test_runs_are_begun_where_there_is_room_and_a_lost_one_is_reported(self, make_run, allennlp):
@@ -139,10 +178,8 @@ class TestRunOnRay:
             next(run_on_ray([make_run()], address="local", jobs=0))
 
     @pytest.mark.slow
-    def test_on_a_cluster_of_this_machine(self, make_run, allennlp, monkeypatch):
+    def test_on_a_cluster_of_this_machine(self, make_run, allennlp, slow_ray):
         """Oracle: the outcomes, in any order; one run fails. Ray is real, has the cores of the jobs, and ends."""
-        # Ray gives each of its processes half a minute to start, which a busy machine may need more than.
-        monkeypatch.setenv("RAY_raylet_start_wait_time_s", "120")
         ray = pytest.importorskip("ray")
         runs = [make_run(seed=seed) for seed in (1, 2)]
         allennlp.behaves('case "$2" in *both/1/*) exit 1;; esac')

@@ -128,7 +128,7 @@ class TestCorefScores:
         assert found["b_cubed_f1"] == pytest.approx(f1(*b_cubed))
         assert found["ceafe_f1"] == pytest.approx(f1(ceafe, ceafe * 2 / 3))
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(documents=st.lists(key_and_response(), min_size=1, max_size=3))
     def test_all_measures_are_what_their_papers_define(self, documents):
         """Oracle: the definitions in plain Python, the pairs of CEAF enumerated; sums over documents."""
@@ -149,7 +149,7 @@ class TestCorefScores:
         assert found["coref_precision"] == pytest.approx(sum(p for p, _ in expected.values()) / 3)
         assert found["coref_recall"] == pytest.approx(sum(r for _, r in expected.values()) / 3)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(document=key_and_response())
     def test_without_clusters_of_one_mention_allennlp_counts_the_same(self, document):
         """Oracle: AllenNLP's scorer."""

@@ -21,7 +21,7 @@ def given_to(metric: Perplexity, *batches: BATCH) -> Perplexity:
 
 
 class TestPerplexity:
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(BATCHES)
     def test_it_is_of_a_prediction_and_not_of_a_batch(self, batches):
         """Oracle: the formula over all batches at once, in Python."""

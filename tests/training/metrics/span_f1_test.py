@@ -88,7 +88,7 @@ class TestSpanF1:
         metric([predicted], [gold])
         assert scores_in(metric.get_metric(), "overall") == pytest.approx(scores_of(*counts))
 
-    @settings(deadline=None, max_examples=200)
+    @settings(max_examples=200)
     @given(st.lists(gold_and_predicted(), max_size=3))
     def test_any_tags_score_as_in_conlleval(self, batches):
         """Oracle: the loop of `conlleval.pl` over all sentences, overall and for each type."""
@@ -102,7 +102,7 @@ class TestSpanF1:
         for label in LABELS:
             assert scores_in(metrics, label) == pytest.approx(scores_of(*(counter[label] for counter in by_type)))
 
-    @settings(deadline=None, max_examples=100)
+    @settings(max_examples=100)
     @given(bioul_pairs())
     def test_well_formed_bioul_scores_as_in_allennlp(self, pairs):
         """Oracle: AllenNLP's `SpanBasedF1Measure`, with the same keys for the same values."""

@@ -73,7 +73,7 @@ class TestSquadEmF1:
         """Oracle: the official script (`evaluate-v1.1.py`) by hand; where nothing is left, its F1 is 0."""
         assert scores([answer], [gold]) == pytest.approx((em, f1))
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(st.integers(0, 100_000))
     def test_random_answers(self, seed):
         """Oracle: precision and recall word by word; and AllenNLP's `squad`, where words are left."""

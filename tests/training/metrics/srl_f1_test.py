@@ -99,7 +99,7 @@ class TestSrlF1:
         assert (metrics["f1"], metrics["perfect"]) == (pytest.approx(f1), perfect)
 
     @given(pairs_of_propositions())
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_it_counts_as_the_script_of_the_shared_task(self, pairs):
         """Oracle: `tests/srl_eval.py`, of columns of brackets: overall and of each label."""
         metric = SrlF1(LABELS)
