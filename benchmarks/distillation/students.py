@@ -1,0 +1,123 @@
+"""
+What students keep of their teachers' gain, by the amount of unlabelled text, in as many steps for each: see README.md
+in this folder. The same command resumes.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from allennlp.common import Params
+from allennlp.data import DatasetReader
+
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.replication.train.surroundings import commit
+
+ROOT = Path(__file__).resolve().parents[2]
+# Its runs without a model at the input are those of the plan, as `allennlp elmo-tables --plan open` trains them.
+STUDENT = ROOT / "benchmarks" / "equal_cost" / "input.jsonnet"
+METRIC = {"ner": "f1-measure-overall", "snli": "accuracy"}
+TEACHER = {"ner": "input", "snli": "both"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=tuple(METRIC))
+    parser.add_argument("output", type=Path, help="folder for the students")
+    parser.add_argument("--text", type=Path, required=True, help="what texts.py has written")
+    parser.add_argument("--teachers", type=Path, nargs="+", required=True, help="archives of the runs with ELMo")
+    parser.add_argument("--sizes", type=int, nargs="+", required=True, help="numbers of unlabelled texts")
+    parser.add_argument("--seeds", type=int, nargs="+", required=True)
+    parser.add_argument("--steps", type=int, required=True, help="of each training, to a whole number of epochs")
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "distillation")
+    arguments = parser.parse_args()
+
+    os.environ |= {"TASK": arguments.task, "MODEL": "none"}
+    folder = arguments.results / arguments.task
+    for seed in arguments.seeds:
+        for size in arguments.sizes:
+            file = folder / f"{size}-{seed}.json"
+            if not file.exists():
+                train(arguments, size, seed, file)
+    print_table(folder, arguments.task)
+
+
+def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> None:
+    """One student, and its file."""
+    config = Params.from_file(str(STUDENT), ext_vars=dict(os.environ))
+    batch_size = config["data_loader"]["batch_sampler"]["batch_size"]
+    reader = DatasetReader.from_params(config["dataset_reader"])
+    n_labelled = sum(1 for _ in reader.read(config["train_data_path"]))
+    epochs = max(1, round(arguments.steps / math.ceil(max(n_labelled, size) / batch_size)))
+    run = arguments.output / f"{arguments.task}-{size}-{seed}"
+    overrides = {"trainer.num_epochs": epochs, "random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed}
+    command = [
+        "allennlp",
+        "elmo-distill",
+        *map(str, arguments.teachers),
+        str(arguments.text),
+        "--student",
+        str(STUDENT),
+    ]
+    command += ["-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
+    start = time.monotonic()
+    subprocess.run(command, check=True, cwd=ROOT)
+    metrics = json.loads((run / "metrics.json").read_text())
+    metric = METRIC[arguments.task]
+    result = {
+        "task": arguments.task,
+        "texts": size,
+        "seed": seed,
+        "metric": metric,
+        "dev": 100 * metrics[f"best_validation_{metric}"],
+        "test": 100 * metrics[f"test_{metric}"],
+        "epochs": epochs,
+        "best_epoch": metrics["best_epoch"] + 1,
+        "teachers": [sha256_of(path)[:16] for path in arguments.teachers],
+        "text": sha256_of(arguments.text)[:16],
+        "commit": commit() or "unknown",
+        # Of this call, if an earlier one was interrupted.
+        "seconds": round(time.monotonic() - start),
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(file) as temporary:
+        temporary.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def print_table(folder: Path, task: str) -> None:
+    """Means over the seeds that a size has, beside the runs of the plan with the same seeds."""
+    students = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    print("texts   seeds   dev: without, student, ELMo, kept     test: without, student, ELMo, kept")
+    for size in sorted({student["texts"] for student in students}):
+        of_size = {student["seed"]: student for student in students if student["texts"] == size}
+        shown = []
+        for part in ("dev", "test"):
+            without, elmo = (
+                statistics.mean(of_plan(task, variant, seed)[part] for seed in of_size)
+                for variant in ("baseline", TEACHER[task])
+            )
+            scores = [student[part] for student in of_size.values()]
+            deviation = f" ± {statistics.stdev(scores):.2f}" if len(scores) > 1 else ""
+            student = statistics.mean(scores)
+            kept = (student - without) / (elmo - without)
+            shown.append(f"{without:.2f}, {student:.2f}{deviation}, {elmo:.2f}, {kept:.0%}")
+        print(f"{size:6,}   {' '.join(map(str, sorted(of_size)))}   {'     '.join(shown)}")
+
+
+def of_plan(task: str, variant: str, seed: int) -> dict:
+    """A finished run of the plan."""
+    file = ROOT / "results" / "runs" / task / variant / f"{seed}.json"
+    if not file.exists():
+        sys.exit(f"students.py: error: {file} is not there: allennlp elmo-tables --plan open --table 1 --tasks {task}")
+    return json.loads(file.read_text())
+
+
+if __name__ == "__main__":
+    main()
