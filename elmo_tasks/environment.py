@@ -71,7 +71,9 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def _glove_files(data: str) -> list[str]:
-    return sorted(path.name for path in Path(data, "glove").glob("*d.txt*"))
+    # Next to those that were downloaded lie their checksums.
+    files = (path.name for path in Path(data, "glove").glob("*d.txt*"))
+    return sorted(name for name in files if not name.endswith(".sha256"))
 
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:

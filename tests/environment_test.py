@@ -47,6 +47,8 @@ class TestConfigVariables:
         ("names", "expected"),
         [
             (["glove.6B.50d.txt"], "glove.6B.50d.txt"),
+            # As `elmo-data` leaves them.
+            (["glove.6B.50d.txt", "glove.6B.50d.txt.sha256"], "glove.6B.50d.txt"),
             (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
             (["README.md"], "glove.open.100d.txt.gz"),
         ],

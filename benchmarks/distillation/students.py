@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 from allennlp.common import Params
+from allennlp.common.plugins import import_plugins
 from allennlp.data import DatasetReader
 
 from elmo_tasks.files.atomic_files import atomic_file
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "distillation")
     arguments = parser.parse_args()
 
+    import_plugins()
     os.environ |= {"TASK": arguments.task, "MODEL": "none"}
     folder = arguments.results / arguments.task
     for seed in arguments.seeds:
@@ -51,7 +54,7 @@ def main() -> None:
 
 def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> None:
     """One student, and its file."""
-    config = Params.from_file(str(STUDENT), ext_vars=dict(os.environ))
+    config = Params.from_file(str(STUDENT))
     batch_size = config["data_loader"]["batch_sampler"]["batch_size"]
     reader = DatasetReader.from_params(config["dataset_reader"])
     n_labelled = sum(1 for _ in reader.read(config["train_data_path"]))
@@ -67,6 +70,7 @@ def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> No
         str(STUDENT),
     ]
     command += ["-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
+    reuse_labels(arguments.output, run, arguments.task)
     start = time.monotonic()
     subprocess.run(command, check=True, cwd=ROOT)
     metrics = json.loads((run / "metrics.json").read_text())
@@ -89,6 +93,13 @@ def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> No
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(file) as temporary:
         temporary.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def reuse_labels(output: Path, run: Path, task: str) -> None:
+    """What the teachers have said of the same texts to an earlier student; `elmo-distill` checks each part."""
+    others = sorted(output.glob(f"{task}-*/teacher"), key=lambda folder: -len(list(folder.iterdir())))
+    if others and not run.exists():
+        shutil.copytree(others[0], run / "teacher")
 
 
 def print_table(folder: Path, task: str) -> None:

@@ -1,7 +1,6 @@
 """Batches of a student: some labelled texts, and some that its teacher has labelled."""
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +61,8 @@ class DistillationDataLoader(DataLoader):
             yield {"labelled": labelled, "unlabelled": unlabelled}
 
     def iter_instances(self) -> Iterator[Instance]:
-        """The labelled instances, then the teacher's."""
-        yield from chain(self._labelled.iter_instances(), self._unlabelled.iter_instances())
+        """The labelled instances, from which a vocabulary is made: the student's is that of a training without text."""
+        yield from self._labelled.iter_instances()
 
     def index_with(self, vocab: Vocabulary) -> None:
         """Indexes both."""
