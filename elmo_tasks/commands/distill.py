@@ -8,6 +8,7 @@ from allennlp.common import Params
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.distillation.run import Distillation, distill
+from elmo_tasks.vectors.elmo_embedder import device_of
 
 __all__ = ["Distill"]
 
@@ -63,7 +64,7 @@ def _distill(arguments: argparse.Namespace) -> None:
             labelled_weight=arguments.labelled_weight,
             most_texts=arguments.max_texts,
             batch_size=arguments.batch_size,
-            device="cpu" if arguments.cuda_device < 0 else f"cuda:{arguments.cuda_device}",
+            device=device_of(arguments.cuda_device),
         )
         student = Params.from_file(str(arguments.student), arguments.overrides).as_dict(quiet=True)
         archive = distill(arguments.teachers, arguments.unlabelled, student, arguments.serialization_dir, how)

@@ -1,5 +1,6 @@
 """A student that learns from labelled texts and from what a teacher says of others."""
 
+from collections.abc import Callable
 from typing import Any, Literal, Optional
 
 import torch
@@ -10,7 +11,7 @@ from allennlp.models import Model
 from allennlp.modules import ConditionalRandomField
 from allennlp.training.metrics import Average
 
-from elmo_tasks.distillation.soft_labels import check_model, soft_labels
+from elmo_tasks.distillation.soft_labels import check_labels, check_model, soft_labels
 
 __all__ = ["DistilledModel"]
 
@@ -66,18 +67,9 @@ class DistilledModel(Model):
                 f"has {temperature} and {labelled_weight}"
             )
         own = vocab.get_token_to_index_vocabulary("labels")
-        if set(own) != set(labels):
-            only = {"teacher": sorted(set(labels) - set(own)), "student": sorted(set(own) - set(labels))}
-            found = "; ".join(f"only the {who} has {', '.join(which)}" for who, which in only.items() if which)
-            raise ConfigurationError(
-                f"teacher and student must have the same labels, but {found}: train the teacher on the labelled data "
-                "of the student"
-            )
+        _configured(check_labels, labels, own)
         self.student = student.construct(vocab=vocab)
-        try:
-            check_model(self.student)
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
+        _configured(check_model, self.student)
         self.default_predictor = type(self.student).default_predictor
         # The teacher's number of each label of the student.
         self._order = [labels.index(label) for label, _ in sorted(own.items(), key=lambda item: item[1])]
@@ -143,3 +135,10 @@ class DistilledModel(Model):
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """The student's; and `distillation_loss`, the mean distance to the teacher in training, else 0."""
         return {**self.student.get_metrics(reset), "distillation_loss": float(self._distance.get_metric(reset))}
+
+
+def _configured(check: Callable[..., None], *values: Any) -> None:
+    try:
+        check(*values)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error

@@ -3,6 +3,8 @@
 import copy
 import re
 import shutil
+import tarfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +15,14 @@ import allennlp.commands.train
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from filelock import FileLock, Timeout
 
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
+from elmo_tasks.distillation.soft_labels import check_labels
 from elmo_tasks.distillation.teacher import Teachers
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
@@ -103,10 +108,10 @@ def distill(
     # Raises
 
     `ValueError`
-        If there is no text, or teachers or student are of another kind.
+        If there is no text, or the labels or the kinds of teachers and student differ.
     `ConfigurationError`
-        If the student has other labels than the teacher, or the folder has another distillation, or another run. What
-        is there is then as it was.
+        If the student is no config of a training, or the folder has another distillation, or another run. What is there
+        is then as it was.
     `FileNotFoundError`
         If there is no file of text.
     `BlockingIOError`
@@ -114,8 +119,7 @@ def distill(
     """
     _check_student(student)
     _check_folder(folder)
-    if not unlabelled.is_file():
-        raise FileNotFoundError(f"the unlabelled text must be a file, but {unlabelled} is none")
+    _check_text(unlabelled)
     of_teachers = Teachers(teachers, torch.device(how.device))
     kind = Model.by_name(student["model"].get("type"))
     if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:
@@ -123,6 +127,8 @@ def distill(
             f"the student must be a model of its teacher's task, but the teacher is a {of_teachers.kind.__name__} and "
             f"the student a {getattr(kind, '__name__', kind)}"
         )
+    if not _has_begun(folder):
+        _check_labels(student, of_teachers.labels)
     with _locked(folder):
         # Another process may have ended since.
         _check_folder(folder)
@@ -145,14 +151,46 @@ def distill(
 
 
 def _check_student(student: Mapping[str, Any]) -> None:
-    for key in ("model", "data_loader"):
+    for key in ("model", "data_loader", "dataset_reader"):
         if not isinstance(student.get(key), Mapping):
             raise ConfigurationError(f"the student must be a config of a training, with '{key}', but has none")
+    for key, value in (("type", student["model"].get("type")), ("train_data_path", student.get("train_data_path"))):
+        if not isinstance(value, str):
+            raise ConfigurationError(
+                f"the student must be a config of a training, with a text as '{key}', but has none"
+            )
     if student["data_loader"].get("max_instances_in_memory") is not None:
         raise ConfigurationError(
             "the data of a student must be in memory, so that their number is known, but its data_loader has "
             "'max_instances_in_memory': remove it, and use fewer texts (--max-texts)"
         )
+
+
+def _check_text(unlabelled: Path) -> None:
+    if not unlabelled.is_file():
+        raise FileNotFoundError(f"the unlabelled text must be a file, but {unlabelled} is none")
+    if tarfile.is_tarfile(unlabelled):
+        raise ValueError(
+            f"the last file must be the unlabelled text, but {unlabelled} is an archive: name a text after the teachers"
+        )
+
+
+def _check_labels(student: Mapping[str, Any], of_teacher: list[str]) -> None:
+    """Before the teacher labels a long text. A vocabulary that is not made from the data is looked at later."""
+    if "type" in student.get("vocabulary", {}):
+        return
+    config = copy.deepcopy(dict(student))
+    readers = {"train": config["dataset_reader"]}
+    # AllenNLP makes the vocabulary from all of them.
+    readers["validation"] = readers["test"] = config.get("validation_dataset_reader", config["dataset_reader"])
+    counts: dict[str, dict[str, int]] = {"labels": defaultdict(int)}
+    for part, reader in readers.items():
+        if path := config.get(f"{part}_data_path"):
+            for instance in DatasetReader.from_params(Params(copy.deepcopy(reader))).read(path):
+                for field in instance.fields.values():
+                    if isinstance(field, LabelField | SequenceLabelField):
+                        field.count_vocab_items(counts)
+    check_labels(of_teacher, counts["labels"])
 
 
 def _check_folder(folder: Path) -> None:

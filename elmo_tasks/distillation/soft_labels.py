@@ -1,5 +1,6 @@
 """The probabilities that a model gives to its labels, for texts without gold."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import torch
@@ -7,7 +8,7 @@ from allennlp.models import Model
 from allennlp.modules import ConditionalRandomField
 from allennlp.nn.util import get_text_field_mask
 
-__all__ = ["SoftLabels", "check_model", "soft_labels", "tag_marginals"]
+__all__ = ["SoftLabels", "check_labels", "check_model", "soft_labels", "tag_marginals"]
 
 
 class SoftLabels(NamedTuple):
@@ -41,6 +42,25 @@ def check_model(model: Model) -> None:
         raise ValueError(
             "teacher and student must be models of named entities, parts of speech, sentiment or entailment, but one "
             f"is a {type(model).__name__}"
+        )
+
+
+def check_labels(of_teacher: Collection[str], of_student: Collection[str]) -> None:
+    """
+    # Raises
+
+    `ValueError`
+        If they are not the same.
+    """
+    if set(of_teacher) != set(of_student):
+        only = {
+            "teacher": sorted(set(of_teacher) - set(of_student)),
+            "student": sorted(set(of_student) - set(of_teacher)),
+        }
+        found = "; ".join(f"only the {who} has {', '.join(which)}" for who, which in only.items() if which)
+        raise ValueError(
+            f"teacher and student must have the same labels, but {found}: give a teacher of the student's task, "
+            "trained on the labelled data of the student"
         )
 
 

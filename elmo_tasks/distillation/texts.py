@@ -1,5 +1,6 @@
 """Unlabelled texts: sentences, or pairs of them."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,13 @@ __all__ = ["Text", "read_texts"]
 
 Text = list[Any]
 """The arguments of `text_to_instance`: the words of a sentence, or a premise and a hypothesis."""
+
+# By its first line.
+_OTHER_KINDS = {
+    "the beginning of a CoNLL file": re.compile("^-DOCSTART-|^#(begin document| *(sent_id|newdoc|text|global))"),
+    "a tree": re.compile(r"^\(\d+ \(|^\( ?\("),
+    "a row of a table": re.compile(r"\t.*\t|^gold_label\t"),
+}
 
 
 def read_texts(path: Path, *, pairs: bool, most: int | None = None) -> Iterator[Text]:
@@ -34,7 +42,7 @@ def read_texts(path: Path, *, pairs: bool, most: int | None = None) -> Iterator[
     # Raises
 
     `ValueError`
-        If there is none, or a line is of another form; with file and line.
+        If there is none, a line is of another form, or the file is that of a corpus with labels; with file and line.
     """
     read = _pair_of_json if pairs else _words_of_json
     is_empty = True
@@ -53,9 +61,10 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
         words = line.split()
         if not words:
             continue
+        where = f"{path}, line {number}"
         if is_json is None:
             is_json = words[0].startswith("{")
-        where = f"{path}, line {number}"
+            _check_first(line, where)
         if is_json:
             try:
                 content = json_object(line)
@@ -70,6 +79,15 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
             if before:
                 yield [" ".join(before), " ".join(words)]
             before = words
+
+
+def _check_first(line: str, where: str) -> None:
+    kind = next((kind for kind, pattern in _OTHER_KINDS.items() if pattern.search(line)), None)
+    if kind is not None:
+        raise ValueError(
+            f"{where}: a text must be a sentence with white space between its words, or a JSON object, but this is "
+            f"{kind}: {line.strip()!r:.100}. Write its sentences as lines, or its pairs as JSON lines"
+        )
 
 
 def _words_of_json(content: dict[str, Any], where: str) -> Text:

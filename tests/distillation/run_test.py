@@ -1,15 +1,23 @@
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 
 from elmo_tasks.distillation import run
 from elmo_tasks.distillation.run import Distillation, distill
-from elmo_tasks.models import Esim
+from elmo_tasks.models import Esim, NerTagger
 
-STUDENT: dict[str, Any] = {"model": {"type": "elmo_ner"}, "data_loader": {"batch_size": 2}}
+STUDENT: dict[str, Any] = {
+    "dataset_reader": {"type": "elmo_ner"},
+    "train_data_path": "train",
+    "model": {"type": "elmo_ner"},
+    "data_loader": {"batch_size": 2},
+}
 
 
 class TestDistill:
@@ -17,7 +25,7 @@ class TestDistill:
     def test_a_student_of_another_task_is_an_error(self, monkeypatch, tmp_path, student):
         """Oracle: the message names both classes; nothing is made."""
         monkeypatch.setattr(run, "Teachers", lambda *args: SimpleNamespace(kind=Esim))
-        (tmp_path / "text").touch()
+        (tmp_path / "text").write_text("a b\n")
         config = {**STUDENT, "model": {"type": student}}
         with pytest.raises(
             ValueError, match=r"the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"
@@ -28,19 +36,43 @@ class TestDistill:
     @pytest.mark.parametrize(
         ("student", "message"),
         [
-            ({"data_loader": {}}, "with 'model', but has none"),
-            ({"model": {}}, "with 'data_loader', but has none"),
-            (
-                {"model": {}, "data_loader": {"max_instances_in_memory": 9}},
-                "must be in memory, .*'max_instances_in_mem",
-            ),
+            ({"model": None}, "with 'model', but has none"),
+            ({"data_loader": None}, "with 'data_loader', but has none"),
+            ({"dataset_reader": None}, "with 'dataset_reader', but has none"),
+            ({"model": {}}, "with a text as 'type', but has none"),
+            ({"train_data_path": None}, "with a text as 'train_data_path', but has none"),
+            ({"data_loader": {"max_instances_in_memory": 9}}, "must be in memory, .*'max_instances_in_mem"),
         ],
     )
     def test_a_config_that_cannot_be_trained_is_an_error_at_once(self, tmp_path, student, message):
         """Oracle: the messages; nothing is made."""
         with pytest.raises(ConfigurationError, match=message):
-            distill([], tmp_path / "text", student, tmp_path / "out", Distillation())
+            distill([], tmp_path / "text", {**STUDENT, **student}, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(("changed", "who"), [("U-LOC", "student"), ("O", "student"), ("X", "teacher")])
+    def test_a_teacher_with_other_labels_is_an_error_before_it_labels(
+        self, monkeypatch, tmp_path, fixtures_root, changed, who
+    ):
+        """Oracle: the message names the label; nothing is made. A label of the dev set counts, as in a vocabulary."""
+        data = fixtures_root / "ner"
+        read = DatasetReader.from_params(Params({"type": "elmo_ner"})).read
+        instances = [instance for name in ("train", "dev") for instance in read(data / f"{name}.txt")]
+        labels = sorted({tag for instance in instances for tag in instance["tags"].labels} ^ {changed})
+        teachers = SimpleNamespace(kind=NerTagger, labels=labels, label=lambda *args, **options: pytest.fail("labels"))
+        monkeypatch.setattr(run, "Teachers", lambda *args: teachers)
+        (tmp_path / "text").write_text("a b\n")
+        paths = {"train_data_path": str(data / "train.txt"), "validation_data_path": str(data / "dev.txt")}
+        with pytest.raises(ValueError, match=f"must have the same labels, but only the {who} has {changed}: give a"):
+            distill([tmp_path / "a"], tmp_path / "text", {**STUDENT, **paths}, tmp_path / "out", Distillation())
+        assert not (tmp_path / "out").exists()
+
+    def test_an_archive_is_no_text(self, tmp_path):
+        """Oracle: the message, where the text was forgotten."""
+        with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as archive:
+            archive.add(__file__, "config.json")
+        with pytest.raises(ValueError, match=r"but .*model.tar.gz is an archive: name a text after the teachers"):
+            distill([tmp_path / "a"], tmp_path / "model.tar.gz", STUDENT, tmp_path / "out", Distillation())
 
     def test_a_text_that_is_not_there_is_an_error_at_once(self, tmp_path):
         """Oracle: the message; nothing is made."""

@@ -69,6 +69,21 @@ class TestTeachers:
                 expected = torch.stack([getattr(of_one, name) for of_one in alone]).mean(0).detach().numpy()
                 np.testing.assert_allclose(getattr(each, name), expected, rtol=2e-3, atol=2e-3)
 
+    def test_a_tagger_without_a_crf_has_a_softmax_for_each_word(self, archives, text, tmp_path):
+        """Oracle: the softmax of the logits in the file, within its three digits."""
+        (made,) = (models := archives("pos_tagger")).values()
+        label(models, text, tmp_path / "out", temperature=2.0)
+        n_labels = made.model.vocab.get_vocab_size("labels")
+        for each in parts(tmp_path / "out"):
+            assert each.logits.shape == (len(each.text[0]), n_labels)
+            expected = torch.from_numpy(each.logits).float().div(2.0).softmax(-1)
+            np.testing.assert_allclose(each.probabilities, expected, atol=5e-3)
+
+    def test_a_folder_is_an_error(self, tmp_path):
+        """Oracle: the message says what to give."""
+        with pytest.raises(ValueError, match=r"must be an archive, but .* is a folder: give its model\.tar\.gz"):
+            Teachers([tmp_path], torch.device("cpu"))
+
     def test_a_model_of_texts_has_a_row_for_each(self, archives, text, tmp_path):
         """Oracle: the shape."""
         models = archives("snli")

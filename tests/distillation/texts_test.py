@@ -47,6 +47,18 @@ class TestReadTexts:
                 r"texts, line 1: a text must have a list of texts under 'words', but has \[1\]",
             ),
             ('{"words": ["a"]}\nb\n', False, "texts, line 2: a text must be a JSON object, but is 'b'"),
+            (
+                "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\n",
+                False,
+                "line 1: a text must be a .* the beginning of a CoNLL file",
+            ),
+            (
+                "# newdoc id = a\n1\tThe\tthe\tDET\n",
+                False,
+                "line 1: .* the beginning of a CoNLL file: '# newdoc id = a'",
+            ),
+            ("\n(3 (2 It) (4 (2 's) (4 good)))\n", False, r"line 2: .* a tree: .*Write its sentences as lines"),
+            ("gold_label\tsentence1\tsentence2\n-\ta\tb\n", True, "line 1: .* a row of a table: .*pairs as JSON lines"),
             ('{"sentence1": "a"}\n', True, r"line 1: a pair must have texts .* but has \['a', None\]"),
         ],
     )
