@@ -55,9 +55,11 @@ def _data(arguments: argparse.Namespace) -> None:
 def _fetch(names: list[str], to: Path | None) -> None:
     if not names:
         return
-    folder = to or (Path(os.environ["ELMO_TASKS_DATA"]) if os.environ.get("ELMO_TASKS_DATA") else None)
-    if folder is None:
+    data = os.environ.get("ELMO_TASKS_DATA")
+    if to is None and not data:
         raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
+    # A shell leaves the tilde of --to=~/data as it is.
+    folder = Path(to or data or "").expanduser()
     for name in names:
         corpus = CORPORA[name]
         print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)

@@ -62,6 +62,7 @@ _STANFORD = "https://nlp.stanford.edu"
 _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 # A release and not a branch, so that all have the same.
 _EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.14/en_ewt-ud"
+# It has no releases.
 _WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"
 
 CORPORA = {
@@ -71,6 +72,7 @@ CORPORA = {
             PublicFile(
                 f"{_STANFORD}/projects/snli/snli_1.0.zip",
                 members={f"snli_1.0/snli_1.0_{part}.jsonl": f"snli/{part}.jsonl" for part in ("train", "dev", "test")},
+                sha256="afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
             ),
         ),
         "CC BY-SA 4.0; the paper's data",
@@ -112,6 +114,7 @@ CORPORA = {
                 f"{_STANFORD}/data/glove.6B.zip",
                 members={"glove.6B.100d.txt": "glove/glove.6B.100d.txt"},
                 n_bytes=862_182_613,
+                sha256="617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb",
             ),
         ),
         "Public Domain Dedication and License 1.0; lower case",
@@ -123,6 +126,7 @@ CORPORA = {
                 f"{_STANFORD}/data/glove.840B.300d.zip",
                 members={"glove.840B.300d.txt": "glove/glove.840B.300d.txt"},
                 max_bytes=2**33,
+                sha256="c06db255e65095393609f19a4cfca20bf3a71e20cc53e892aafa490347e3849f",
             ),
         ),
         "Public Domain Dedication and License 1.0; cased. If glove/ has other files, name it with ELMO_TASKS_GLOVE",

@@ -177,6 +177,11 @@ def _location(model_name: str) -> dict[str, Any]:
 
     if model_name.startswith(_HUB):
         name = model_name.removeprefix(_HUB)
+        if Path(name).is_dir():
+            raise FileExistsError(
+                f"it is on the Hugging Face hub, but there is a folder {name!r} here too, which would be read in its "
+                f"place: omit {_HUB} for the folder, or go to another folder"
+            )
     else:
         name = str(Path(model_name).expanduser())
         if Path(name).is_dir():

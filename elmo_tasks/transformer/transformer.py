@@ -69,7 +69,8 @@ class Transformer(nn.Module):
         self.num_layers, self._dim = size_of(config)
         self.network = network
         positions = _n_positions(network)
-        self._window = (max_pieces or positions or _MAX_PIECES) - len(special)
+        longest = (_MAX_PIECES if positions is None else positions) if max_pieces is None else max_pieces
+        self._window = longest - len(special)
         self._overlap = self._window // 2 if overlap is None else overlap
         self._max_pieces_per_batch = max_pieces_per_batch
         if max_pieces is not None and positions is not None and max_pieces > positions:
@@ -77,6 +78,8 @@ class Transformer(nn.Module):
                 f"max_pieces must be at most {positions}, the positions of the model, but is {max_pieces}: a longer "
                 "sentence is read in windows"
             )
+        if max_pieces_per_batch < 1:
+            raise ValueError(f"max_pieces_per_batch must be at least 1, but is {max_pieces_per_batch}")
         if self._window < 1:
             raise ValueError(
                 f"max_pieces must leave room between the {len(special)} special pieces of the model, but is "

@@ -166,8 +166,8 @@ class WordPieces:
             if not of_word:
                 if self._unknown is None:
                     raise ValueError(
-                        f"the tokenizer of a transformer must make a piece of each word, but makes none of {word!r}, "
-                        "and has no piece for unknown words: remove the word"
+                        f"the tokenizer of a transformer must make a piece of each word, but makes none of {word!r} "
+                        f"in {' '.join(words)!r:.200}, and has no piece for unknown words: remove the word"
                     )
                 of_word.append(self._unknown)
         return pieces

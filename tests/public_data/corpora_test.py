@@ -2,6 +2,8 @@
 
 import json
 
+from elmo_tasks.environment import config_variables
+from elmo_tasks.files.checksums import write_checksum
 from elmo_tasks.public_data import CORPORA
 from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
 
@@ -20,6 +22,15 @@ class TestCorpora:
             config = json.dumps(evaluated_config(TEMPLATES / f"{name}.libsonnet", {}, {}, VARIABLES))
             for file in (*CORPORA[name].files, *CORPORA["glove"].files):
                 assert all(f"DATA/{place}" in config for place in file.places), name
+
+    def test_downloaded_vectors_are_found_without_a_name(self, tmp_path):
+        """Oracle: the only file of vectors that a download leaves, next to its checksum."""
+        (file,) = CORPORA["glove"].files
+        (place,) = file.places
+        (tmp_path / "glove").mkdir()
+        (tmp_path / place).write_text("the 1\n")
+        write_checksum(tmp_path / place)
+        assert config_variables({"ELMO_TASKS_DATA": str(tmp_path)})["ELMO_TASKS_GLOVE"] == (tmp_path / place).name
 
     def test_each_place_is_that_of_one_corpus(self):
         """Oracle: the list itself; only `https` is used."""

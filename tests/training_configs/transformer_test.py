@@ -47,6 +47,32 @@ class TestTemplates:
         narrow = 2 * elmo["model"]["bilm"]["options"]["lstm"]["projection_dim"]
         assert at(transformer, TASKS[task].input_width) - at(elmo, TASKS[task].input_width) == 16 - narrow
 
+    @pytest.mark.parametrize("task", ["ner", "pos"])
+    @pytest.mark.parametrize("given", ["(import 'transformer.libsonnet')", "{ model_name: 'bert' }"])
+    def test_what_is_no_transformer_is_an_error(self, environment, tmp_path, task, given):
+        """Oracle: the message says what to give: the call is forgotten, or the config is written by hand."""
+        place = "elmo_at=['input']" if task == "ner" else "layer='mix'"
+        given = given.replace("transformer.lib", f"{_LIBRARY}/transformer.lib")
+        (tmp_path / "config.jsonnet").write_text(f"(import '{_LIBRARY}/{task}.libsonnet')({place}, contextual={given})")
+        with pytest.raises(
+            (RuntimeError, ConfigurationError), match=r"contextual must be the name of a transformer, or"
+        ):
+            evaluated(tmp_path / "config.jsonnet")
+
+    def test_a_warm_up_is_not_negative(self, made):
+        """Oracle: the message."""
+        with pytest.raises((RuntimeError, ConfigurationError), match="warmup_steps must be at least 0, but is -3"):
+            made("ner", ", lr=1e-5, warmup_steps=-3")
+
+    def test_parts_of_speech_of_a_tagger_may_have_it_at_the_input(self, made, checkpoint):
+        """Oracle: by hand: the model's only embedder has the transformer."""
+        config = made("pos_tagger", arguments="elmo_at=['input']")
+        embedders = config["model"]["text_field_embedder"]["token_embedders"]
+        assert embedders["elmo"]["bilm"]["model_name"] == str(checkpoint("bert"))
+        without = made("pos_tagger", arguments="elmo_at=[]")
+        widths = [each["model"]["encoder"]["input_size"] for each in (config, without)]
+        assert widths[0] - widths[1] == 16
+
     def test_without_a_place_it_is_the_baseline(self, made):
         """Oracle: the published baseline, though an lr is given."""
         assert made("ner", ", lr=1", arguments="elmo_at=[]") == evaluated(TRAINING_CONFIGS / "ner.jsonnet")

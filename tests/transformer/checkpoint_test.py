@@ -80,6 +80,12 @@ class TestReading:
         monkeypatch.chdir(bert.parent)
         assert read_config("bert") == read_config(str(bert)) == read_config("./bert")
 
+    def test_a_folder_is_not_read_in_place_of_the_hub(self, bert, monkeypatch):
+        """Oracle: the message; the library prefers a folder of the same name."""
+        monkeypatch.chdir(bert.parent)
+        with pytest.raises(ValueError, match="on the Hugging Face hub, but there is a folder 'bert' here too"):
+            read_config("hf://bert")
+
     @pytest.mark.parametrize("network", ["no_network", "requests_without_answer"])
     def test_a_checkpoint_on_the_hub_is_read_from_its_cache(self, bert, monkeypatch, tmp_path, network, request):
         """Oracle: the config and the weights of the folder; the cache is laid out as the hub's client does it."""

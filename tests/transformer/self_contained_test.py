@@ -58,4 +58,38 @@ class TestWriteContent:
     def test_a_checkpoint_that_is_not_there_is_an_error(self):
         """Oracle: the message names it."""
         with pytest.raises(ValueError, match=r"the transformer '/no/such/folder' must have config\.json"):
-            write_content({"bilm": {"type": "transformer", "model_name": "/no/such/folder"}})
+            write_content(
+                {
+                    "bilm": {"type": "transformer", "model_name": "/no/such/folder"},
+                    "i": {"type": "elmo_transformer", "model_name": "/no/such/folder"},
+                }
+            )
+
+    @pytest.mark.parametrize(
+        ("indexer", "shown"),
+        [
+            ({"type": "elmo_transformer", "model_name": "roberta"}, "'roberta'"),
+            # Each word's characters would be read as 50 pieces.
+            ({"type": "elmo"}, "none"),
+        ],
+    )
+    def test_words_of_another_indexer_are_an_error(self, checkpoint, indexer, shown):
+        """Oracle: the message names both; the config stays as it is."""
+        config = {
+            "reader": {"token_indexers": {"elmo": indexer}},
+            "model": {"bilm": {"type": "transformer", "model_name": "bert"}},
+        }
+        before = json.dumps(config)
+        with pytest.raises(ValueError, match=rf"with its model_name \('bert'\), but the config has {shown}"):
+            write_content(config)
+        assert json.dumps(config) == before
+
+    def test_the_hub_has_two_names_for_the_same(self, checkpoint):
+        """Oracle: no error; what both are made from is there already."""
+        config = {
+            "i": {"type": "elmo_transformer", "model_name": "hf://somebody/bert", "tokenizer": "t"},
+            "bilm": {"type": "transformer", "model_name": "somebody/bert", "config": {}},
+        }
+        before = json.dumps(config)
+        write_content(config)
+        assert json.dumps(config) == before

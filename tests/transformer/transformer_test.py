@@ -87,6 +87,8 @@ class TestTransformer:
         [
             ({"pooling": "last"}, "pooling must be 'first' or 'mean', but is 'last'"),
             ({"max_pieces": 41}, "max_pieces must be at most 40, the positions of the model, but is 41"),
+            ({"max_pieces": 0}, "must leave room between the 2 special pieces of the model, but is 0"),
+            ({"max_pieces_per_batch": 0}, "max_pieces_per_batch must be at least 1, but is 0"),
             ({"max_pieces": 2}, "must leave room between the 2 special pieces of the model, but is 2"),
             ({"max_pieces": 12, "overlap": 10}, "overlap must be from 0 to 9, but is 10"),
             ({"overlap": -1}, "overlap must be from 0 to 37, but is -1"),

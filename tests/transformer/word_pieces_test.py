@@ -61,7 +61,7 @@ class TestWordPieces:
         tokenizer = tokenizers.Tokenizer(models.BPE({"a": 0}, []))
         pieces = WordPieces.of(tokenizer, unknown=None)
         assert pieces(["a"]) == [[0]]
-        with pytest.raises(ValueError, match="makes none of 'é', and has no piece for unknown words: remove the word"):
+        with pytest.raises(ValueError, match="makes none of 'é' in 'a é', and has no piece for unknown words: remove"):
             pieces(["a", "é"])
 
     def test_truncation_and_padding_are_not_taken_over(self, checkpoint):

@@ -15,6 +15,7 @@ function(
   warmup_steps=null,
 ) {
   assert warmup_steps == null || lr != null : 'warmup_steps needs an lr: a frozen transformer is not trained',
+  assert warmup_steps == null || warmup_steps >= 0 : 'warmup_steps must be at least 0, but is %d' % [warmup_steps],
   local size = std.native('elmo_transformer')(model_name),
 
   width: size.width,
