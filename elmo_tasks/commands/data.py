@@ -9,7 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.printable import printable_lines
-from elmo_tasks.public_data import CORPORA, LICENSED, fetch
+from elmo_tasks.public_data import CORPORA, EXPLAINED, fetch
 
 __all__ = ["PublicData"]
 
@@ -18,7 +18,7 @@ __all__ = ["PublicData"]
 class PublicData(Subcommand):
     """
     Downloads public data from where its owners publish it, and lays it out as `ELMO_TASKS_DATA` has it; says how to get
-    the data that is licensed.
+    the data that is licensed, or has to be put together.
 
     Registered as a `Subcommand` with name "elmo-data".
     """
@@ -26,7 +26,7 @@ class PublicData(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Download public data of the paper's tasks, and lay it out for the configs."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        names = [*CORPORA, *LICENSED]
+        names = [*CORPORA, *EXPLAINED]
         sub.add_argument(
             "name", nargs="*", metavar="NAME", help=f"some of {', '.join(names)}; without one, all are listed"
         )
@@ -41,15 +41,15 @@ def _data(arguments: argparse.Namespace) -> None:
         if not arguments.name:
             for name, corpus in CORPORA.items():
                 print(f"{name:12} {corpus.title}: {corpus.note}")
-            for name in LICENSED:
-                print(f"{name:12} licensed: `allennlp elmo-data {name}` says how to get it")
+            for name in EXPLAINED:
+                print(f"{name:12} not downloaded: `allennlp elmo-data {name}` says how to get it")
             return
-        if unknown := [name for name in arguments.name if name not in (*CORPORA, *LICENSED)]:
-            raise ValueError(f"a name must be one of {', '.join((*CORPORA, *LICENSED))}, but is {unknown[0]!r}")
+        if unknown := [name for name in arguments.name if name not in (*CORPORA, *EXPLAINED)]:
+            raise ValueError(f"a name must be one of {', '.join((*CORPORA, *EXPLAINED))}, but is {unknown[0]!r}")
         _fetch([name for name in arguments.name if name in CORPORA], arguments.to)
         for name in arguments.name:
-            if name in LICENSED:
-                print(LICENSED[name])
+            if name in EXPLAINED:
+                print(EXPLAINED[name])
 
 
 def _fetch(names: list[str], to: Path | None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["CORPORA", "LICENSED", "Corpus", "PublicFile"]
+__all__ = ["CORPORA", "EXPLAINED", "Corpus", "PublicFile"]
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,17 @@ _ONTONOTES = (
     "OntoNotes 5.0 is published by the LDC (LDC2013T19, free of charge for members of institutions), and its columns, "
     "*_gold_conll, are made by the scripts of CoNLL-2012."
 )
-LICENSED = {
+EXPLAINED = {
+    "wsd": (
+        "Word senses for Table 5 are published as the unified evaluation framework of Raganato et al. (2017), "
+        "http://lcl.uniroma1.it/wsdeval: SemCor to learn from, and five test sets. They are read as they are, also "
+        "compressed (.gz):\n"
+        "  mkdir -p DATA/wsd/train DATA/wsd/test\n"
+        "  cp WSD_Evaluation_Framework/Training_Corpora/SemCor/semcor.* DATA/wsd/train\n"
+        "  cp WSD_Evaluation_Framework/Evaluation_Datasets/s*/*.xml DATA/wsd/test\n"
+        "  cp WSD_Evaluation_Framework/Evaluation_Datasets/s*/*.gold.key.txt DATA/wsd/test\n"
+        "First senses are those of WordNet 3.0: elmo-tables --table 5 --wordnet FOLDER"
+    ),
     "conll2003": (
         "CoNLL-2003 (named entities) is made of the Reuters Corpus, which NIST gives on request; with it, scripts "
         "of the shared task make eng.train, eng.testa and eng.testb. They are read as they are:\n"
