@@ -12,6 +12,8 @@ WORDS_BILM = FIXTURES / "bilm_words"
 SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
 # The tables that are of the biLM alone.
 BILM_RESULTS = CHECKOUT / "results" / "runs" / "bilm"
+# Result files of earlier runs, as examples that stay.
+EARLIER_RESULTS = CHECKOUT / "tests" / "replication" / "results"
 # Corpora and reference outputs, which are no part of the project: tests that read them skip where they are absent.
 SHARED = CHECKOUT.parent / "shared"
 

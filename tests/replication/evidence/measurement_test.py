@@ -10,7 +10,7 @@ from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import Exhibit, Measurement, Outcome, make
 from elmo_tasks.replication.evidence import measurement as module
 from elmo_tasks.replication.evidence.measurement import measurement_files, place_of_measurement
-from tests.paths import BILM_RESULTS, FIXTURES
+from tests.paths import BILM_RESULTS, EARLIER_RESULTS, FIXTURES
 
 NOTHING = {"overrides": {}, "arguments": {}, "names": {}}
 
@@ -70,7 +70,7 @@ class TestMeasurement:
 
     def test_data_that_is_replaced_meanwhile_is_not_what_was_measured(self, of_table, monkeypatch, tmp_path):
         """Oracle: the state afterwards; the training itself replaces the data."""
-        rows = json.loads((BILM_RESULTS.parents[1] / "table7.json").read_text())
+        rows = json.loads((EARLIER_RESULTS / "table7.json").read_text())
         data = tmp_path / "data" / "ner"
 
         def replace_data(experiment, runs, **options):
@@ -101,7 +101,7 @@ class TestMeasurement:
 
     def test_perplexities_are_of_the_text_of_the_tasks(self, of_table, monkeypatch):
         """Oracle: the table that ships, for runs that are finished; which digests the file has."""
-        rows = json.loads((BILM_RESULTS.parents[1] / "table7.json").read_text())
+        rows = json.loads((EARLIER_RESULTS / "table7.json").read_text())
         monkeypatch.setattr(module, "fine_tunings", lambda experiment, texts: [SimpleNamespace(name="bilm/ner/1")])
         monkeypatch.setattr(module, "status", lambda run: "to run")
         monkeypatch.setattr(module, "train_runs", lambda experiment, runs, **options: map(Outcome, runs))

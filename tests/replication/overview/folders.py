@@ -8,14 +8,12 @@ from typing import Any
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.replication import TASKS
 from elmo_tasks.replication.evidence.run_file import place_of
-from tests.paths import BILM_RESULTS, CHECKOUT
+from tests.paths import EARLIER_RESULTS
 
 
 def copied_results(folder: Path) -> Path:
-    """The result files of the checkout, and those of the biLM alone."""
-    shutil.copytree(BILM_RESULTS, folder / "runs" / BILM_RESULTS.name)
-    for path in (CHECKOUT / "results").glob("table*.json"):
-        shutil.copy(path, folder)
+    """The result files of earlier runs."""
+    shutil.copytree(EARLIER_RESULTS, folder, dirs_exist_ok=True)
     return folder
 
 

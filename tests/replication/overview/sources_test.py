@@ -8,7 +8,7 @@ from tests.replication.overview.folders import copied_results, write_run_file, w
 
 class TestReadSources:
     def test_tables_are_those_of_the_result_files(self, tmp_path):
-        """Oracle: the files of the checkout: their titles, and a score of table 1 with what its file says of it."""
+        """Oracle: the files: their titles, and a score of table 1 with what its file says of it."""
         sources = read_sources(copied_results(tmp_path))
         assert [table.title.partition(":")[0] for table in sources.tables] == [f"Table {n}" for n in (1, 2, 3, 5, 6, 7)]
         assert sources.problems == []
