@@ -74,6 +74,8 @@ def _connect(ray: Any, address: str, n_cpus: int | None) -> None:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **local)
             return
         except Exception as error:  # Ray raises that very class where a cluster does not start in time.
+            # Of what has started of it.
+            ray.shutdown()
             if not starts_left:
                 raise ConnectionError(
                     f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}: {error}"

@@ -32,7 +32,7 @@ VARIABLES = (
     ),
     Variable(
         "ELMO_TASKS_GLOVE",
-        "the only file in `glove/` of the data, `glove.open.100d.txt.gz` of what ships; of several one must be named",
+        "the only file in `glove/` of the data; of several, and of what ships, `glove.open.100d.txt.gz`",
         "The name of a file of word vectors in the folder `glove/` of the data, such as `glove.6B.100d.txt`; the "
         "width of the vectors is read from the name.",
     ),

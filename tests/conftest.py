@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 # A test that draws examples fails by what it finds, not by how long a busy machine takes.
 hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )
 hypothesis.settings.load_profile("any machine")
 

@@ -61,12 +61,6 @@ class TestConfigVariables:
         nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
         assert config_variables()["ELMO_TASKS_GLOVE"] == expected
 
-    def test_a_tilde_that_the_shell_left_is_the_home_folder(self, nothing_set, tmp_path):
-        """Oracle: the system's own variable."""
-        nothing_set.setenv("HOME", str(tmp_path))
-        nothing_set.setenv("ELMO_TASKS_DATA", "~/data")
-        assert config_variables()["ELMO_TASKS_DATA"] == str(tmp_path / "data")
-
     def test_what_is_not_set_is_what_ships(self, fixtures_root):
         """Oracle: the four values by hand; the files are there."""
         variables = config_variables()

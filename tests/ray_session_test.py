@@ -32,17 +32,18 @@ class TestRaySession:
 
     @pytest.mark.parametrize(("address", "n_starts"), [("local", 3), ("auto", 1)])
     def test_a_local_cluster_that_does_not_start_in_time_is_started_again(self, monkeypatch, address, n_starts):
-        """Oracle: by hand, for a stand-in that never starts: the number of starts, and the message."""
+        """Oracle: by hand, for a stand-in that never starts: each start is ended before the next; and the message."""
         asked = []
 
         def init(**options: object) -> None:
             asked.append(options)
             raise Exception("timed out")
 
-        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+        stand_in = SimpleNamespace(init=init, shutdown=lambda: asked.append("end"))
+        monkeypatch.setitem(sys.modules, "ray", stand_in)
         with pytest.raises(ConnectionError, match="timed out"), ray_session(address):
             pass
-        assert len(asked) == n_starts and len({str(options) for options in asked}) == 1
+        assert asked[1::2] == ["end"] * n_starts and asked[::2] == [asked[0]] * n_starts
 
     def test_a_local_cluster_that_starts_late_is_used(self, monkeypatch):
         """Oracle: by hand, for a stand-in that starts the second time."""
@@ -57,7 +58,7 @@ class TestRaySession:
         monkeypatch.setitem(sys.modules, "ray", stand_in)
         with ray_session("local") as found:
             assert found is stand_in
-        assert len(asked) == 3 and asked[2] == "end"
+        assert asked == [asked[0], "end", asked[0], "end"]
 
     def test_an_address_without_a_cluster_is_an_error(self):
         """Oracle: the message has the address."""

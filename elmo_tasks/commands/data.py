@@ -59,7 +59,7 @@ def _fetch(names: list[str], to: Path | None) -> None:
     if to is None and not data:
         raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
     # A shell leaves the tilde of --to=~/data as it is.
-    folder = Path(to or data or "").expanduser()
+    folder = to.expanduser() if to is not None else Path(data or "")
     for name in names:
         corpus = CORPORA[name]
         print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.soft_labels import check_labels
 from elmo_tasks.distillation.teacher import Teachers
+from elmo_tasks.environment import check_data
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 from elmo_tasks.transformer.self_contained import write_content
@@ -36,6 +37,8 @@ _CHECKPOINTS = "model_state_*.th"
 # What the teacher says depends on these entries of the record.
 _OF_TEACHER = ("teachers", "text", "temperature")
 _PREFIX = "student."
+# Entries of a vocabulary that say which word vectors it has; its labels are those of the data.
+_OF_VECTORS = {"pretrained_files", "min_pretrained_embeddings", "only_include_pretrained_words"}
 # Of a regular expression for names of parameters, the beginning of a name.
 _ANCHOR = re.compile(r"(^|\||\((?:\?:)?)\^")
 
@@ -108,10 +111,10 @@ def distill(
     # Raises
 
     `ValueError`
-        If there is no text, or the labels or the kinds of teachers and student differ.
+        If there is no text, or the kinds of teachers and student differ, or the labels of their data.
     `ConfigurationError`
-        If the student is no config of a training, or the folder has another distillation, or another run. What is there
-        is then as it was.
+        If the student is no config of a training, its data is not there, or its vocabulary has other labels than the
+        teacher; or the folder has another distillation, or another run, and is then as it was.
     `FileNotFoundError`
         If there is no file of text.
     `BlockingIOError`
@@ -154,10 +157,13 @@ def _check_student(student: Mapping[str, Any]) -> None:
     for key in ("model", "data_loader", "dataset_reader"):
         if not isinstance(student.get(key), Mapping):
             raise ConfigurationError(f"the student must be a config of a training, with '{key}', but has none")
-    for key, value in (("type", student["model"].get("type")), ("train_data_path", student.get("train_data_path"))):
+    for key, value in {
+        "model.type": student["model"].get("type"),
+        "train_data_path": student.get("train_data_path"),
+    }.items():
         if not isinstance(value, str):
             raise ConfigurationError(
-                f"the student must be a config of a training, with a text as '{key}', but has none"
+                f"the student must be a config of a training, with a text as '{key}', but has {value!r}"
             )
     if student["data_loader"].get("max_instances_in_memory") is not None:
         raise ConfigurationError(
@@ -169,24 +175,36 @@ def _check_student(student: Mapping[str, Any]) -> None:
 def _check_text(unlabelled: Path) -> None:
     if not unlabelled.is_file():
         raise FileNotFoundError(f"the unlabelled text must be a file, but {unlabelled} is none")
-    if tarfile.is_tarfile(unlabelled):
+    if _is_archive(unlabelled):
         raise ValueError(
             f"the last file must be the unlabelled text, but {unlabelled} is an archive: name a text after the teachers"
         )
 
 
+def _is_archive(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except EOFError:
+        # A compressed text that is cut off, which is named where it is read.
+        return False
+
+
 def _check_labels(student: Mapping[str, Any], of_teacher: list[str]) -> None:
-    """Before the teacher labels a long text. A vocabulary that is not made from the data is looked at later."""
-    if "type" in student.get("vocabulary", {}):
+    """Before the teacher labels a long text. Other vocabularies than that of the data are looked at in the training."""
+    params = Params(copy.deepcopy(dict(student)))
+    # As at the start of the training: test data that is not there is left out.
+    check_data(params)
+    config = params.as_dict(quiet=True)
+    if set(config.get("vocabulary") or {}) - _OF_VECTORS:
         return
-    config = copy.deepcopy(dict(student))
-    readers = {"train": config["dataset_reader"]}
-    # AllenNLP makes the vocabulary from all of them.
-    readers["validation"] = readers["test"] = config.get("validation_dataset_reader", config["dataset_reader"])
-    counts: dict[str, dict[str, int]] = {"labels": defaultdict(int)}
-    for part, reader in readers.items():
-        if path := config.get(f"{part}_data_path"):
-            for instance in DatasetReader.from_params(Params(copy.deepcopy(reader))).read(path):
+    reader = config["dataset_reader"]
+    readers = dict.fromkeys(("validation", "test"), config.get("validation_dataset_reader") or reader)
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for part, of_part in {"train": reader, **readers}.items():
+        path = config.get(f"{part}_data_path")
+        # AllenNLP makes the vocabulary of all of them, or of those that are named.
+        if path and part in (config.get("datasets_for_vocab_creation") or ("train", "validation", "test")):
+            for instance in DatasetReader.from_params(Params(copy.deepcopy(of_part))).read(path):
                 for field in instance.fields.values():
                     if isinstance(field, LabelField | SequenceLabelField):
                         field.count_vocab_items(counts)

@@ -16,9 +16,11 @@ Text = list[Any]
 
 # By its first line.
 _OTHER_KINDS = {
-    "the beginning of a CoNLL file": re.compile("^-DOCSTART-|^#(begin document| *(sent_id|newdoc|text|global))"),
-    "a tree": re.compile(r"^\(\d+ \(|^\( ?\("),
-    "a row of a table": re.compile(r"\t.*\t|^gold_label\t"),
+    "the beginning of a CoNLL file": re.compile(
+        r"^-DOCSTART- |^#begin document |^# (sent_id|text|global\.columns) = |^# newdoc( id = |$)|^1\t([^\t]*\t){8}"
+    ),
+    "a tree": re.compile(r"^\(\d+ \(|^\( ?\([A-Z]+ "),
+    "the head of a table": re.compile(r"^gold_label\t"),
 }
 
 
@@ -64,7 +66,8 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
         where = f"{path}, line {number}"
         if is_json is None:
             is_json = words[0].startswith("{")
-            _check_first(line, where)
+            if not is_json:
+                _check_first(line, where)
         if is_json:
             try:
                 content = json_object(line)

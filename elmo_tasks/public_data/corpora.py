@@ -186,4 +186,4 @@ EXPLAINED = {
         "  find conll-2012/v4/data/test/data/english -name '*gold_conll' -exec cat {} + > DATA/coref/test.conll"
     ),
 }
-"""What has to be asked for or bought, and the commands that lay it out."""
+"""What is not downloaded, since it has to be asked for, bought or put together, and the commands that lay it out."""

@@ -40,7 +40,8 @@ def read_config(model_name: str) -> dict[str, Any]:
     # Parameters
 
     model_name
-        A folder; or a name on the Hugging Face hub, which may begin with `hf://`. A folder takes precedence.
+        A folder; or a name on the Hugging Face hub, which may begin with `hf://`. A folder of the same name takes
+        precedence; after `hf://` it is an error.
 
     # Returns
 
@@ -179,8 +180,8 @@ def _location(model_name: str) -> dict[str, Any]:
         name = model_name.removeprefix(_HUB)
         if Path(name).is_dir():
             raise FileExistsError(
-                f"it is on the Hugging Face hub, but there is a folder {name!r} here too, which would be read in its "
-                f"place: omit {_HUB} for the folder, or go to another folder"
+                f"there is a folder {name!r} here, which the library would read in place of the hub's: omit {_HUB} if "
+                "the folder is meant, and go to another folder if it is not"
             )
     else:
         name = str(Path(model_name).expanduser())

@@ -1,6 +1,7 @@
 """Configs of models with a transformer that need neither its checkpoint nor a network."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from elmo_tasks.transformer.checkpoint import read_config, read_pieces
@@ -23,30 +24,38 @@ def write_content(config: Any) -> None:
     # Raises
 
     `ValueError`
-        If a checkpoint cannot be had; or if the token indexers are those of other transformers than the model's, whose
-        pieces would have other numbers.
+        If a checkpoint cannot be had; or if a transformer of the model has no token indexer, so that its words would be
+        pieces of another one.
     """
-    networks, indexers = (
-        {name.removeprefix("hf://") for name in _names(config, is_of)} for is_of in (_is_network, _is_indexer)
-    )
-    if networks and networks != indexers:
-        shown = " and ".join(map(repr, sorted(indexers))) or "none"
-        raise ValueError(
-            f"the words of a transformer must come from a token indexer 'elmo_transformer' with its model_name "
-            f"({' and '.join(map(repr, sorted(networks)))}), but the config has {shown}"
-        )
+    indexers = [child for name, child in _nested(config) if _is_indexer(name, child)]
+    networks = {_place(child["model_name"]) for name, child in _nested(config) if _is_network(name, child)}
+    # One that has its tokenizer need not say whose it is.
+    if all(isinstance(child.get("model_name"), str) for child in indexers):
+        known = {_place(child["model_name"]) for child in indexers}
+        if missing := sorted(networks - known):
+            shown = " and ".join(map(repr, sorted(known))) or "none"
+            raise ValueError(
+                "the words of a transformer must come from a token indexer 'elmo_transformer' with its model_name "
+                f"({missing[0]!r}), but the config has {shown}"
+            )
     _write(config)
 
 
-def _names(config: Any, is_of: Callable[[Any, dict[str, Any]], bool]) -> Iterator[str]:
+def _nested(config: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
     for name, child in _children(config):
-        if isinstance(child, dict) and is_of(name, child) and isinstance(child.get("model_name"), str):
-            yield child["model_name"]
-        yield from _names(child, is_of)
+        if isinstance(child, dict):
+            yield name, child
+        yield from _nested(child)
+
+
+def _place(model_name: str) -> str:
+    """A folder has several names, and so has a checkpoint on the hub."""
+    folder = Path(model_name).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model_name.removeprefix("hf://")
 
 
 def _is_network(name: Any, child: dict[str, Any]) -> bool:
-    return name == "bilm" and child.get("type") == "transformer"
+    return name == "bilm" and child.get("type") == "transformer" and isinstance(child.get("model_name"), str)
 
 
 def _is_indexer(name: Any, child: dict[str, Any]) -> bool:

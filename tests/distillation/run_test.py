@@ -1,3 +1,4 @@
+import gzip
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,8 +40,8 @@ class TestDistill:
             ({"model": None}, "with 'model', but has none"),
             ({"data_loader": None}, "with 'data_loader', but has none"),
             ({"dataset_reader": None}, "with 'dataset_reader', but has none"),
-            ({"model": {}}, "with a text as 'type', but has none"),
-            ({"train_data_path": None}, "with a text as 'train_data_path', but has none"),
+            ({"model": {}}, "with a text as 'model.type', but has None"),
+            ({"train_data_path": 1}, "with a text as 'train_data_path', but has 1"),
             ({"data_loader": {"max_instances_in_memory": 9}}, "must be in memory, .*'max_instances_in_mem"),
         ],
     )
@@ -66,6 +67,46 @@ class TestDistill:
         with pytest.raises(ValueError, match=f"must have the same labels, but only the {who} has {changed}: give a"):
             distill([tmp_path / "a"], tmp_path / "text", {**STUDENT, **paths}, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(
+        ("changes", "error"),
+        [
+            ({}, "only the student has B-PER, "),
+            # Nothing is looked at but what the vocabulary is made of.
+            ({"datasets_for_vocab_creation": ["train"], "vocabulary": None}, None),
+            ({"vocabulary": {"type": "extend"}}, None),
+            ({"vocabulary": {"min_pretrained_embeddings": {"tokens": 9}}, "validation_dataset_reader": None}, "B-PER"),
+            ({"test_data_path": "none.txt", "datasets_for_vocab_creation": ["train", "test"]}, None),
+        ],
+    )
+    def test_labels_are_those_of_the_vocabulary(self, tmp_path, changes, error):
+        """Oracle: by hand: labels that only the dev set has. Test data that is not there is left out."""
+        labels = ["O", *(f"{tag}-LOC" for tag in "BILU")]
+        (tmp_path / "train").write_text("Paris\tB-LOC\nis\tO\n")
+        (tmp_path / "dev").write_text("Ann\tB-PER\n")
+        paths = {"train_data_path": str(tmp_path / "train"), "validation_data_path": str(tmp_path / "dev")}
+        config = {**STUDENT, "dataset_reader": {"type": "elmo_ner"}, **paths, **changes}
+        if error is None:
+            run._check_labels(config, labels)
+        else:
+            with pytest.raises(ValueError, match=error):
+                run._check_labels(config, labels)
+
+    def test_data_that_is_not_there_is_an_error_of_the_config(self, tmp_path, monkeypatch):
+        """Oracle: the message of a training, with its remedy."""
+        monkeypatch.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        config = {**STUDENT, "train_data_path": str(tmp_path / "ner" / "train.txt")}
+        with pytest.raises(
+            ConfigurationError,
+            match=r"must have ner/train\.txt, which is the train_data_path, but does not: put it there",
+        ):
+            run._check_labels(config, ["O"])
+
+    def test_a_text_that_is_cut_off_is_named_where_it_is_read(self, tmp_path):
+        """Oracle: no error here."""
+        whole = gzip.compress(b"a b c\n" * 99)
+        (tmp_path / "text.gz").write_bytes(whole[: len(whole) // 2])
+        run._check_text(tmp_path / "text.gz")
 
     def test_an_archive_is_no_text(self, tmp_path):
         """Oracle: the message, where the text was forgotten."""

@@ -19,6 +19,15 @@ class TestReadTexts:
         assert read(tmp_path, content) == expected
         assert read(tmp_path, content, most=2) == expected[:2]
 
+    @pytest.mark.parametrize("line", ["EU\trejects\tGerman\tcall", "#texting while driving", "( ( laughs ) ) well"])
+    def test_a_sentence_may_begin_as_it_likes(self, tmp_path, line):
+        """Oracle: its words."""
+        assert read(tmp_path, f"{line}\n") == [[line.split()]]
+
+    def test_a_json_line_may_have_tabs(self, tmp_path):
+        """Oracle: the words."""
+        assert read(tmp_path, '{"words":\t["a"],\t"b":\t1}\n') == [[["a"]]]
+
     def test_lines_may_be_compressed(self, tmp_path):
         """Oracle: by hand."""
         (tmp_path / "texts.gz").write_bytes(gzip.compress(b"one two\n"))
@@ -58,7 +67,11 @@ class TestReadTexts:
                 "line 1: .* the beginning of a CoNLL file: '# newdoc id = a'",
             ),
             ("\n(3 (2 It) (4 (2 's) (4 good)))\n", False, r"line 2: .* a tree: .*Write its sentences as lines"),
-            ("gold_label\tsentence1\tsentence2\n-\ta\tb\n", True, "line 1: .* a row of a table: .*pairs as JSON lines"),
+            (
+                "gold_label\tsentence1\tsentence2\n-\ta\tb\n",
+                True,
+                "line 1: .* the head of a table: .*pairs as JSON lines",
+            ),
             ('{"sentence1": "a"}\n', True, r"line 1: a pair must have texts .* but has \['a', None\]"),
         ],
     )

@@ -83,7 +83,9 @@ class TestReading:
     def test_a_folder_is_not_read_in_place_of_the_hub(self, bert, monkeypatch):
         """Oracle: the message; the library prefers a folder of the same name."""
         monkeypatch.chdir(bert.parent)
-        with pytest.raises(ValueError, match="on the Hugging Face hub, but there is a folder 'bert' here too"):
+        with pytest.raises(
+            ValueError, match="there is a folder 'bert' here, which the library would read in place of the hub's"
+        ):
             read_config("hf://bert")
 
     @pytest.mark.parametrize("network", ["no_network", "requests_without_answer"])

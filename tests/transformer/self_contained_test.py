@@ -84,6 +84,24 @@ class TestWriteContent:
             write_content(config)
         assert json.dumps(config) == before
 
+    def test_a_folder_has_several_names(self, checkpoint, monkeypatch):
+        """Oracle: no error; and an indexer with a tokenizer needs no name."""
+        folder = checkpoint("bert")
+        monkeypatch.chdir(folder.parent)
+        for indexer in (f"./{folder.name}", f"{folder}/"):
+            write_content(
+                {
+                    "i": {"type": "elmo_transformer", "model_name": indexer},
+                    "bilm": {"type": "transformer", "model_name": folder.name},
+                }
+            )
+        write_content(
+            {
+                "i": {"type": "elmo_transformer", "tokenizer": {}},
+                "bilm": {"type": "transformer", "model_name": folder.name},
+            }
+        )
+
     def test_the_hub_has_two_names_for_the_same(self, checkpoint):
         """Oracle: no error; what both are made from is there already."""
         config = {

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elmo_tasks
@@ -35,7 +35,7 @@ def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
 
 
 class TestEmbed:
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=20)
     @given(batches(max_size=7), st.sampled_from([1, 7, 40, 4096]))
     def test_a_sentence_has_the_layers_that_it_has_alone(self, elmo, bilm, sentences, batch_tokens):
         """Oracle: the biLM, sentence by sentence; whatever the size of a batch."""

@@ -13,7 +13,7 @@ function(
 ) (
   local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual;
   assert of_transformer == null || (std.isObject(of_transformer) && std.objectHas(of_transformer, 'indexer'))
-         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is a " + std.type(of_transformer);
+         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is of type %s, without an indexer" % std.type(of_transformer);
   local width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim;
   local indexer = if contextual != null then of_transformer.indexer else environment.indexer(bilm);
   local model = if contextual != null then { bilm: of_transformer.model } else bilm;

@@ -36,7 +36,7 @@ function(
 
   local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual,
   assert of_transformer == null || (std.isObject(of_transformer) && std.objectHas(of_transformer, 'indexer'))
-         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is a " + std.type(of_transformer),
+         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is of type %s, without an indexer" % std.type(of_transformer),
   local elmo_width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim,
   local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
@@ -73,7 +73,7 @@ class TestCachedBilm:
         assert len(seen) == 1
         assert torch.equal(seen[0], sentences_to_character_ids(BATCH)[[1, 2]])
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60)
     @given(batches())
     def test_it_equals_the_bilm_whatever_came_before(self, cached, bilm, sentences):
         """Oracle: the biLM, with more and more of its sentences in the cache; any padding."""

