@@ -29,8 +29,9 @@ def write_content(config: Any) -> None:
     """
     indexers = [child for name, child in _nested(config) if _is_indexer(name, child)]
     networks = {_place(child["model_name"]) for name, child in _nested(config) if _is_network(name, child)}
-    # One that has its tokenizer need not say whose it is.
-    if all(isinstance(child.get("model_name"), str) for child in indexers):
+    # A part of a config has no indexers, and one that has its tokenizer need not say whose it is.
+    has_indexers = any(name == "token_indexers" for name, _ in _nested(config))
+    if has_indexers and all(isinstance(child.get("model_name"), str) for child in indexers):
         known = {_place(child["model_name"]) for child in indexers}
         if missing := sorted(networks - known):
             shown = " and ".join(map(repr, sorted(known))) or "none"

@@ -91,21 +91,25 @@ class TestWriteContent:
         for indexer in (f"./{folder.name}", f"{folder}/"):
             write_content(
                 {
-                    "i": {"type": "elmo_transformer", "model_name": indexer},
+                    "token_indexers": {"elmo": {"type": "elmo_transformer", "model_name": indexer}},
                     "bilm": {"type": "transformer", "model_name": folder.name},
                 }
             )
         write_content(
             {
-                "i": {"type": "elmo_transformer", "tokenizer": {}},
+                "token_indexers": {"elmo": {"type": "elmo_transformer", "tokenizer": {}}},
                 "bilm": {"type": "transformer", "model_name": folder.name},
             }
         )
 
+    def test_a_part_of_a_config_has_no_indexers(self, checkpoint):
+        """Oracle: no error."""
+        write_content({"bilm": {"type": "transformer", "model_name": str(checkpoint("bert"))}})
+
     def test_the_hub_has_two_names_for_the_same(self, checkpoint):
         """Oracle: no error; what both are made from is there already."""
         config = {
-            "i": {"type": "elmo_transformer", "model_name": "hf://somebody/bert", "tokenizer": "t"},
+            "token_indexers": {"i": {"type": "elmo_transformer", "model_name": "hf://somebody/bert", "tokenizer": "t"}},
             "bilm": {"type": "transformer", "model_name": "somebody/bert", "config": {}},
         }
         before = json.dumps(config)
