@@ -18,6 +18,8 @@ SCREENSHOTS = CHECKOUT / "output" / "browser"
 EVIL = "<i>ner</i> ${document.title='run'} {{7*7}}"
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# A busy machine may need long for what is done at once elsewhere.
+_MILLISECONDS = 180_000
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -61,7 +63,7 @@ def url(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         assert line.startswith("ELMo is at http://127.0.0.1:"), errors.read_text(encoding="utf-8")
         yield line.split()[3]
         process.terminate()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=_MILLISECONDS / 1000) == 0
         assert "Traceback" not in errors.read_text(encoding="utf-8")
     finally:
         process.kill()
@@ -82,7 +84,7 @@ def open_page(browser: Any, url: str) -> Iterator[Callable[..., Any]]:
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(60_000)
+            page.set_default_timeout(_MILLISECONDS)
             page.on("console", lambda message: message.type == "error" and messages.append(message.text))
             page.on("pageerror", lambda error: messages.append(str(error)))
             page.on("dialog", lambda dialog: (messages.append(f"dialog {dialog.message}"), dialog.dismiss()))
@@ -103,7 +105,7 @@ def save_screenshot() -> Callable[..., Path]:
     def save(page: Any, name: str) -> Path:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         path = SCREENSHOTS / f"{name}.png"
-        page.screenshot(path=path, full_page=True)
+        page.screenshot(path=path, full_page=True, timeout=_MILLISECONDS)
         return path
 
     return save

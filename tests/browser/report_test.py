@@ -23,6 +23,7 @@ class TestReport:
         messages: list[str] = []
         requests: list[str] = []
         with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme) as context:
+            context.set_default_timeout(180_000)
             page: Any = context.new_page()
             page.on("console", lambda message: messages.append(message.text))
             page.on("pageerror", lambda error: messages.append(str(error)))
