@@ -39,40 +39,42 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", required=True)
     parser.add_argument("--steps", type=int, required=True, help="of each training, to a whole number of epochs")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "distillation")
+    parser.add_argument("--runs", type=Path, default=ROOT / "results" / "runs", help="of the plan, to compare with")
     arguments = parser.parse_args()
 
     import_plugins()
     os.environ |= {"TASK": arguments.task, "MODEL": "none"}
     folder = arguments.results / arguments.task
-    for seed in arguments.seeds:
-        for size in arguments.sizes:
-            file = folder / f"{size}-{seed}.json"
-            if not file.exists():
-                train(arguments, size, seed, file)
-    print_table(folder, arguments.task)
-
-
-def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> None:
-    """One student, and its file."""
+    about = {
+        "teachers": [sha256_of(path)[:16] for path in arguments.teachers],
+        "text": sha256_of(arguments.text)[:16],
+    }
     config = Params.from_file(str(STUDENT))
     batch_size = config["data_loader"]["batch_sampler"]["batch_size"]
     reader = DatasetReader.from_params(config["dataset_reader"])
     n_labelled = sum(1 for _ in reader.read(config["train_data_path"]))
-    epochs = max(1, round(arguments.steps / math.ceil(max(n_labelled, size) / batch_size)))
+    for seed in arguments.seeds:
+        for size in arguments.sizes:
+            epochs = max(1, round(arguments.steps / math.ceil(max(n_labelled, size) / batch_size)))
+            file = folder / f"{size}-{seed}.json"
+            if not file.exists():
+                train(arguments, about, size, seed, epochs, file)
+            elif differs(json.loads(file.read_text()), {**about, "epochs": epochs}):
+                sys.exit(
+                    f"students.py: error: {file} is of other teachers, text or steps: name another folder, --results"
+                )
+    print_table(folder, arguments.runs, arguments.task)
+
+
+def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epochs: int, file: Path) -> None:
+    """One student, and its file."""
     run = arguments.output / f"{arguments.task}-{size}-{seed}"
     overrides = {"trainer.num_epochs": epochs, "random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed}
-    command = [
-        "allennlp",
-        "elmo-distill",
-        *map(str, arguments.teachers),
-        str(arguments.text),
-        "--student",
-        str(STUDENT),
-    ]
-    command += ["-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
+    command = [sys.executable, "-m", "allennlp", "elmo-distill", *map(str, arguments.teachers), str(arguments.text)]
+    command += ["--student", str(STUDENT), "-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
     reuse_labels(arguments.output, run, arguments.task)
     start = time.monotonic()
-    subprocess.run(command, check=True, cwd=ROOT)
+    subprocess.run(command, check=True)
     metrics = json.loads((run / "metrics.json").read_text())
     metric = METRIC[arguments.task]
     result = {
@@ -84,8 +86,7 @@ def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> No
         "test": 100 * metrics[f"test_{metric}"],
         "epochs": epochs,
         "best_epoch": metrics["best_epoch"] + 1,
-        "teachers": [sha256_of(path)[:16] for path in arguments.teachers],
-        "text": sha256_of(arguments.text)[:16],
+        **about,
         "commit": commit() or "unknown",
         # Of this call, if an earlier one was interrupted.
         "seconds": round(time.monotonic() - start),
@@ -95,6 +96,10 @@ def train(arguments: argparse.Namespace, size: int, seed: int, file: Path) -> No
         temporary.write_text(json.dumps(result, indent=1) + "\n")
 
 
+def differs(result: dict, expected: dict) -> bool:
+    return any(result[key] != value for key, value in expected.items())
+
+
 def reuse_labels(output: Path, run: Path, task: str) -> None:
     """What the teachers have said of the same texts to an earlier student; `elmo-distill` checks each part."""
     others = sorted(output.glob(f"{task}-*/teacher"), key=lambda folder: -len(list(folder.iterdir())))
@@ -102,7 +107,7 @@ def reuse_labels(output: Path, run: Path, task: str) -> None:
         shutil.copytree(others[0], run / "teacher")
 
 
-def print_table(folder: Path, task: str) -> None:
+def print_table(folder: Path, runs: Path, task: str) -> None:
     """Means over the seeds that a size has, beside the runs of the plan with the same seeds."""
     students = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     print("texts   seeds   dev: without, student, ELMo, kept     test: without, student, ELMo, kept")
@@ -111,7 +116,7 @@ def print_table(folder: Path, task: str) -> None:
         shown = []
         for part in ("dev", "test"):
             without, elmo = (
-                statistics.mean(of_plan(task, variant, seed)[part] for seed in of_size)
+                statistics.mean(of_plan(runs, task, variant, seed)[part] for seed in of_size)
                 for variant in ("baseline", TEACHER[task])
             )
             scores = [student[part] for student in of_size.values()]
@@ -122,9 +127,9 @@ def print_table(folder: Path, task: str) -> None:
         print(f"{size:6,}   {' '.join(map(str, sorted(of_size)))}   {'     '.join(shown)}")
 
 
-def of_plan(task: str, variant: str, seed: int) -> dict:
+def of_plan(runs: Path, task: str, variant: str, seed: int) -> dict:
     """A finished run of the plan."""
-    file = ROOT / "results" / "runs" / task / variant / f"{seed}.json"
+    file = runs / task / variant / f"{seed}.json"
     if not file.exists():
         sys.exit(f"students.py: error: {file} is not there: allennlp elmo-tables --plan open --table 1 --tasks {task}")
     return json.loads(file.read_text())

@@ -1,5 +1,6 @@
 """
-The unlabelled texts of the students: `python benchmarks/distillation/texts.py ner TEXTS.jsonl`, or `snli`.
+The unlabelled texts of the students: `python benchmarks/distillation/texts.py ner TEXTS.jsonl --data DATA`
+(or `snli`).
 
 `ner`: sentences of 5 to 40 words, as many of the open text that `small-open` was trained on as of the training set of
 UD English EWT (reviews, e-mails, weblogs, newsgroups). `snli`: for each labelled pair six that nobody has labelled;
