@@ -1,5 +1,7 @@
 """Runs without training: an `allennlp` that is a shell script, and folders of runs as it leaves them."""
 
+import gzip
+import io
 import json
 import tarfile
 from collections.abc import Callable
@@ -75,9 +77,10 @@ def write_archive() -> Callable[[Path, bytes], None]:
     """Writes a `model.tar.gz` with some `weights.th`."""
 
     def write(path: Path, weights: bytes) -> None:
-        (path.parent / "weights.th").write_bytes(weights)
-        with tarfile.open(path, "w:gz") as archive:
-            archive.add(path.parent / "weights.th", arcname="weights.th")
-        (path.parent / "weights.th").unlink()
+        member = tarfile.TarInfo("weights.th")
+        member.size = len(weights)
+        # Without the time, so that the same bytes are damaged on every day.
+        with gzip.GzipFile(path, "wb", mtime=0) as file, tarfile.open(fileobj=file, mode="w") as archive:
+            archive.addfile(member, io.BytesIO(weights))
 
     return write

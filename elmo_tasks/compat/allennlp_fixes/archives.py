@@ -230,7 +230,8 @@ def _extract(path: Path, folder: str) -> None:
         weights = Path(folder, "weights.th")
         if weights.exists():
             check_zip(weights)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, OSError, ValueError, zlib.error) as error:
+    # An OverflowError is a time that no file can have.
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, OSError, OverflowError, ValueError, zlib.error) as error:
         raise ConfigurationError(
             f"{path} must be a whole archive of a trained model, with ordinary files only, but is not: {error}. If you "
             "trust it, unpack it yourself and give its folder in its place"

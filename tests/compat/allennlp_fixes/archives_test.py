@@ -179,6 +179,16 @@ class TestExtractSafely:
         with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be a whole archive"):
             load_archive(archive(CONFIG, sparse))
 
+    @pytest.mark.parametrize("time", ["1e300", "inf", "nan", "-1e30", "soon"])
+    def test_a_time_that_no_file_can_have_is_refused(self, archive, time):
+        """Oracle: the message, or that `tarfile` itself takes what is no number for the year 1970."""
+        path = archive(CONFIG, lambda tar: add(tar, "late.txt", pax_headers={"mtime": time}))
+        if time == "soon":
+            load_archive(path)
+        else:
+            with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be a whole archive"):
+                load_archive(path)
+
     def test_damaged_files_in_it_are_named_with_it(self, archive):
         """Oracle: the message: a vocabulary that is not UTF-8, a name that is too long, broken meta.json files."""
         metas = [("meta.json", content) for content in (b"{", b"[]", b"[" * 100_000)]
