@@ -1,6 +1,6 @@
 // Parts of speech from one frozen layer of the biLM: section 5.3 of the paper, Table 6.
+local layers_of = import 'contextual.libsonnet';
 local environment = import 'environment.libsonnet';
-local transformer = import 'transformer.libsonnet';
 
 function(
   // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
@@ -11,15 +11,11 @@ function(
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
 ) (
-  local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual;
-  assert of_transformer == null || (std.isObject(of_transformer) && std.objectHas(of_transformer, 'indexer'))
-         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is of type %s, without an indexer" % std.type(of_transformer);
-  local width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim;
-  local indexer = if contextual != null then of_transformer.indexer else environment.indexer(bilm);
-  local model = if contextual != null then { bilm: of_transformer.model } else bilm;
+  local mixed = layers_of(contextual, bilm);
+  local model = if contextual == null then mixed.model else { bilm: mixed.model };
 
   {
-    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: indexer } },
+    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: mixed.indexer } },
     train_data_path: environment.data('pos/train.conllu'),
     validation_data_path: environment.data('pos/dev.conllu'),
     test_data_path: environment.data('pos/test.conllu'),
@@ -27,7 +23,7 @@ function(
     model: {
       type: 'elmo_pos',
       text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + model } },
-      encoder: { type: 'pass_through', input_dim: width },
+      encoder: { type: 'pass_through', input_dim: mixed.width },
     },
     data_loader: {
       batch_sampler: { type: 'bucket', batch_size: 64 },
@@ -41,6 +37,6 @@ function(
       patience: 4,
       grad_norm: 5.0,
       checkpointer: { type: 'elmo_frozen_once' },
-    } + (if contextual != null then of_transformer.trainer else {}),
+    } + mixed.trainer,
   }
 )

@@ -1,6 +1,6 @@
 // The input of a model: GloVe, characters and ELMo, concatenated, and the width of that.
+local layers_of = import 'contextual.libsonnet';
 local environment = import 'environment.libsonnet';
-local transformer = import 'transformer.libsonnet';
 
 // Places at which a model may have ELMo.
 local places = ['input', 'output'];
@@ -34,11 +34,8 @@ function(
   local glove = environment.glove,
   local with_elmo = elmo_at != [],
 
-  local of_transformer = if std.isString(contextual) then transformer(contextual) else contextual,
-  assert of_transformer == null || (std.isObject(of_transformer) && std.objectHas(of_transformer, 'indexer'))
-         : "contextual must be the name of a transformer, or what lib/transformer.libsonnet makes of it, but is of type %s, without an indexer" % std.type(of_transformer),
-  local elmo_width = if contextual != null then of_transformer.width else 2 * bilm.options.lstm.projection_dim,
-  local width_of_elmo(place) = if std.member(elmo_at, place) then elmo_width else 0,
+  local mixed = layers_of(contextual, bilm),
+  local width_of_elmo(place) = if std.member(elmo_at, place) then mixed.width else 0,
 
   local character_widths = if characters == null then []
   else if std.isArray(characters.width) then characters.width else [characters.width],
@@ -55,7 +52,7 @@ function(
       type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
-    [if with_elmo then 'elmo']: if contextual != null then of_transformer.indexer else environment.indexer(bilm),
+    [if with_elmo then 'elmo']: mixed.indexer,
   },
 
   // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
@@ -97,7 +94,7 @@ function(
         [if with_elmo then 'elmo']: elmo('input'),
       },
     },
-    [if with_elmo then 'bilm']: if contextual != null then of_transformer.model else bilm,
+    [if with_elmo then 'bilm']: mixed.model,
     [if std.member(elmo_at, 'output') then 'output_embedder']: {
       token_embedders: {
         tokens: { type: 'empty' },
@@ -113,5 +110,5 @@ function(
   // For the trainer: checkpoints without the frozen biLM; and how a transformer is trained that is not frozen.
   trainer: {
     [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
-  } + (if with_elmo && contextual != null then of_transformer.trainer else {}),
+  } + (if with_elmo then mixed.trainer else {}),
 }
