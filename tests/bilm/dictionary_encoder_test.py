@@ -29,14 +29,15 @@ class TestBilm:
     def test_it_is_read_as_it_was_written(self, bilm, tmp_path, name):
         """Oracle: the layers, bit for bit; the keys of both dictionaries."""
         bilm.save(tmp_path / "options.json", tmp_path / name)
-        again = Bilm.from_files(tmp_path / "options.json", tmp_path / name)
+        # Frozen as `bilm`: with gradients other products are called, which round in another way on some processors.
+        again = Bilm.from_files(tmp_path / "options.json", tmp_path / name).requires_grad_(False)
         assert_same(again(SENTENCES), bilm(SENTENCES))
         encoder = again.character_encoder
         assert [list(keys._rows) for keys in (encoder.characters, encoder.words)] == [CHARACTERS, WORDS]
 
     def test_its_state_has_the_dictionaries(self, bilm):
         """Oracle: the layers, of a biLM made from options alone, as in an archive; and of a copy."""
-        fresh = Bilm(bilm.options)
+        fresh = Bilm(bilm.options).requires_grad_(False)
         fresh.load_state_dict(bilm.state_dict())
         assert_same(fresh(SENTENCES), bilm(SENTENCES))
         assert_same(pickle.loads(pickle.dumps(bilm))(SENTENCES), bilm(SENTENCES))
