@@ -49,6 +49,8 @@ class TestConfigVariables:
             (["glove.6B.50d.txt"], "glove.6B.50d.txt"),
             # As `elmo-data` leaves them.
             (["glove.6B.50d.txt", "glove.6B.50d.txt.sha256"], "glove.6B.50d.txt"),
+            (["glove.6B.50d.txt", "_tmp-glove.6B.100d.txt"], "glove.6B.50d.txt"),
+            (["_tmp-glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
             (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
             (["README.md"], "glove.open.100d.txt.gz"),
         ],
@@ -338,7 +340,9 @@ class TestCheckData:
             assert params["test_data_path"] == config["test_data_path"]
         assert caplog.text == ""
 
-    @pytest.mark.parametrize("path", ["https://example.org/test.txt", None], ids=str)
+    @pytest.mark.parametrize(
+        "path", ["https://example.org/test.txt", "squad.zip!test.json", "balanced_test", None], ids=str
+    )
     def test_test_data_elsewhere_is_left_to_allennlp(self, path, caplog):
         """Oracle: the config; nothing in the log."""
         params = Params({"test_data_path": path, "evaluate_on_test": True})

@@ -53,9 +53,16 @@ def checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def write_checksum(path: Path) -> str:
+def write_checksum(path: Path, content: Path | None = None) -> str:
     """
     Writes the checksum of a file next to it, whole or not at all.
+
+    # Parameters
+
+    path
+        The file.
+    content
+        Where its content is, if it is not there yet. `None`: in it.
 
     # Returns
 
@@ -67,7 +74,7 @@ def write_checksum(path: Path) -> str:
     `OSError`
         If the file cannot be read, or the checksum cannot be written.
     """
-    digest = sha256_of(path)
+    digest = sha256_of(content or path)
     with atomic_file(checksum_path(path)) as temporary:
         temporary.write_text(f"{digest}  {path.name}\n", encoding="utf-8")
     return digest

@@ -101,10 +101,12 @@ def _unpack(archive: Path, places: dict[str, Path], max_bytes: int) -> None:
 def _write(source: IO[bytes], place: Path, max_bytes: int) -> None:
     n_bytes = 0
     place.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(place) as part, open(part, "xb") as target:
-        while block := source.read(_BYTES_AT_ONCE):
-            n_bytes += len(block)
-            if n_bytes > max_bytes:
-                raise ValueError(f"{place} must have at most {max_bytes:,} bytes, but has more")
-            target.write(block)
-    write_checksum(place)
+    # The lock of the archive is held. The checksum is there before the file, which is fetched again if it is not.
+    with atomic_file(place, exclusive=True) as part:
+        with open(part, "wb") as target:
+            while block := source.read(_BYTES_AT_ONCE):
+                n_bytes += len(block)
+                if n_bytes > max_bytes:
+                    raise ValueError(f"{place} must have at most {max_bytes:,} bytes, but has more")
+                target.write(block)
+        write_checksum(place, part)

@@ -1,8 +1,11 @@
 """Tests of the layout of corpora, with small imitations of their files."""
 
 import io
+import os
+import sys
 import zipfile
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 
@@ -64,6 +67,20 @@ class TestFetch:
         (tmp_path / "sst" / "dev.txt").write_text("(2 other)\n")
         with pytest.raises(ValueError, match=r"sst/dev\.txt is damaged or was replaced"):
             fetch(corpus(server), tmp_path)
+
+    @pytest.mark.parametrize(
+        "killed_at", [(sys.modules[fetch.__module__], "write_checksum"), (os, "replace")], ids=["before", "after"]
+    )
+    def test_the_same_command_resumes_after_a_kill(self, server, tmp_path, monkeypatch, killed_at):
+        """Oracle: the files, and nothing else in their folder; what a kill leaves is imitated by an `unlink` less."""
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(*killed_at, Mock(side_effect=KeyboardInterrupt))
+            patched.setattr("pathlib.Path.unlink", Mock())
+            fetch(corpus(server), tmp_path)
+        fetch(corpus(server), tmp_path)
+        names = {path.name.removesuffix(".sha256") for path in (tmp_path / "sst").iterdir()}
+        assert {name for name in names if not name.startswith("_tmp-")} == {"train.txt", "dev.txt"}
+        assert "_tmp-train.txt" not in names
 
     def test_a_file_of_another_is_not_replaced(self, server, tmp_path):
         """Oracle: its content stays."""
