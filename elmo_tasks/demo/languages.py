@@ -33,18 +33,23 @@ EXAMPLES: dict[str, Sequence[Example]] = {
 """By spaCy's code of the language."""
 
 
-def language_of(words: Path) -> str:
+def language_of(words: Path, scripts: frozenset[str] | None = None) -> str:
     """
     # Parameters
 
     words
         The `vocab.txt` of a biLM.
+    scripts
+        Those of a named biLM, if it is one: see `NamedBilm`.
 
     # Returns
 
     `str`
-        "ko" if most of its frequent words are in Hangul, else "en", as if there is no such file.
+        "ko" if the biLM has read Hangul, or most of its frequent words are in it; else "en", as if there is no such
+        file.
     """
+    if scripts is not None and "HANGUL" in scripts:
+        return "ko"
     if not words.is_file():
         return "en"
     frequent = [word for _, word in islice(numbered_lines(words), _FIRST_WORDS)]

@@ -12,6 +12,7 @@ from elmo_tasks.demo import views
 from elmo_tasks.demo.texts import MAX_WORDS, checked_text
 from elmo_tasks.demo.views import View
 from elmo_tasks.modules import LayerMix
+from elmo_tasks.tokenization import blank_tokenizer
 
 __all__ = ["TASKS", "Task", "TaskArchive", "compared_archives", "grouped"]
 
@@ -174,12 +175,20 @@ class TaskArchive:
         # Raises
 
         `ValueError`
-            If a text is refused: see `checked_text`.
+            If a text is refused: see `checked_text`; or has too many words and punctuation marks.
         """
         inputs = {
             key: checked_text(f"the {key}", text, max_words)
             for (key, max_words), text in zip(self.task.inputs.items(), texts, strict=True)
         }
+        for key, max_words in self.task.inputs.items():
+            # Of a word with hyphens, say, the task makes many.
+            n_words = len(blank_tokenizer()(inputs[key]))
+            if n_words > 2 * max_words:
+                raise ValueError(
+                    f"the {key} must have at most {2 * max_words:,} words and punctuation marks, but has {n_words:,}: "
+                    "shorten it"
+                )
         prediction: dict[str, Any] = self.predictor.predict_json(inputs)
         return prediction
 

@@ -14,6 +14,8 @@ MAX_WORDS = 200
 """Words of a sentence."""
 MAX_CHARACTERS = 20_000
 """Characters of a text, whatever its words."""
+MAX_CHARACTERS_PER_WORD = 200
+"""Characters without white space: the time of spaCy's rules grows with their square."""
 
 # spaCy's rules for Korean need a program that is not Python. Its rules for any language separate punctuation marks.
 _RULES = {"ko": "xx"}
@@ -38,7 +40,7 @@ def checked_text(name: str, text: object, max_words: int = MAX_WORDS) -> str:
     # Raises
 
     `ValueError`
-        If it is not a text, has no words or too many, or cannot be encoded.
+        If it is not a text, has no words, or too many or too long ones, or cannot be encoded.
     """
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a text, but is of the type {type(text).__name__}")
@@ -49,6 +51,11 @@ def checked_text(name: str, text: object, max_words: int = MAX_WORDS) -> str:
         raise ValueError(f"{name} must have at most {max_words:,} words, but has {n_words:,}: shorten it")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"{name} must have at most {MAX_CHARACTERS:,} characters, but has {len(text):,}: shorten it")
+    if (longest := max(map(len, text.split()))) > MAX_CHARACTERS_PER_WORD:
+        raise ValueError(
+            f"{name} must have at most {MAX_CHARACTERS_PER_WORD} characters without white space, but has {longest:,}: "
+            "put spaces between its words"
+        )
     with readable_errors():
         text.encode()
     return text

@@ -1,5 +1,6 @@
 from elmo_tasks.demo.languages import EXAMPLES, language_of
 from elmo_tasks.demo.texts import Texts
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 
 class TestLanguageOf:
@@ -11,6 +12,11 @@ class TestLanguageOf:
         assert language_of(path) == "ko"
         path.write_text("<S>\n</S>\n<UNK>\n.\nthe\n김치\n")
         assert language_of(path) == "en"
+
+    def test_a_named_one_is_known_by_what_it_has_read(self, tmp_path):
+        """Oracle: by hand, of both that ship; that of Korean has no file of words."""
+        for name, language in (("small-ko-open", "ko"), ("small-open", "en")):
+            assert language_of(tmp_path / "vocab.txt", NAMED_BILMS[name].scripts) == language
 
 
 class TestExamples:

@@ -39,7 +39,12 @@ class TestTaskArchive:
 
     @pytest.mark.parametrize(
         ("text", "message"),
-        [("", "the sentence must have at least one word"), ("a " * 10_000, "at most 200 words, but has 10,000")],
+        [
+            ("", "the sentence must have at least one word"),
+            ("a " * 10_000, "at most 200 words, but has 10,000"),
+            # Of each of these the task makes 199 words.
+            (f"{'a-' * 99}a " * 3, "at most 400 words and punctuation marks, but has 597"),
+        ],
     )
     def test_bad_text_is_refused_in_a_sentence(self, loaded, text, message):
         """Oracle: the messages."""

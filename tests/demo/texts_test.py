@@ -1,6 +1,6 @@
 import pytest
 
-from elmo_tasks.demo.texts import MAX_CHARACTERS, MAX_SENTENCES, MAX_WORDS, Texts, checked_text
+from elmo_tasks.demo.texts import MAX_CHARACTERS, MAX_CHARACTERS_PER_WORD, MAX_SENTENCES, MAX_WORDS, Texts, checked_text
 
 
 class TestCheckedText:
@@ -36,7 +36,13 @@ class TestTexts:
     def test_words_are_counted_after_they_are_split(self):
         """Oracle: the bound; marks without spaces between them are words of their own."""
         with pytest.raises(ValueError, match=rf"at most {MAX_WORDS} words, but has {MAX_WORDS + 1}"):
-            Texts().words("it", "(" * (MAX_WORDS + 1))
+            Texts().words("it", f"{'(' * MAX_WORDS} (")
+
+    def test_a_long_text_without_white_space_is_refused(self):
+        """Oracle: the bound; spaCy's rules take hours for the longest."""
+        Texts().words("it", "a" * MAX_CHARACTERS_PER_WORD)
+        with pytest.raises(ValueError, match=r"it must have at most 200 characters without white space, but has 201"):
+            Texts().words("it", f"a {'!' * (MAX_CHARACTERS_PER_WORD + 1)} b")
 
     def test_the_number_of_sentences_is_limited(self):
         """Oracle: the messages, with the number of the sentence."""
