@@ -8,15 +8,21 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeGuard
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "naming_errors", "remove_leftovers", "sync"]
+__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "is_full", "naming_errors", "remove_leftovers", "sync"]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
 
 # A full disk, a quota, and the limit of a process: errors of writing, never of reading.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def is_full(error: BaseException) -> TypeGuard[OSError]:
+    """Whether an error says that there is no space to write, on a disk or within a limit."""
+    return isinstance(error, OSError) and error.errno in _FULL
 
 
 @contextmanager
@@ -29,7 +35,7 @@ def naming_errors(path: Path | str) -> Iterator[None]:
         yield
     except OSError as error:
         of_temporary = error.filename is not None and Path(os.fsdecode(error.filename)).name.startswith(TEMPORARY)
-        if of_temporary or (error.errno in _FULL and error.filename is None):
+        if of_temporary or (is_full(error) and error.filename is None):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
@@ -105,6 +111,8 @@ def atomic_folder(path: Path, replaceable: Collection[str]) -> Iterator[Path]:
     """
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise FileExistsError(f"{path} must be a folder, but is another file: name another folder")
+    # As '.', a folder has no name that could be given to another.
+    path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     _put_back(path)
     others = sorted(child.name for child in path.iterdir() if child.name not in replaceable) if path.exists() else []

@@ -71,6 +71,11 @@ def relative_difference(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     return float((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-12))
 
 
+def largest_of(differences: Sequence[float]) -> float:
+    """The largest, or NaN if one of them is NaN, which Python's `max` may pass over."""
+    return float(torch.tensor(differences, dtype=torch.float64).max())
+
+
 def lowest_cosine(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     """The lowest cosine of a row of two tensors, or NaN; 1 for tensors without rows."""
     if ours.shape != theirs.shape:

@@ -14,7 +14,7 @@ from elmo_tasks.bilm.lstm import cuda_graphs, fast_cell, graph_choice
 from elmo_tasks.bilm.lstm.graph_pool import pool_of
 from elmo_tasks.bilm.lstm.precision import supports_bf16
 from elmo_tasks.bilm.lstm.recurrence import run_lstms
-from elmo_tasks.gpu_check.batches import layers_of, make_bilm, plain_path, ragged, relative_difference
+from elmo_tasks.gpu_check.batches import largest_of, layers_of, make_bilm, plain_path, ragged, relative_difference
 from elmo_tasks.gpu_check.part import NotApplicable, Numbers, Part, PartFailed, Setting
 
 __all__ = ["graph_parts"]
@@ -171,7 +171,7 @@ def _check_threads(setting: Setting) -> Numbers:
         thread.join()
     if errors:
         raise PartFailed(f"a thread raised {errors[0]}")
-    return {"largest difference": _at_most(max(differences), "two threads and one")}
+    return {"largest difference": _at_most(largest_of(differences), "two threads and one")}
 
 
 def _check_second_gpu(setting: Setting) -> Numbers:

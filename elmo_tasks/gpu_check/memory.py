@@ -13,7 +13,15 @@ import torch
 
 from elmo_tasks.bilm.bilm import logger as logger_of_bilm
 from elmo_tasks.bilm.lstm.graph_pool import pool_of
-from elmo_tasks.gpu_check.batches import layers_of, make_bilm, plain_path, ragged, relative_difference, sentences
+from elmo_tasks.gpu_check.batches import (
+    largest_of,
+    layers_of,
+    make_bilm,
+    plain_path,
+    ragged,
+    relative_difference,
+    sentences,
+)
 from elmo_tasks.gpu_check.part import NotApplicable, Numbers, Part, PartFailed, Setting
 from elmo_tasks.gpu_check.second_process import shape_of
 
@@ -155,17 +163,17 @@ def _check_two_processes(setting: Setting) -> Numbers:
     model = make_bilm(size).to(setting.device)
     batches = [ragged(*shape_of(size, seed), seed) for seed in range(4)]
     expected = [layers_of(model, batch) for batch in batches]
-    largest, n_rounds = 0.0, 0
+    differences, n_rounds = [0.0], 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             while process.poll() is None and n_rounds < 100_000:
                 for batch, layers in zip(batches, expected, strict=True):
-                    largest = max(largest, relative_difference(layers_of(model, batch), layers))
+                    differences.append(relative_difference(layers_of(model, batch), layers))
                 n_rounds += 1
             output, errors = process.communicate(timeout=_SECONDS_OF_SECOND_PROCESS)
         finally:
             process.kill()
-    numbers: Numbers = {"rounds here": n_rounds, "largest difference here": largest}
+    numbers: Numbers = {"rounds here": n_rounds, "largest difference here": largest_of(differences)}
     if process.returncode:
         last = errors.strip().splitlines()[-1:] or ["without a message"]
         raise PartFailed(f"the second process ended with status {process.returncode}: {last[0]}", numbers)
@@ -173,7 +181,8 @@ def _check_two_processes(setting: Setting) -> Numbers:
     for name, theirs, layers in zip("abcd", json.loads(output), expected, strict=True):
         difference = abs(theirs - float(layers.double().sum())) / max(1.0, float(layers.double().abs().sum()))
         numbers[f"difference there, batch {name}"] = difference
-        largest = max(largest, difference)
+        differences.append(difference)
+    largest = largest_of(differences)
     if not largest <= 1e-4:
         raise PartFailed(f"layers differ by {largest:.1e} while two processes compute", numbers)
     return numbers

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +107,14 @@ class TestAtomicFolder:
             assert self.files(tmp_path / "a") == {"one": "old"}
         assert self.files(tmp_path / "a") == {"two": "new"}
         assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+    def test_it_may_be_the_folder_of_the_process(self, tmp_path, monkeypatch):
+        """Oracle: its files."""
+        (tmp_path / "a").mkdir()
+        monkeypatch.chdir(tmp_path / "a")
+        with atomic_folder(Path("."), ()) as temporary:
+            (temporary / "one").write_text("new")
+        assert self.files(tmp_path / "a") == {"one": "new"}
 
     def test_an_error_leaves_nothing(self, tmp_path):
         """Oracle: the folder around it."""

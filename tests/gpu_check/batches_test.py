@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_tasks.bilm.lstm.fast_cell import PLAIN_PATH
-from elmo_tasks.gpu_check.batches import lowest_cosine, plain_path, ragged, relative_difference
+from elmo_tasks.gpu_check.batches import largest_of, lowest_cosine, plain_path, ragged, relative_difference
 
 
 class TestComparisons:
@@ -18,6 +18,12 @@ class TestComparisons:
         assert math.isnan(relative_difference(ours * math.nan, theirs))
         assert math.isnan(lowest_cosine(ours * math.nan, theirs))
         assert (relative_difference(ours[:0], theirs[:0]), lowest_cosine(ours[:0], theirs[:0])) == (0.0, 1.0)
+
+    @pytest.mark.parametrize("differences", [[0.0, math.nan], [math.nan, 1.0], [1.0, math.nan, 2.0]])
+    def test_what_is_not_a_number_is_the_largest(self, differences):
+        """Oracle: by hand; `max` of the first is 0."""
+        assert math.isnan(largest_of(differences))
+        assert largest_of([0.5, 2.0, 1.0]) == 2.0
 
     @pytest.mark.parametrize("compare", [relative_difference, lowest_cosine])
     def test_other_shapes_are_an_error(self, compare):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
+from elmo_tasks.files.atomic_files import TEMPORARY, is_full
 from elmo_tasks.files.torch_zip import check_zip, reason_of
 
 __all__ = ["extract_safely", "read_archive", "read_config_as_json", "refuse_unregistered_types", "remember_packages"]
@@ -74,8 +75,8 @@ def extract_safely(archival: Module) -> None:
         try:
             return original_load(archive_file, *args, **kwargs)
         except _DAMAGED as error:
-            # A file that is not there, or a GPU without memory, says so itself.
-            if not Path(archive_file).exists() or type(error).__name__ == "OutOfMemoryError":
+            # A file that is not there, a GPU without memory, and a full disk say so themselves.
+            if not Path(archive_file).exists() or type(error).__name__ == "OutOfMemoryError" or is_full(error):
                 raise
             reason = reason_of(error)
             raise ConfigurationError(
@@ -91,16 +92,29 @@ def extract_safely(archival: Module) -> None:
 
 
 @contextmanager
-def read_archive(archive_file: str | PathLike[str], cleanup: bool = True) -> Iterator[str]:
+def read_archive(
+    archive_file: str | PathLike[str], cleanup: bool = True, *, within: Path | None = None
+) -> Iterator[str]:
     """
     Unpacks an archive into a temporary folder.
+
+    # Parameters
+
+    archive_file
+        The archive.
+    cleanup
+        Whether the folder is removed at the end.
+    within
+        Where the folder is made. `None`: where temporary files are, `TMPDIR`.
 
     # Raises
 
     `ConfigurationError`
         If the archive is damaged, or holds anything but ordinary files in its own folder, or too many or too large.
+    `OSError`
+        If there is no space for its content.
     """
-    folder = tempfile.mkdtemp()
+    folder = tempfile.mkdtemp(prefix=TEMPORARY, dir=within)
     remove = True
     try:
         logger.info("extracting archive file %s to temp dir %s", archive_file, folder)
@@ -232,6 +246,11 @@ def _extract(path: Path, folder: str) -> None:
             check_zip(weights)
     # An OverflowError is a time that no file can have.
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, OSError, OverflowError, ValueError, zlib.error) as error:
+        if is_full(error):
+            raise OSError(
+                error.errno,
+                f"there is no space to unpack {path} into {folder}: make some, or name another folder with TMPDIR",
+            ) from error
         raise ConfigurationError(
             f"{path} must be a whole archive of a trained model, with ordinary files only, but is not: {error}. If you "
             "trust it, unpack it yourself and give its folder in its place"

@@ -15,6 +15,10 @@ __all__ = ["refuse_unknown_overrides"]
 # Keys at the top of a config that other functions take out before `TrainModel` is made of it.
 _TOP_LEVEL = {"random_seed", "numpy_seed", "pytorch_seed", "distributed", "include_in_archive", "evaluation", "type"}
 _MOST_LISTED = 40
+# Of `TrainModel`: arguments that `allennlp train` gives, and no config has.
+_GIVEN = {"self", "serialization_dir", "local_rank"}
+# What has not all of these is no config of a training.
+_TRAINING = {"dataset_reader", "model", "trainer"}
 
 
 def refuse_unknown_overrides(params: Module) -> None:
@@ -30,7 +34,7 @@ def refuse_unknown_overrides(params: Module) -> None:
 
     @wraps(original)
     def with_overrides(original_config: Any, overrides: Any, prefix: str = "") -> Any:
-        if not prefix and isinstance(original_config, Mapping):
+        if not prefix and isinstance(original_config, Mapping) and original_config.keys() >= _TRAINING:
             for key in overrides:
                 _check(original_config, key)
         return original(original_config, overrides, prefix)
@@ -63,7 +67,7 @@ def _walk(config: Mapping[str, Any], parts: list[str]) -> Iterator[tuple[str, An
         parameters = _parameters(expected, node)
         names = None if parameters is None else set(parameters) | {"type"}
         if names is not None and expected is TrainModel:
-            names |= _TOP_LEVEL
+            names = (names | _TOP_LEVEL) - _GIVEN
         yield part, node, names
         if isinstance(node, Mapping) and part in node:
             expected = (

@@ -90,7 +90,8 @@ def write_archives_whole(archival: Module) -> None:
             raise ConfigurationError(f"{path} was not written, since its weights are damaged: {error}") from error
         with atomic_file(path, exclusive=True) as temporary:
             original(serialization_dir, weights, temporary, include_in_archive)
-            with read_archive(temporary):
+            # Where there was space for the archive; other folders of temporary files are often small.
+            with read_archive(temporary, within=temporary.parent):
                 pass
         return str(path)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.replication.evidence.measurement import MEASUREMENTS
 from elmo_tasks.replication.evidence.run_file import (
     RunFile,
@@ -72,7 +73,8 @@ class Evidence:
         self._files, self.refused, self.outdated = {}, {}, set()
         runs = {place_of(self.folder, run.task, run.variant, run.seed, run.size): run for run in self.runs}
         for path in sorted(self.folder.rglob("*.json")):
-            if path.parent == self.folder / MEASUREMENTS:
+            # Those that another process is writing are not there yet.
+            if path.parent == self.folder / MEASUREMENTS or path.name.startswith(TEMPORARY):
                 continue
             run = runs.get(path)
             try:

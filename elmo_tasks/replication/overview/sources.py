@@ -9,6 +9,7 @@ from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.files.sealed_json import json_sha256
 from elmo_tasks.replication.evidence.measurement import MEASUREMENTS, measurement_files
 from elmo_tasks.replication.evidence.run_file import RunFile
@@ -123,16 +124,25 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
     for path in result_files:
         try:
             table, of_table = _of_result_file(path)
+            if table.title in tables:
+                raise ValueError(
+                    f"{path} has the {table.title} that another file has too, and is left out: move it to a folder of "
+                    "its own"
+                )
             tables[table.title] = table
             runs += of_table
         except _ERRORS as error:
             problems.append(str(error))
+        except (AttributeError, KeyError, TypeError) as error:
+            problems.append(f"{path} must be a file of results, but has a value of another type: {error}")
     own: dict[tuple[Any, ...], ReportedRun] = {}
     # A run that has a file and a folder is the same in both: the folder has its config.
     run_files = [
         path
         for path in sorted(files.rglob("*.json"))
-        if path.parent != files / MEASUREMENTS and _name(path, files) not in without
+        if path.parent != files / MEASUREMENTS
+        and _name(path, files) not in without
+        and not path.name.startswith(TEMPORARY)
     ]
     for path in [*run_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
         try:

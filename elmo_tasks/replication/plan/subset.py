@@ -68,7 +68,7 @@ def size_of(size: str, task: str, source: Path) -> int | None:
     total = total_of(task, source)
     try:
         count = round(float(size[:-1]) / 100 * total) if size.endswith("%") else int(size)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(f"a size must be a number or a percentage, as 1000 or 10%, but is {size!r}") from None
     if not 1 <= count <= total:
         raise ValueError(f"a size must be from 1 to {total}, which {source} has, but {size} is {count}")
@@ -96,6 +96,8 @@ def _pairs(source: Path) -> Iterator[str]:
             raise ValueError(
                 f"{source}, line {number}: a part can be taken of JSON lines only, but this line is not JSON: {error}"
             ) from None
+        if not isinstance(pair, dict):
+            raise ValueError(f"{source}, line {number}: must be a JSON object, but is {line.strip()!r:.60}")
         if pair.get("gold_label") != "-":
             yield line + "\n"
 

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.compat.allennlp_fixes.archives import read_archive
+from elmo_tasks.files.atomic_files import is_full
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed, write_sealed
 from elmo_tasks.replication.plan.run import Run
@@ -202,7 +203,9 @@ def is_whole(serialization_dir: Path) -> bool:
     try:
         with read_archive(serialization_dir / "model.tar.gz") as folder:
             return Path(folder, "weights.th").is_file()
-    except (OSError, ConfigurationError):
+    except (OSError, ConfigurationError) as error:
+        if is_full(error):
+            raise
         return False
 
 

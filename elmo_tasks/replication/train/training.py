@@ -101,10 +101,12 @@ class Training:
         code = self._process.wait()
         try:
             if code != 0 or not (self.run.serialization_dir / "metrics.json").is_file():
-                failure = f"{_ended(code)}: {_last_line(self._log)}"
+                last_line = _last_line(self._log)
+                failure = f"{_ended(code)}: {last_line}"
                 error = f"{failure} (all of it is in {self._log})"
-                # What is ended from outside can be resumed.
-                return Outcome(self.run, error, None if -code in _ENDINGS else failure)
+                # What is ended from outside can be resumed. AllenNLP makes an exception of SIGTERM.
+                is_ended = -code in _ENDINGS or (code == 1 and last_line.endswith("SigTermReceived"))
+                return Outcome(self.run, error, None if is_ended else failure)
             mark_finished(self.run.folder)
         except (ValueError, OSError) as error:
             return Outcome(self.run, f"has ended with status {code}, but that cannot be noted: {error}")

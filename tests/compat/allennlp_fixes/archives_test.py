@@ -1,5 +1,6 @@
 """Tests of elmo_tasks.compat.allennlp_fixes.archives: archives from a stranger."""
 
+import errno
 import gzip
 import io
 import json
@@ -9,6 +10,7 @@ import stat
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -88,7 +90,7 @@ class TestExtractSafely:
     def test_nothing_is_written_outside(self, archive, tmp_path, monkeypatch, name):
         """Oracle: the file system around the folder that it is unpacked to."""
         (tmp_path / "unpacked").mkdir()
-        monkeypatch.setattr(archives.tempfile, "mkdtemp", lambda: str(tmp_path / "unpacked"))
+        monkeypatch.setattr(archives.tempfile, "mkdtemp", lambda **_: str(tmp_path / "unpacked"))
         with pytest.raises(ConfigurationError, match="ordinary files only"):
             load_archive(archive(CONFIG, lambda tar: add(tar, name, b"x")))
         assert not (tmp_path / "outside.txt").exists()
@@ -159,6 +161,16 @@ class TestExtractSafely:
         path.write_bytes(path.read_bytes()[:keep])
         with pytest.raises(ConfigurationError, match=r"model.tar.gz must be a whole archive"):
             load_archive(path)
+
+    def test_a_full_disk_is_no_damage(self, archive, monkeypatch):
+        """Oracle: the error, with its number, and the remedy."""
+        full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+        monkeypatch.setattr(archives.tarfile.TarFile, "extract", full)
+        with pytest.raises(
+            OSError, match=r"no space to unpack .*model\.tar\.gz into .*: make some, or .*TMPDIR"
+        ) as raised:
+            load_archive(archive())
+        assert raised.value.errno == errno.ENOSPC
 
     def test_what_is_no_gzip_is_refused(self, tmp_path):
         """Oracle: the message, with the file."""

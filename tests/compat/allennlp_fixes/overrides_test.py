@@ -96,3 +96,7 @@ class TestRefuseUnknownOverrides:
         config = {"mine": {"a": 1}, "model": {"type": "unknown_to_the_registry"}}
         assert with_overrides(config, {"mine.b": 2})["mine"] == {"a": 1, "b": 2}
         assert with_overrides(config, {"model.b": 2})["model"]["b"] == 2
+
+    def test_a_file_that_is_no_training_is_let_through(self):
+        """Oracle: the config with the key, as AllenNLP has it."""
+        assert with_overrides({"old": 1, "m": 2}, {"new": 1}) == {"old": 1, "m": 2, "new": 1}

@@ -123,6 +123,14 @@ class TestEvidence:
         evidence.read()
         assert evidence.state(run) == "finished"
 
+    def test_what_another_process_is_writing_is_no_file_yet(self, noted, folder):
+        """Oracle: nothing is refused."""
+        run = noted()
+        path = path_of(folder, run)
+        path.with_name(f"_tmp-{'a' * 32}-{path.name}").write_text("{")
+        evidence = Evidence(folder, [run])
+        assert not evidence.refused and evidence.state(run) == "finished"
+
     def test_a_run_of_another_plan_is_refused(self, noted, make, folder):
         """Oracle: the messages for other settings, and for a seed that the plan does not have."""
         noted()

@@ -62,7 +62,10 @@ class TestSizeOf:
         """Oracle: 90 pairs, by hand."""
         assert [size_of(size, "snli", snli) for size in ("9", "10%", "90", "100%")] == [9, 9, None, None]
 
-    @pytest.mark.parametrize(("size", "message"), [("ten", "10%, but is 'ten'"), ("0.1%", "is 0"), ("91", "is 91")])
+    @pytest.mark.parametrize(
+        ("size", "message"),
+        [("ten", "10%, but is 'ten'"), ("0.1%", "is 0"), ("inf%", "but is 'inf%'"), ("91", "is 91")],
+    )
     def test_other_sizes_are_refused(self, snli, size, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):

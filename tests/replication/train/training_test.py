@@ -87,6 +87,21 @@ class TestTraining:
         assert str(make_run().folder / "log.txt") in error
         assert status(make_run()) == "to run"
 
+    @pytest.mark.parametrize(
+        ("script", "is_failure"),
+        [
+            ("kill -TERM $$", False),
+            ("echo allennlp.common.util.SigTermReceived >&2; exit 1", False),
+            ("echo ValueError >&2; exit 1", True),
+        ],
+    )
+    def test_what_is_ended_from_outside_has_not_failed(self, make_run, allennlp, script, is_failure):
+        """Oracle: by hand; AllenNLP ends with status 1 after a SIGTERM."""
+        allennlp.behaves(script)
+        outcome = train(make_run(), allennlp.command)
+        assert outcome.error is not None
+        assert (outcome.failure is not None) == is_failure
+
     def test_another_run_in_the_folder_is_left_alone(self, make_run, allennlp):
         """Oracle: the message; no call, and the record is the first one's."""
         train(make_run(), allennlp.command)
