@@ -9,6 +9,8 @@ __all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer"]
 # How many words, with the marks at them, a tokenizer splits by its rules only once: with spaCy's 10,000 it spends most
 # of its time on those that are not among them. About 20 MB.
 _CACHED_WORDS = 200_000
+# Of all texts together, after which a pipeline is made anew: spaCy keeps each of them. About 150 MB.
+_MAX_DISTINCT_WORDS = 300_000
 
 
 def blank_pipeline(language: str = "en") -> Any:
@@ -81,8 +83,8 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
     `ImportError`, `ValueError`
         See `blank_pipeline`.
     """
-    tokenizer = blank_pipeline(language).tokenizer
-    return lambda text: [token.text for token in tokenizer(text) if not token.is_space]
+    renewed = _renewed(lambda: blank_pipeline(language))
+    return lambda text: [token.text for token in renewed().tokenizer(text) if not token.is_space]
 
 
 @lru_cache(maxsize=8)
@@ -105,13 +107,32 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
     `ImportError`, `ValueError`
         See `blank_pipeline`.
     """
-    nlp = blank_pipeline(language)
-    sentencizer = nlp.add_pipe("sentencizer")
+
+    def make() -> Any:
+        pipeline = blank_pipeline(language)
+        pipeline.add_pipe("sentencizer")
+        return pipeline
+
+    renewed = _renewed(make)
 
     def split(text: str) -> list[list[str]]:
-        # Not by `nlp` itself, which refuses more than a million characters because of parsers.
-        document = sentencizer(nlp.tokenizer(text))
+        # Not by the pipeline itself, which refuses more than a million characters because of parsers.
+        pipeline = renewed()
+        document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
         sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
         return [sentence for sentence in sentences if sentence]
 
     return split
+
+
+def _renewed(make: Callable[[], Any]) -> Callable[[], Any]:
+    """A function that returns a pipeline, and from time to time a new one, so that its words do not fill the memory."""
+    made = [make()]
+
+    def pipeline() -> Any:
+        current = made[0]
+        if len(current.vocab.strings) > _MAX_DISTINCT_WORDS:
+            made[0] = current = make()
+        return current
+
+    return pipeline

@@ -2,10 +2,12 @@
 
 import importlib
 import sys
+from unittest.mock import Mock
 
 import pytest
 import spacy
 
+from elmo_tasks import tokenization
 from elmo_tasks.tokenization import blank_pipeline, blank_sentences, blank_tokenizer
 
 TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; don't!"]
@@ -77,6 +79,18 @@ class TestBlankSentences:
         found = blank_sentences()(" Mr. Hill left.\n\nWhy? \n")
         assert found == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
         assert blank_sentences()(" \n ") == blank_sentences()("") == []
+
+    @pytest.mark.parametrize("make", [blank_tokenizer, blank_sentences])
+    def test_words_do_not_fill_the_memory(self, make, monkeypatch):
+        """Oracle: how many pipelines are made of texts with ever new words; their words by hand."""
+        monkeypatch.setattr(tokenization, "_MAX_DISTINCT_WORDS", 2000)
+        pipelines = Mock(side_effect=tokenization.blank_pipeline)
+        monkeypatch.setattr(tokenization, "blank_pipeline", pipelines)
+        split = make.__wrapped__("en")
+        for number in range(40):
+            text = [f"w{number}x{other}" for other in range(100)]
+            assert split(" ".join(text)) == (text if make is blank_tokenizer else [text])
+        assert 2 < pipelines.call_count < 8
 
     def test_a_text_may_be_longer_than_a_pipeline_takes(self):
         """Oracle: the limit of a pipeline of spaCy."""

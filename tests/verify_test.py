@@ -18,6 +18,7 @@ from elmo_tasks.verify import add_arguments, run, verify
 
 def write_hdf5(path: Path) -> None:
     with h5py.File(path, "w") as file:
+        file.create_dataset("empty", shape=(0, 3), maxshape=(None, 3), chunks=(1, 3))
         file.create_dataset("a", data=np.random.default_rng(0).random(5000, np.float32), fletcher32=True)
 
 
@@ -62,6 +63,13 @@ class TestVerify:
     def test_a_whole_file_is_whole_or_at_least_readable(self, path):
         """Oracle: whether the format has a checksum over all of it."""
         assert states(path) == ["whole" if KINDS[path.name][1] else "readable"]
+
+    def test_torchs_form_of_before_2020_can_only_be_read(self, tmp_path):
+        """Oracle: by hand; what has neither form is damaged."""
+        torch.save({"a": torch.arange(9)}, tmp_path / "old.th", _use_new_zipfile_serialization=False)
+        assert states(tmp_path / "old.th") == ["readable"]
+        (tmp_path / "old.th").write_bytes(b"damaged")
+        assert states(tmp_path / "old.th") == ["damaged"]
 
     def test_a_checksum_next_to_it_makes_any_file_whole(self, path):
         """Oracle: by hand; so does a file of no format that is known."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from allennlp.common.checks import ConfigurationError
+
 from elmo_tasks.analysis.run_scores import run_scores
 
 __all__ = ["compare"]
@@ -24,9 +26,14 @@ def compare(runs: list[Path], metric: str) -> str:
     # Raises
 
     `ConfigurationError`
-        If a run is not finished, or does not have the metric.
+        If a run is not finished, or does not have the metric, or it is outside of 0 to 1.
     """
     scores = [run_scores(run, metric) for run in runs]
+    for run, both in zip(runs, scores, strict=True):
+        if outside := [score for score in both if score is not None and not 0 <= score <= 1]:
+            raise ConfigurationError(
+                f"{metric} must be from 0 to 1, of which percent can be made, but that of {run} is {outside[0]}"
+            )
     width = max(len(str(run)) for run in runs)
     lines = [f"{metric:{width}}  {'dev':>6}  {'test':>6}  {'test difference':>15}"]
     for run, (dev, test) in zip(runs, scores, strict=True):

@@ -38,12 +38,17 @@ class CorefConll(Subcommand):
         subparser.add_argument(
             "--gold", type=Path, help="the file that was predicted from: each of its documents must have a prediction"
         )
+        subparser.add_argument("--force", action="store_true", help="overwrite a file that is there")
         subparser.set_defaults(func=_write)
         return subparser
 
 
 def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-coref-conll"):
+        if arguments.output.is_file() and not arguments.force:
+            raise FileExistsError(
+                f"{arguments.output} must not be there yet, but is: name another file, or overwrite it with --force"
+            )
         documents = _documents(arguments.predictions)
         if arguments.gold is not None:
             _check_complete(documents.keys(), arguments.predictions, arguments.gold)

@@ -240,6 +240,9 @@ def _tokenizer(arguments: argparse.Namespace) -> Callable[[str], list[str]]:
 
 def _finder(arguments: argparse.Namespace) -> NeighborFinder:
     """With the settings checked, so that a shell says at its start what is wrong with them."""
+    tags = [tag for tag, _ in arguments.filter]
+    if twice := sorted({tag for tag in tags if tags.count(tag) > 1}):
+        raise ValueError(f"--filter must name a tag once, but names {twice[0]} several times")
     finder = NeighborFinder(arguments.folder, bilm=arguments.bilm, static=arguments.glove)
     finder.check(k=arguments.k, layer=arguments.layer, where=dict(arguments.filter), approximate=arguments.approximate)
     return finder

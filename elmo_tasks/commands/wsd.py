@@ -72,6 +72,8 @@ def _run(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.predictions is not None and arguments.predictions.exists():
         raise ValueError(f"--predictions must name a new folder, but '{arguments.predictions}' is there already")
+    if arguments.output_file is not None and arguments.output_file.is_dir():
+        raise ValueError(f"--output-file must name a file, but '{arguments.output_file}' is a folder")
     if arguments.max_sentences is not None and arguments.max_sentences < 1:
         raise ValueError(f"--max-sentences must be at least 1, but is {arguments.max_sentences}")
 

@@ -26,7 +26,8 @@ __all__ = ["LabelledText", "Teachers", "read_part"]
 
 _FORMAT = 1
 _TEXTS_PER_PART = 1024
-_DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+# A RuntimeError is a member that says to be encrypted, or compressed in a way that is not known.
+_DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_weights
@@ -59,7 +60,9 @@ def local_files(options_file: str | PathLike[str], weight_file: str | PathLike[s
         return options_file, Path(addresses[1]).expanduser()
     options = BilmOptions.from_file(options_file)
     check = partial(read_weights, options=options)
-    return options_file, _file(addresses[1], "weights.hdf5", max_weight_bytes(options), check)
+    # The ending tells the format.
+    name = "weights.safetensors" if urlsplit(addresses[1]).path.endswith(".safetensors") else "weights.hdf5"
+    return options_file, _file(addresses[1], name, max_weight_bytes(options), check)
 
 
 def _today(file: str | PathLike[str]) -> str:

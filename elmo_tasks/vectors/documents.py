@@ -61,9 +61,15 @@ def embed_documents(
         raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, or None, but is {pool!r}")
 
     def groups() -> Iterator[tuple[None, list[list[str]]]]:
-        for document in documents:
+        for number, document in enumerate(documents):
             # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-            given = blank_sentences()(str(document)) if isinstance(document, str) else document
+            try:
+                given = list(blank_sentences()(str(document)) if isinstance(document, str) else document)
+            except (TypeError, UnicodeEncodeError) as error:
+                raise ValueError(
+                    f"a document must be a string that can be encoded, or a list of sentences, but document {number} "
+                    f"is {document!r:.80}: {error}"
+                ) from None
             sentences = [words_of(sentence, index, tokenizer) for index, sentence in enumerate(given)]
             yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 

@@ -34,7 +34,10 @@ def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None)
     """
     if isinstance(sentence, str):
         # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-        return list((tokenizer or blank_tokenizer())(str(sentence)))
+        try:
+            return list((tokenizer or blank_tokenizer())(str(sentence)))
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{_RULE}, but sentence {index} cannot be encoded: {error}") from None
     try:
         words = list(sentence)
     except TypeError:

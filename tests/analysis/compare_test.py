@@ -38,6 +38,12 @@ class TestCompare:
         with pytest.raises(ConfigurationError, match=r"(?s)broken.*--recover"):
             compare([tmp_path / "broken"], "f1")
 
+    def test_what_is_no_share_is_refused(self, tmp_path):
+        """Oracle: the message; a perplexity is not a percentage."""
+        run = finished_run(tmp_path / "a", best_validation_perplexity=45.2)
+        with pytest.raises(ConfigurationError, match=r"perplexity must be from 0 to 1, .*/a is 45\.2"):
+            compare([run], "perplexity")
+
     def test_an_unknown_metric_lists_the_known_ones(self, tmp_path):
         """Oracle: the message names the metric and those that are there."""
         run = finished_run(tmp_path / "a", best_validation_f1=0.5)

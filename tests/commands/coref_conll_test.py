@@ -79,13 +79,14 @@ class TestCorefConll:
         source.write_text(json.dumps(PREDICTIONS[0]) + "\n")
         assert re.search(
             r"predictions.jsonl must hold the same documents as .*gold.conll, but lacks 1, part 0 of 'nw/y' among",
-            error_of("elmo-coref-conll", source, output, "--gold", gold),
+            error_of("elmo-coref-conll", source, output, "--gold", gold, "--force"),
         )
-        command("elmo-coref-conll", source, gold)
+        assert "gold.conll must not be there yet" in error_of("elmo-coref-conll", source, gold)
+        command("elmo-coref-conll", source, gold, "--force")
         source.write_text("\n".join(map(json.dumps, PREDICTIONS)))
         assert re.search(
             r"gold.conll must hold the same documents as .*predictions.jsonl, but lacks 1, part 0 of 'nw/y' among",
-            error_of("elmo-coref-conll", source, output, "--gold", gold),
+            error_of("elmo-coref-conll", source, output, "--gold", gold, "--force"),
         )
 
     @pytest.mark.parametrize(

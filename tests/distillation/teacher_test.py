@@ -136,3 +136,15 @@ class TestReadPart:
         (tmp_path / "part-00000.npz").write_bytes(b"damaged")
         with pytest.raises(ValueError, match=r"part-00000\.npz must be what a teacher has said .*, but is damaged"):
             list(read_part(tmp_path / "part-00000.npz"))
+
+    def test_a_part_that_says_to_be_compressed_in_an_unknown_way_is_made_again(self, archives, text, tmp_path):
+        """Oracle: its bytes, before and after."""
+        models = archives("ner")
+        label(models, text, tmp_path / "teacher")
+        (part,) = (tmp_path / "teacher").iterdir()
+        whole = part.read_bytes()
+        # The number of the method is 10 bytes after the beginning of an entry of the directory.
+        place = whole.rindex(b"PK\x01\x02") + 10
+        part.write_bytes(whole[:place] + b"\x63" + whole[place + 1 :])
+        label(models, text, tmp_path / "teacher")
+        assert part.read_bytes() == whole

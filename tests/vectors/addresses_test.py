@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_tasks.bilm import Bilm
 from elmo_tasks.vectors import addresses as module
 from elmo_tasks.vectors import download
 from elmo_tasks.vectors.addresses import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, local_files
@@ -66,6 +67,16 @@ class TestLocalFiles:
         for path in found:
             assert path.read_bytes() == (TINY_BILM / path.name).read_bytes()
             assert home in path.parents
+
+    def test_the_ending_of_an_address_is_that_of_the_file(self, tmp_path, monkeypatch):
+        """Oracle: the weights, which are read as safetensors."""
+        monkeypatch.setattr(download, "_SCHEMES", ("file",))
+        bilm = Bilm.from_files(TINY_BILM / "options.json", TINY_BILM / "weights.hdf5")
+        bilm.save(tmp_path / "options.json", tmp_path / "mine.safetensors")
+        addresses = [(tmp_path / name).as_uri() for name in ("options.json", "mine.safetensors")]
+        found = local_files(*addresses)
+        assert found[1].name == "weights.safetensors"
+        assert Bilm.from_files(*found).state_dict().keys() == bilm.state_dict().keys()
 
     @pytest.mark.parametrize("address", ["http://a.example/options.json", "s3://a/options.json"])
     def test_only_https_is_used(self, address):

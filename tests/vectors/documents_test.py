@@ -1,6 +1,7 @@
 """Tests of the vectors of documents."""
 
 import itertools
+import math
 from functools import partial
 
 import numpy as np
@@ -79,6 +80,9 @@ class TestEmbedDocuments:
         [
             ("a text", {}, "documents must be a list of documents, but is the string 'a text'"),
             ([["a", 3]], {}, "a sentence must be a string, or a list of words.*, but sentence 1 is 3"),
+            ([["a b"], None], {}, "a document must be a string .*, but document 1 is None"),
+            ([math.nan], {}, "but document 0 is nan"),
+            (["a \ud800"], {}, "document 0 is .*surrogates not allowed"),
             ([], {"pool": "sum"}, "pool must be one of .* but is 'sum'"),
             ([], {"layers": 9}, "layers must be"),
         ],

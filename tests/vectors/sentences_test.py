@@ -27,6 +27,7 @@ class TestWordsOf:
         [
             (None, "a sentence must be a string, or a list of words that are strings, but sentence 7 is None"),
             (["a", 3], "but sentence 7 has the word 3, a int"),
+            ("a \ud800", "sentence 7 cannot be encoded: .*surrogates not allowed"),
             (b"bytes", "but sentence 7 has the word 98, a int"),
             ([["a"]], r"but sentence 7 has the word \['a'\], a list"),
         ],

@@ -97,5 +97,6 @@ class LayerCache:
         words = hashlib.blake2b(
             sentence.astype(np.int16 if is_narrow else np.int32).tobytes(), key=model, digest_size=32
         )
-        words.update(self._dtype.str.encode())
+        # The same bytes may be other ids, or the same ids words of other lengths.
+        words.update(f"{sentence.shape} {is_narrow} {self._dtype.str}".encode())
         return words.digest()

@@ -31,6 +31,17 @@ class TestLayerCache:
             assert np.array_equal(read(cache, *words), expected)
         assert read(cache, "cat") is None
 
+    def test_ids_of_the_same_bytes_are_other_sentences(self, tmp_path):
+        """Oracle: the layers that were written: of two ids in two bytes each or one in four, and of words of pieces."""
+        cache = LayerCache(tmp_path)
+        sentences = [np.array(ids) for ids in ([[5, 1]], [[65536 + 5]], [[1, 2]], [[1], [2]])]
+        written = [layers(len(sentence), seed) for seed, sentence in enumerate(sentences)]
+        cache.write(b"model", sentences, written)
+        for sentence, expected in zip(sentences, written, strict=True):
+            target = np.zeros_like(expected)
+            assert cache.read(b"model", [sentence], [target]) == [True]
+            assert np.array_equal(target, expected)
+
     def test_every_model_has_layers_of_its_own(self, tmp_path):
         """Oracle: by hand."""
         cache = LayerCache(tmp_path)
