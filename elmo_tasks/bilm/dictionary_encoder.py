@@ -40,7 +40,12 @@ class Dictionary(nn.Module):
         return self._rows[key]
 
     def rows(self, keys: Sequence[str]) -> list[int]:
-        """The rows of some keys; that of `<oov>` for one that is not there."""
+        """The rows of some keys; that of `<oov>` for one that is not there. A `ValueError` if nothing was loaded."""
+        if _UNKNOWN not in self._rows:
+            raise ValueError(
+                f"a dictionary of a biLM must have the key {_UNKNOWN}, but has {len(self)} others: load one that was "
+                "trained, with its weights"
+            )
         unknown = self._rows[_UNKNOWN]
         return [self._rows.get(key, unknown) for key in keys]
 

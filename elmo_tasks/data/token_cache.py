@@ -3,7 +3,9 @@
 import hashlib
 import logging
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -24,6 +26,7 @@ logger = logging.getLogger(__name__)
 # A folder in that of the layer cache. The number changes when the files do.
 _FOLDER = "tokens-1"
 _BYTES_OF_KEY = 16
+_OF_ZIP = (zipfile.BadZipFile, zlib.error, struct.error)
 
 
 @contextmanager
@@ -114,7 +117,8 @@ def _read(file: Path) -> dict[bytes, np.ndarray]:
         if keys.shape != (len(counts), _BYTES_OF_KEY) or places.shape != (ends[-1], 2):
             raise ValueError("its arrays do not match")
         return {key.tobytes(): places[start:end] for key, (start, end) in zip(keys, pairwise(ends), strict=True)}
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    # A RuntimeError is an array that says to be encrypted, or compressed in a way that is not known.
+    except (ValueError, KeyError, EOFError, OverflowError, RuntimeError, SyntaxError, *_OF_ZIP) as error:
         logger.warning("%s is damaged, and is written again: %s", file, error)
         return {}
 

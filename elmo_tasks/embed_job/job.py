@@ -145,6 +145,10 @@ class _Job:
             self._options = replace(self._options, device=str(next(elmo.bilm.parameters()).device))
         # Wrong options are an error before the folder is made.
         elmo.embed([], **self._options.arguments())
+        if self._ray is None:
+            from elmo_tasks.bilm.lstm.precision import computing_dtype
+
+            computing_dtype(elmo.bilm.precision, next(elmo.bilm.parameters()))
         job = {**fingerprint(self._options, summary, elmo.bilm), **self._folder.format.about}
         digest = digest_of_job(job)
         origins = [PartOrigin.of(part, digest) for part in summary.parts]

@@ -93,7 +93,10 @@ class BilmLanguageModel(Model):
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
         try:
-            self.bilm = Bilm(BilmOptions.from_dict(options), stateful=running_state, precision=precision)
+            shape = BilmOptions.from_dict(options)
+            if shape.dictionaries is not None:
+                raise ValueError("one with dictionaries (ELMoForManyLangs) can only be used as it is, not trained here")
+            self.bilm = Bilm(shape, stateful=running_state, precision=precision)
             self.softmax = self._make_softmax(softmax, len(words), n_samples)
             if pretrained_file is not None:
                 self._load_weights(cached_path(pretrained_file))

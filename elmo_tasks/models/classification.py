@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import check_dimensions_match
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import Vocabulary
 from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import masked_softmax
@@ -28,8 +28,20 @@ def check_widths(*parts: tuple[str, int, str, FeedForward | Seq2SeqEncoder]) -> 
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:
-    """The labels in the namespace `labels`, by their numbers."""
+    """
+    The labels in the namespace `labels`, by their numbers.
+
+    # Raises
+
+    `ConfigurationError`
+        If there are none.
+    """
     labels = vocab.get_index_to_token_vocabulary("labels")
+    if not labels:
+        raise ConfigurationError(
+            "the vocabulary must have the labels of the training data, but has none: is the training file one without "
+            "labels, as for predictions?"
+        )
     return [labels[index] for index in range(len(labels))]
 
 

@@ -12,6 +12,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from elmo_tasks.models.classification import labels_of
 from elmo_tasks.modules import ContextualModel, best_tags, concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
@@ -85,7 +86,7 @@ class NerTagger(Model):
                 )
             width = encoder.get_output_dim()
 
-        self._tags = vocab.get_index_to_token_vocabulary("labels")
+        self._tags = dict(enumerate(labels_of(vocab)))
         self.tag_projection = torch.nn.Linear(concat_dim(width, self.output_embedder), len(self._tags))
         self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, self._tags))
         self._verbose_metrics = verbose_metrics

@@ -53,6 +53,11 @@ class TestBilm:
             assert_same(cached([[word]]), bilm([[word]]))
         assert not torch.equal(bilm([["나"]]).layers[0], bilm([[chr(ord("나") + 65536)]]).layers[0])
 
+    def test_without_its_dictionaries_it_reads_nothing(self, bilm):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="must have the key <oov>, but has 0 others: load one that was trained"):
+            Bilm(bilm.options)(SENTENCES)
+
     def test_ids_of_the_other_kind_are_refused(self, bilm):
         """Oracle: the messages name the token indexer. Both kinds may have 50 ids a word."""
         sizes = DictionaryOptions(n_words=9, word_dim=3)

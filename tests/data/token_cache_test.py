@@ -107,6 +107,17 @@ class TestCachedTokens:
         assert read(data) == expected
         assert len(caplog.records) == 1
 
+    @pytest.mark.parametrize(("place", "flag"), [(8, 1), (10, 99)], ids=["encrypted", "unknown compression"])
+    def test_a_flag_of_its_archive_may_be_damaged(self, folder, data, caplog, place, flag):
+        """Oracle: the tokens before; the warning names the file. The places are those of an entry of the directory."""
+        expected = read(data)
+        (file,) = files(folder)
+        content = bytearray(file.read_bytes())
+        content[content.index(b"PK\x01\x02") + place] = flag
+        file.write_bytes(content)
+        assert read(data) == expected
+        assert [record.getMessage().startswith(f"{file} is damaged") for record in caplog.records] == [True]
+
     @pytest.mark.parametrize("name", ["keys", "counts", "places"])
     def test_arrays_that_do_not_match_are_damage(self, folder, data, caplog, name):
         """Oracle: the tokens before, and a warning."""

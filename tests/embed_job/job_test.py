@@ -144,6 +144,13 @@ class TestEmbedFile:
             embed("out.h5", options)
         assert {path.name for path in tmp_path.iterdir()} == {"text.txt"}
 
+    def test_a_precision_that_the_device_lacks_is_one_too(self, embed, tmp_path, monkeypatch):
+        """Oracle: the message; the folder."""
+        monkeypatch.setattr("elmo_tasks.bilm.lstm.precision.supports_bf16", lambda *args: False)
+        with pytest.raises(ValueError, match="precision 'bf16' needs a device"):
+            embed("out.h5", {"precision": "bf16"})
+        assert {path.name for path in tmp_path.iterdir()} == {"text.txt"}
+
     def test_a_broken_line_is_an_error_before_anything_is_written(self, embed, text, tmp_path):
         """Oracle: the message; the folder."""
         text.write_bytes(b"a b c\n" * 10 + b"\xff\n")

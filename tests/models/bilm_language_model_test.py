@@ -10,6 +10,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.data import LmReader, LmVocabulary
 from elmo_tasks.data.data_loaders.unique_word_batch import UniqueWordBatch
@@ -221,6 +222,17 @@ class TestWeightsToGoOnFrom:
         file = self.save(pretrained, tmp_path, softmax)
         with pytest.raises(ConfigurationError, match=r"each of the 11 words .* has 12: take the vocabulary"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
+
+    def test_one_with_dictionaries_is_not_trained(self, vocab):
+        """Oracle: the message; its words would need ids of their own."""
+        sizes = DictionaryOptions(n_words=9, word_dim=3)
+        options = BilmOptions(
+            cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes
+        )
+        with pytest.raises(
+            ConfigurationError, match=r"with dictionaries \(ELMoForManyLangs\) can only be used as it is"
+        ):
+            BilmLanguageModel(vocab, options.to_dict())
 
     def test_a_missing_file_is_an_error(self, vocab, tmp_path):
         """Oracle: the message names the file."""

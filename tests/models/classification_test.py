@@ -39,6 +39,11 @@ class TestLabelsOf:
         """Oracle: by hand: the more frequent one is number 0."""
         assert labels_of(Vocabulary({"labels": {"b": 1, "a": 2, "c": 1}})) == ["a", "b", "c"]
 
+    def test_none_are_an_error(self):
+        """Oracle: the message: a training file is one for predictions."""
+        with pytest.raises(ConfigurationError, match="must have the labels of the training data, but has none"):
+            labels_of(Vocabulary())
+
 
 class TestReadableLabels:
     def test_the_label_is_the_most_probable_one(self):

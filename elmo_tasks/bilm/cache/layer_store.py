@@ -70,7 +70,7 @@ class LayerStore:
             file = self._file()
             if file is not None:
                 return file.read(targets, dtype)
-        except (lmdb.Error, OSError) as error:
+        except (lmdb.Error, OSError, OverflowError) as error:
             self._turn_off(error)
         return [False] * len(targets)
 
@@ -80,7 +80,7 @@ class LayerStore:
             file = self._file()
             if file is not None:
                 file.write(arrays)
-        except (lmdb.Error, OSError) as error:
+        except (lmdb.Error, OSError, OverflowError) as error:
             self._turn_off(error)
 
     def _file(self) -> LmdbFile | None:

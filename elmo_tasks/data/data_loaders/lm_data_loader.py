@@ -78,6 +78,11 @@ class LmDataLoader(DataLoader):
                 f"the data loader 'elmo_lm' must have a dataset reader of type 'elmo_lm', but has a "
                 f"{type(reader).__name__}: set the type of the dataset_reader"
             )
+        if reader.max_instances is not None:
+            raise ConfigurationError(
+                f"the dataset reader of a language model must read the whole text, but has max_instances "
+                f"{reader.max_instances}: set batches_per_epoch of the data loader, or cut the text off"
+            )
         for name, value, lowest in (
             ("max_tokens_per_batch", max_tokens_per_batch, reader.max_words + 2),
             ("buffer_sentences", buffer_sentences, 1),

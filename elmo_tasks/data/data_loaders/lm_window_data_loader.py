@@ -61,6 +61,11 @@ class LmWindowDataLoader(DataLoader):
                 "the data loader 'elmo_lm_windows' must have a dataset reader of type 'elmo_lm', but has a "
                 f"{type(reader).__name__}"
             )
+        if reader.max_instances is not None:
+            raise ConfigurationError(
+                f"the dataset reader of a language model must read the whole text, but has max_instances "
+                f"{reader.max_instances}: cut the text off instead"
+            )
         if min(n_streams, window, buffer_sentences) < 1:
             raise ConfigurationError(
                 f"n_streams, window and buffer_sentences must be at least 1, but are {n_streams}, {window} and "
@@ -86,17 +91,24 @@ class LmWindowDataLoader(DataLoader):
         # For each row, the words that have not been in a window yet.
         rows: list[list[str]] = [[] for _ in range(2 * self._n_streams)]
         sentences = self._sentences(epoch)
+        is_empty = True
         while True:
             for row in range(self._n_streams):
                 while len(rows[row]) <= self._window:
                     sentence = next(sentences, None)
                     if sentence is None:
+                        if is_empty:
+                            raise ValueError(
+                                f"there must be {self._window} words for each of {self._n_streams} streams, but "
+                                f"{self._data_path} has fewer: use more text, or fewer n_streams"
+                            )
                         return
                     bounded = [BEGIN_OF_SENTENCE, *sentence, END_OF_SENTENCE]
                     rows[row] += bounded
                     rows[row + self._n_streams] += reversed(bounded)
             windows = [" ".join(row[: self._window + 1]) for row in rows]
             batch = UniqueWordBatch.from_sentences(windows, self._vocabulary, self._vocabulary[UNKNOWN_WORD])
+            is_empty = False
             yield batch.to_tensors(self._device)
             rows = [row[self._window :] for row in rows]
 
@@ -114,6 +126,11 @@ class LmWindowDataLoader(DataLoader):
 
     def index_with(self, vocab: Vocabulary) -> None:
         self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
+        if UNKNOWN_WORD not in self._vocabulary:
+            raise ConfigurationError(
+                f"the vocabulary of the data loader 'elmo_lm_windows' must have the word {UNKNOWN_WORD} in its "
+                f"namespace {LM_NAMESPACE!r}, but does not: set the vocabulary of the config to type 'elmo_lm'"
+            )
 
     def set_target_device(self, device: torch.device) -> None:
         self._device = device

@@ -131,7 +131,8 @@ class _Builder:
             self._n_columns = n_columns
             self.document.sentences.append([])
             self.document.speakers.append([])
-        self.document.sentences[-1].append(columns[3])
+        # OntoNotes has some full stops and question marks of conversations with a slash.
+        self.document.sentences[-1].append(columns[3][1:] if columns[3] in ("/.", "/?") else columns[3])
         self.document.speakers[-1].append(columns[9] if n_columns >= _WITH_SPEAKER else "-")
         if columns[-1] != "-":
             for bracket in columns[-1].split("|"):

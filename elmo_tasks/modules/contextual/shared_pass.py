@@ -12,11 +12,14 @@ from elmo_tasks.bilm.weights_state import WeightsState, n_changes
 
 __all__ = ["SharedPass"]
 
+# A model looks at two at a time, as premise and hypothesis.
+_MOST_BATCHES = 4
+
 
 class SharedPass:
     """
-    The layers of the batches that are alive, each computed once. A batch is known by its tensor, and when it goes, so
-    do its layers; they are computed again if batch or weights were changed.
+    The layers of the last few batches, each computed once. A batch is known by its tensor, and when it goes, so do its
+    layers; they are computed again if batch or weights were changed.
 
     Layers with gradients are kept until the first gradient arrives at one of them: what computed them is freed then.
 
@@ -50,6 +53,9 @@ class SharedPass:
         if output is None or known != state:
             output = compute()
             self._passes[words] = (state, output)
+            # Where gradients are accumulated, the trainer keeps batches that nobody asks for any more.
+            while len(self._passes) > _MOST_BATCHES:
+                del self._passes[next(iter(self._passes.keys()))]
             self._forget_with_gradients(words, output)
         return output
 

@@ -1,10 +1,13 @@
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 
 from elmo_tasks.data import LmReader, LmVocabulary, LmWindowDataLoader, NerReader
+from elmo_tasks.data.data_loaders.lm_data_loader import LmDataLoader
 
 TEXT = ["a b c", "d", "e f g h i j", "k l", "m n o p", "q r s", "t u", "v w x y z"]
 
@@ -80,6 +83,22 @@ class TestLmWindowDataLoader:
         assert ids.shape == (2, 6, 50)
         for column, word in enumerate(["<S>", "a", "b", "c", "</S>", "<S>"]):
             assert ids[0, column].tolist() == word_to_character_ids(word).tolist()
+
+    def test_too_little_text_for_the_streams_is_an_error(self, make):
+        """Oracle: the message with the remedy; without it a training would have no batch, and a perplexity of 0."""
+        with pytest.raises(ValueError, match=r"3 words for each of 128 streams, .*text.txt has fewer: use more text"):
+            make(n_streams=128)()
+
+    def test_a_vocabulary_without_the_unknown_word_is_refused(self, path):
+        """Oracle: the message."""
+        with pytest.raises(ConfigurationError, match="must have the word <UNK> in its namespace 'lm'"):
+            LmWindowDataLoader(LmReader(), path).index_with(Vocabulary())
+
+    @pytest.mark.parametrize("loader", [LmWindowDataLoader, partial(LmDataLoader, max_tokens_per_batch=500)])
+    def test_a_part_of_the_text_is_refused(self, path, loader):
+        """Oracle: the message; the vocabulary would be that of the part, and the batches those of all."""
+        with pytest.raises(ConfigurationError, match="must read the whole text, but has max_instances 5"):
+            loader(LmReader(max_instances=5), str(path))
 
     def test_wrong_arguments_are_refused(self, path):
         """Oracle: the messages."""

@@ -55,6 +55,14 @@ class TestReadDocuments:
         assert (second.sentences, second.speakers) == ([["It", "it"]], [["-", "-"]])
         assert second.clusters == [[(0, 0), (1, 1)]]
 
+    def test_marks_of_conversations_lose_their_slash(self, path):
+        """Oracle: the words of AllenNLP's reader: `/.` and `/?` alone."""
+        text = document("-", "-", "-", "-")
+        for number, word in enumerate(("/.", "/?", "/-", "1/2")):
+            text = text.replace(f"word{number}", word)
+        (found,) = read(path, text)
+        assert found.sentences == [[".", "?", "/-", "1/2"]]
+
     def test_with_few_columns_there_are_no_speakers(self, path):
         """Oracle: by hand."""
         (found,) = read(path, document("(0)", "-", "(0)"))

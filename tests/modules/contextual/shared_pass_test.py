@@ -71,6 +71,16 @@ class TestSharedPass:
         assert batch() is None
         assert layer() is None
 
+    def test_only_the_last_batches_have_layers(self, weight):
+        """Oracle: the number of passes, for batches that are all alive, as a trainer that accumulates gradients has."""
+        passes = Passes(weight.detach())
+        batches = [torch.full((2,), number + 1.0) for number in range(6)]
+        for words in [*batches, *batches[2:]]:
+            passes(words)
+        assert passes.n == 6
+        passes(batches[0])
+        assert passes.n == 7
+
     def test_a_copy_starts_without_layers(self, weight):
         """Oracle: the number of passes."""
         passes, words = Passes(weight), torch.ones(2)
