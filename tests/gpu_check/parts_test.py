@@ -1,10 +1,11 @@
+import gc
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from elmo_tasks.gpu_check import device as device_module
-from elmo_tasks.gpu_check import memory, speed
+from elmo_tasks.gpu_check import graphs, memory, speed
 from elmo_tasks.gpu_check.gradients import gradient_parts
 from elmo_tasks.gpu_check.graphs import graph_parts
 from elmo_tasks.gpu_check.layers import layers_parts
@@ -96,11 +97,27 @@ class TestParts:
         assert found["graphs: a recording that fails"] == "failed a recording that must fail did not"
 
     def test_those_of_graphs_fail_where_none_is_recorded(self, gpu, monkeypatch):
-        """Oracle: the verdict, and that the variable which switches graphs off is no failure."""
+        """
+        Oracle: the verdict, also when the graphs of the test before go meanwhile; and that the variable which switches
+        graphs off is no failure.
+        """
         from elmo_tasks.bilm.lstm import bidirectional_layer
 
         monkeypatch.setattr(bidirectional_layer, "graphs_are_used", lambda inputs: False)
-        found = verdicts(results(graph_parts()[1:2], AsIfCuda(**TINY)))
+        layers_of, batches = graphs.layers_of, []
+
+        def collecting(bilm, batch):
+            batches.append(batch)
+            if len(batches) == 2:  # The first one comes before the count.
+                gc.collect()
+            return layers_of(bilm, batch)
+
+        monkeypatch.setattr(graphs, "layers_of", collecting)
+        gc.disable()
+        try:
+            found = verdicts(results(graph_parts()[1:2], AsIfCuda(**TINY)))
+        finally:
+            gc.enable()
         assert list(found.values()) == ["failed no graph was recorded: see the warning above"]
         monkeypatch.setenv("ELMO_TASKS_CUDA_GRAPHS", "0")
         found = verdicts(results(graph_parts(), AsIfCuda(**TINY)))
