@@ -38,6 +38,8 @@ RunStatus = Literal["finished", "interrupted", "to run", "in progress"]
 
 _FILE = "record.json"
 _LOCK = "lock"
+# A look of another process at the lock holds it for a moment.
+_SECONDS_FOR_A_LOOK = 0.2
 _KEYS: dict[str, Any] = {
     "identity": dict,
     "digest": str,
@@ -239,12 +241,11 @@ def locked(folder: Path) -> Iterator[BinaryIO]:
     folder.mkdir(parents=True, exist_ok=True)
     # Not the library filelock, whose lock a child process cannot inherit.
     with open(folder / _LOCK, "ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(
-                "is being trained by another process: wait for it, and run the command again"
-            ) from None
+        deadline = time.monotonic() + _SECONDS_FOR_A_LOOK
+        while not _lock(lock, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                raise BlockingIOError("is being trained by another process: wait for it, and run the command again")
+            time.sleep(_SECONDS_FOR_A_LOOK / 20)
         yield lock
 
 
@@ -254,8 +255,13 @@ def is_locked(folder: Path) -> bool:
     if not path.exists():
         return False
     with open(path, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return not _lock(file, fcntl.LOCK_SH)
+
+
+def _lock(file: BinaryIO, kind: int) -> bool:
+    """Locks a file, until it is closed, unless another process holds it; whether it could."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import threading
 
 import pytest
 
@@ -13,6 +14,7 @@ from elmo_tasks.replication.train.record import (
     check_scores,
     differences,
     is_whole,
+    locked,
     mark_finished,
     read_record,
     state_of,
@@ -73,6 +75,24 @@ class TestStatus:
         make_run().serialization_dir.mkdir(parents=True)
         with pytest.raises(ValueError, match="has none"):
             status(make_run())
+
+
+class TestLocked:
+    def test_a_look_of_another_does_not_stop_a_start(self, tmp_path):
+        """Oracle: none raised, where another looked at the lock a moment before."""
+        with locked(tmp_path):
+            pass
+        with open(tmp_path / "lock", "rb") as look:
+            fcntl.flock(look, fcntl.LOCK_SH)
+            threading.Timer(0.02, fcntl.flock, [look, fcntl.LOCK_UN]).start()
+            with locked(tmp_path):
+                pass
+
+    def test_a_second_start_is_refused(self, tmp_path):
+        """Oracle: the message."""
+        with locked(tmp_path), pytest.raises(BlockingIOError, match="is being trained by another process"):
+            with locked(tmp_path):
+                raise AssertionError
 
 
 class TestRecord:
