@@ -27,8 +27,11 @@ def deferred():
 
 
 class TestDefer:
-    def test_a_start_imports_none_of_the_heavy_modules(self, start):
-        """Oracle: `sys.modules` after all plugins have been imported."""
+    def test_a_start_imports_none_of_the_heavy_modules(self, start, run_python):
+        """
+        Oracle: `sys.modules` after all plugins have been imported, and after what AllenNLP needs of torch alone: in
+        torch 2.6 it imports sympy.
+        """
         heavy = {
             "nltk",
             "scipy.optimize",
@@ -38,7 +41,8 @@ class TestDefer:
             "torch._dynamo",
             "torch.distributed.tensor",
         }
-        assert heavy & set(start["modules"]) == set()
+        of_torch = set(run_python("import sys, torch.utils.checkpoint\nprint(*sys.modules)").split())
+        assert heavy & set(start["modules"]) <= of_torch
 
     def test_programs_without_allennlp_get_the_modules_themselves(self, run_python, tmp_path):
         """Oracle: the type of what a module of the table takes from another; the packages are stand-ins."""
