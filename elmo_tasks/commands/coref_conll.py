@@ -7,7 +7,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import output_file
+from elmo_tasks.commands.outputs import check_new, output_file
 from elmo_tasks.data.formats.coref_conll import begin_lines, document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
 from elmo_tasks.files.text_lines import numbered_lines
@@ -45,10 +45,7 @@ class CorefConll(Subcommand):
 
 def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-coref-conll"):
-        if arguments.output.is_file() and not arguments.force:
-            raise FileExistsError(
-                f"{arguments.output} must not be there yet, but is: name another file, or overwrite it with --force"
-            )
+        check_new(arguments.output, force=arguments.force)
         documents = _documents(arguments.predictions)
         if arguments.gold is not None:
             _check_complete(documents.keys(), arguments.predictions, arguments.gold)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = ["output_file"]
+__all__ = ["check_new", "output_file"]
 
 
 @contextmanager
@@ -24,3 +24,14 @@ def output_file(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
         yield file
+
+
+def check_new(path: Path, *, force: bool) -> None:
+    """
+    # Raises
+
+    `FileExistsError`
+        If there is a file at the path that `--force` does not overwrite.
+    """
+    if path.is_file() and not force:
+        raise FileExistsError(f"{path} must not be there yet, but is: name another file, or overwrite it with --force")

@@ -7,7 +7,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import output_file
+from elmo_tasks.commands.outputs import check_new, output_file
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
@@ -36,10 +36,7 @@ class SquadPredictions(Subcommand):
 
 def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-squad-predictions"):
-        if arguments.output.exists() and not arguments.force:
-            raise FileExistsError(
-                f"{arguments.output} must not be there yet, but is: name another file, or overwrite it with --force"
-            )
+        check_new(arguments.output, force=arguments.force)
         answers = _answers(arguments.predictions)
         with output_file(arguments.output) as file:
             file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -249,7 +249,8 @@ def _extract(path: Path, folder: str) -> None:
         if is_full(error):
             raise OSError(
                 error.errno,
-                f"there is no space to unpack {path} into {folder}: make some, or name another folder with TMPDIR",
+                f"there is no space to unpack {path} into {folder}: make some there (TMPDIR names the folder of "
+                "temporary files)",
             ) from error
         raise ConfigurationError(
             f"{path} must be a whole archive of a trained model, with ordinary files only, but is not: {error}. If you "

@@ -167,7 +167,7 @@ class TestExtractSafely:
         full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
         monkeypatch.setattr(archives.tarfile.TarFile, "extract", full)
         with pytest.raises(
-            OSError, match=r"no space to unpack .*model\.tar\.gz into .*: make some, or .*TMPDIR"
+            OSError, match=r"no space to unpack .*model\.tar\.gz into .*: make some there .*TMPDIR"
         ) as raised:
             load_archive(archive())
         assert raised.value.errno == errno.ENOSPC
