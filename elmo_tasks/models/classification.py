@@ -27,16 +27,16 @@ def check_widths(*parts: tuple[str, int, str, FeedForward | Seq2SeqEncoder]) -> 
         check_dimensions_match(width, part.get_input_dim(), f"the width of {input_name}", f"that of {name}'s input")
 
 
-def labels_of(vocab: Vocabulary) -> list[str]:
+def labels_of(vocab: Vocabulary, namespace: str = "labels") -> list[str]:
     """
-    The labels in the namespace `labels`, by their numbers.
+    The labels in a namespace, by their numbers.
 
     # Raises
 
     `ConfigurationError`
         If there are none.
     """
-    labels = vocab.get_index_to_token_vocabulary("labels")
+    labels = vocab.get_index_to_token_vocabulary(namespace)
     if not labels:
         raise ConfigurationError(
             "the vocabulary must have the labels of the training data, but has none: is the training file one without "

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
+
+from elmo_tasks.models.classification import labels_of
 
 __all__ = ["PosClassifier"]
 
@@ -16,7 +19,17 @@ class PosClassifier(SimpleTagger):
     and without the two rows of numbers a word in a prediction.
 
     Registered as a `Model` with name "elmo_pos".
+
+    # Raises
+
+    `ConfigurationError`
+        If the vocabulary has no tags.
     """
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels", **kwargs: Any) -> None:
+        # By name, from the config: whatever `SimpleTagger` takes.
+        labels_of(vocab, label_namespace)
+        super().__init__(vocab, label_namespace=label_namespace, **kwargs)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """

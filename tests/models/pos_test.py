@@ -3,6 +3,7 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 
@@ -43,6 +44,12 @@ class TestPosClassifier:
         lengths = [len(instance["tokens"]) for instance in instances]
         assert set(readable) == {"words", "tags"} and len(set(lengths)) > 1
         assert [len(tags) for tags in readable["tags"]] == lengths
+
+    def test_a_vocabulary_without_tags_is_an_error(self, environment, training_configs):
+        """Oracle: the message."""
+        params = Params.from_file(training_configs / "pos_layer.jsonnet")
+        with pytest.raises(ConfigurationError, match="must have the labels of the training data, but has none"):
+            Model.from_params(vocab=Vocabulary(), params=params["model"])
 
     def test_the_loss_in_bfloat16_is_nearly_that_in_float32(self, tagger):
         """Oracle: the same model without autocast; finite gradients."""
