@@ -14,6 +14,8 @@ __all__ = ["SpecialPieces", "WordPieces"]
 
 # The largest tokenizers have some 10 MB; an archive may come from a stranger.
 _MAX_BYTES = 2**27
+# That most tokenizers know, in one script or another.
+_SHORT_WORDS = ("a", "e", "1", "и", "的")
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class WordPieces:
         """A copy of a tokenizer, which neither truncates nor pads, and splits words as they are inside of a text."""
         content = json.loads(tokenizer.to_str())
         content["truncation"] = content["padding"] = None
-        return cls(_made(json.dumps(content)), unknown, _lacks_spaces(content.get("pre_tokenizer")))
+        copy = _made(json.dumps(content))
+        return cls(copy, unknown, _needs_space(copy))
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "WordPieces":
@@ -180,10 +183,13 @@ def _made(content: str) -> "Tokenizer":
     return tokenizer
 
 
-def _lacks_spaces(pre_tokenizer: dict[str, Any] | None) -> bool:
-    """Whether spaces are a part of the pieces (byte-level BPE), and the tokenizer adds none before the first word."""
-    if pre_tokenizer is None:
-        return False
-    if pre_tokenizer["type"] == "Sequence":
-        return any(_lacks_spaces(part) for part in pre_tokenizer["pretokenizers"])
-    return pre_tokenizer["type"] == "ByteLevel" and not pre_tokenizer["add_prefix_space"]
+def _needs_space(tokenizer: "Tokenizer") -> bool:
+    """Whether a word gets the pieces that it has after a space only if it is given with one."""
+    for word in _SHORT_WORDS:
+        alone, spaced = (
+            tokenizer.encode([text], is_pretokenized=True, add_special_tokens=False).ids for text in (word, f" {word}")
+        )
+        of_text = tokenizer.encode(f"{word} {word}", add_special_tokens=False).ids
+        if alone != spaced and of_text == alone + spaced:
+            return True
+    return False

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 import tokenizers
-from tokenizers import models
+from tokenizers import models, normalizers, pre_tokenizers
 
 from elmo_tasks.transformer.checkpoint import read_pieces
 from elmo_tasks.transformer.word_pieces import SpecialPieces, WordPieces
@@ -63,6 +63,36 @@ class TestWordPieces:
         assert pieces(["a"]) == [[0]]
         with pytest.raises(ValueError, match="makes none of 'é' in 'a é', and has no piece for unknown words: remove"):
             pieces(["a", "é"])
+
+    @pytest.mark.parametrize(
+        ("normalizer", "pre_tokenizer"),
+        [
+            (None, pre_tokenizers.ByteLevel(add_prefix_space=False)),
+            (None, pre_tokenizers.ByteLevel(add_prefix_space=True)),
+            (None, pre_tokenizers.Metaspace()),
+            (None, pre_tokenizers.Metaspace(prepend_scheme="never")),
+            # As Gemma and Llama 2 have it.
+            (normalizers.Replace(" ", "▁"), pre_tokenizers.Split(" ", "merged_with_previous")),
+            (normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]), None),
+        ],
+        ids=["bytes", "bytes, space added", "metaspace", "metaspace, none added", "Gemma", "Llama 2"],
+    )
+    def test_a_word_has_the_pieces_that_it_has_in_a_text(self, normalizer, pre_tokenizer):
+        """Oracle: the tokenizer's pieces of the text, after its first word."""
+        words = ["the", "then", "other", "heron", "a", "eat"]
+        letters = sorted({letter for word in words for letter in word})
+        merges = [(space, letter) for space in "▁Ġ" for letter in letters]
+        known = [*"▁Ġ", *letters, *("".join(merge) for merge in merges)]
+        tokenizer = tokenizers.Tokenizer(models.BPE({piece: number for number, piece in enumerate(known)}, merges))
+        if normalizer is not None:
+            tokenizer.normalizer = normalizer
+        if pre_tokenizer is not None:
+            tokenizer.pre_tokenizer = pre_tokenizer
+        in_text = tokenizer.encode(" ".join(["the", *words]), add_special_tokens=False).ids
+        found = [piece for word in WordPieces.of(tokenizer, unknown=None)(words) for piece in word]
+        assert in_text[-len(found) :] == found
+        # A space and a letter are one piece.
+        assert len(found) == sum(map(len, words))
 
     def test_truncation_and_padding_are_not_taken_over(self, checkpoint):
         """Oracle: the pieces of all words, although the tokenizer was saved with a length."""
