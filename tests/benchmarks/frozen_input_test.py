@@ -1,0 +1,112 @@
+"""Tests of the script that puts frozen models at ELMo's place."""
+
+import importlib.util
+import json
+from types import ModuleType
+
+import pytest
+from allennlp.common import Params
+
+from tests.paths import CHECKOUT, TINY_BILM
+from tests.training_configs.configs import differences
+
+SCRIPT = CHECKOUT / "benchmarks" / "frozen_input.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("frozen_input", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(script, checkpoint, tmp_path, monkeypatch):
+    """Runs the script for two models and two seeds that the plan does not have."""
+    models = [f"first={checkpoint('bert')}:first", f"bilm={TINY_BILM}"]
+    given = [tmp_path / "runs", "--models", *models, "--tasks", "ner", "--seeds", "101", "102", "--results", tmp_path]
+    monkeypatch.setattr("sys.argv", ["frozen_input.py", *map(str, given)])
+    return script.main
+
+
+@pytest.fixture
+def finished(script, tmp_path, checkpoint):
+    """Writes a file of results: `finished("first", 101, 40.0)`."""
+    weights = {"first": checkpoint("bert") / "model.safetensors", "bilm": TINY_BILM / "weights.hdf5"}
+
+    def write(name, seed, score, **others):
+        content = {"dev": score, "test": score / 2, "weights": script.sha256_of(weights[name])[:16], **others}
+        script.file_of(tmp_path, "ner", name, seed).write_text(json.dumps(content))
+
+    return write
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["ner", "pos", "snli", "sst"])
+def test_model_and_seed_are_all_that_a_run_changes(script, checkpoint, environment, task):
+    """Oracle: the configs with their defaults."""
+    seeds = {"random_seed", "numpy_seed", "pytorch_seed"}
+    for model, changed in ((f"a={checkpoint('bert')}:first", {"pooling", *seeds}), (f"b={TINY_BILM}", seeds)):
+        frozen = script.Frozen.of(model)
+        for name, value in frozen.environment(task).items():
+            environment.setenv(name, value)
+        plain, other = (
+            Params.from_file(str(script.CONFIG), json.dumps(overrides)).as_dict(quiet=True)
+            for overrides in ({}, frozen.overrides(task, 2))
+        )
+        found = differences(plain, other)
+        assert {key.rpartition(".")[2] for key in found} == changed
+        assert len(found) == len(changed)
+        assert str(frozen.folder.resolve()) in json.dumps(plain)
+
+
+def test_finished_runs_are_not_trained_again(script, run, finished, monkeypatch, capsys):
+    """Oracle: means and differences by hand; no process is started."""
+    for name, seed, score in (("first", 101, 40), ("first", 102, 42), ("bilm", 101, 43), ("bilm", 102, 44)):
+        finished(name, seed, score)
+    monkeypatch.setattr(script.subprocess, "run", None)
+    run()
+    dev, test = (" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+    assert dev == "ner dev first 41.00 ± 1.41 bilm 43.50 ± 0.71 bilm less first, by seed: +3.00, +2.00"
+    assert test == "ner test first 20.50 ± 0.71 bilm 21.75 ± 0.35 bilm less first, by seed: +1.50, +1.00"
+
+
+def test_a_run_is_trained_or_resumed_and_written(script, run, finished, monkeypatch, tmp_path, capsys):
+    """Oracle: the command and the environment; the scores that the training leaves, in percent."""
+    for name, seed in (("first", 101), ("first", 102), ("bilm", 101)):
+        finished(name, seed, 40)
+    serialized = tmp_path / "runs" / "ner-bilm-102"
+    calls = []
+
+    def train(command, check, env):
+        calls.append((command, env["MODEL"], env["ELMO_TASKS_BILM"]))
+        serialized.mkdir(parents=True, exist_ok=True)
+        scores = {"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25, "best_epoch": 3}
+        (serialized / "metrics.json").write_text(json.dumps(scores))
+
+    monkeypatch.setattr(script.subprocess, "run", train)
+    monkeypatch.setattr(script, "commit", lambda: None)
+    run()
+    (tmp_path / "ner-bilm-102.json").unlink()
+    run()
+    (first, model, bilm), (again, *_) = calls
+    assert (model, bilm) == ("bilm", str(TINY_BILM.resolve()))
+    assert "--recover" not in first and again == [*first, "--recover"]
+    content = json.loads((tmp_path / "ner-bilm-102.json").read_text())
+    assert (content["dev"], content["test"], content["best_epoch"], content["pooling"]) == (50, 25, 4, None)
+
+
+def test_results_of_other_weights_are_an_error(run, finished):
+    """Oracle: the line names the file and the remedy."""
+    finished("first", 101, 40, weights="0" * 16)
+    with pytest.raises(SystemExit, match=r"ner-first-101.json is of other weights: give the model another name"):
+        run()
+
+
+@pytest.mark.parametrize("argument", ["folder", "a-b={}", "a=missing", "a={}:last", "=x"])
+def test_another_argument_is_an_error(script, checkpoint, argument):
+    """Oracle: the message."""
+    with pytest.raises(script.argparse.ArgumentTypeError, match="must be NAME=FOLDER, NAME=FOLDER:first or"):
+        script.Frozen.of(argument.format(checkpoint("bert")))
