@@ -22,6 +22,7 @@ from bilm import FIXTURES
 
 from elmo_tasks.analysis import NeighborIndex, build_graph, build_index
 from elmo_tasks.analysis.neighbors import exact
+from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.word_rows import BYTES
 from elmo_tasks.data import LmText
 from elmo_tasks.files.checksums import sha256_of
@@ -45,7 +46,7 @@ class RandomVectors:
 
     def __init__(self) -> None:
         shape = (self.n_blocks, self.n_words, self.dim)
-        self.bilm = SimpleNamespace(word_rows=BYTES)
+        self.bilm = SimpleNamespace(word_rows=BYTES, options=BilmOptions(), precision="float32", state_dict=dict)
         self._blocks = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
     def embed_iter(self, sentences: Iterable[list[str]], **options: Any) -> Iterator[np.ndarray]:

@@ -40,7 +40,8 @@ VARIABLES = (
         "ELMO_TASKS_BILM",
         "`small-open`, the small biLM that ships",
         "The biLM of the configs and commands: a name that `Elmo.from_pretrained` knows (such as `original`, which is "
-        "downloaded when it is first used), a folder with `options.json` and `weights.hdf5`, or the URL of one.",
+        "downloaded when it is first used), a folder with `options.json` and `weights.hdf5`, or, for training, the URL "
+        "of one.",
     ),
     Variable(
         "ELMO_TASKS_LAYER",

@@ -99,6 +99,7 @@ class Bilm(nn.Module):
         self._begin_ids: torch.Tensor
         self._end_ids: torch.Tensor
         self._states = CarriedStates()
+        self._n_resets = 0
         self._settled: WeightCache[list[LstmState]] = WeightCache()
 
     def _pairs(self) -> list[tuple[ProjectedLstm, ProjectedLstm]]:
@@ -194,6 +195,12 @@ class Bilm(nn.Module):
     def reset_states(self) -> None:
         """Clears the carried states, so that the next batch starts from zero; no effect unless stateful."""
         self._states = CarriedStates()
+        self._n_resets += 1
+
+    @property
+    def n_resets(self) -> int:
+        """How often `reset_states` was called: what was computed before it is of other states."""
+        return self._n_resets
 
     def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
+from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["BilmOptions", "DictionaryOptions", "StartState"]
 
@@ -281,10 +283,9 @@ class BilmOptions:
         }
 
     def save(self, options_file: str | PathLike[str]) -> None:
-        """Writes an `options.json`."""
-        with open(options_file, "w", encoding="utf-8") as file:
-            json.dump(self.to_dict(), file, indent=2)
-            file.write("\n")
+        """Writes an `options.json`, whole or not at all."""
+        with atomic_file(Path(options_file)) as temporary:
+            temporary.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
 
 
 def _is_count(value: object) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from elmo_tasks.predictors.json_lines_predictor import readable_errors
 from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["MAX_CHARACTERS", "MAX_SENTENCES", "MAX_WORDS", "Texts", "checked_text"]
 
@@ -84,9 +85,9 @@ class Texts:
 
     def words(self, name: str, text: object) -> list[str]:
         """
-        The words of a sentence; see `checked_text`.
+        The words of a sentence, in Unicode's form NFC; see `checked_text`.
         """
-        words = self._tokenize(checked_text(name, text))
+        words = in_nfc(self._tokenize(checked_text(name, text)))
         if len(words) > MAX_WORDS:
             raise ValueError(f"{name} must have at most {MAX_WORDS:,} words, but has {len(words):,}: shorten it")
         return words

@@ -11,6 +11,7 @@ from elmo_tasks.analysis import Occurrence, StaticVectors, occurrences_of
 from elmo_tasks.demo.projection import Method, projected
 from elmo_tasks.demo.texts import Texts
 from elmo_tasks.demo.word_indexes import LayerIndex
+from elmo_tasks.unicode_text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["WordsInContext", "layer_name"]
@@ -82,7 +83,7 @@ class WordsInContext:
         `ValueError`
             If a sentence is refused (see `Texts`), or the word is not in one, or too often in all together.
         """
-        own = self._vectors(sentences, word)
+        own = self._vectors(sentences, in_nfc(word))
         layers = []
         for layer, vectors in enumerate(own.vectors):
             unit = _of_length_1(vectors)
@@ -114,6 +115,7 @@ class WordsInContext:
         """
         if type(k) is not int or not 1 <= k <= _MAX_NEIGHBORS:
             raise ValueError(f"k must be a whole number from 1 to {_MAX_NEIGHBORS}, but is {k!r:.100}")
+        word = in_nfc(word)
         own = self._vectors(sentences, word)
         layers = []
         for layer, of_layer in self.indexes.items():
@@ -148,6 +150,7 @@ class WordsInContext:
         `ValueError`
             See `similarity` and `projected`.
         """
+        word = in_nfc(word)
         own = self._vectors(sentences, word)
         layers = []
         for layer, of_layer in self.indexes.items():

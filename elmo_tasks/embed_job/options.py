@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from elmo_tasks.embed_job.text_parts import TextSummary
@@ -101,6 +102,7 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
         "lines of the text": summary.n_lines,
         "elmo_tasks": __version__,
         "torch": torch.__version__,
+        **({"spacy": version("spacy")} if options.tokenize else {}),
     }
     # As it is read from a file: a tuple is a list there.
     as_json: dict[str, Any] = json.loads(json.dumps(found))

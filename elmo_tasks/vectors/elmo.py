@@ -49,9 +49,10 @@ class Elmo:
     # Parameters
 
     bilm
-        The biLM, which is not copied; `from_pretrained` and `from_files` make one. No gradients are computed.
+        The biLM, which is not copied; `from_pretrained` and `from_files` make one that is frozen. No gradients are
+        computed; but a biLM whose parameters require them, since it is trained between two calls, is slower.
     layer_cache
-        Keeps the layers of sentences from one run to the next.
+        Keeps the layers of sentences of a frozen biLM from one run to the next.
     tokenizer
         Splits sentences that are strings into words. `None`: spaCy's rules for English, for which spaCy must be
         installed; sentences that are lists of words need no tokenizer.
@@ -59,7 +60,7 @@ class Elmo:
     # Raises
 
     `ValueError`
-        If the biLM is stateful.
+        If the biLM is stateful, or is to have a layer cache and is not frozen.
     """
 
     def __init__(
@@ -73,6 +74,11 @@ class Elmo:
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
         if layer_cache is not None:
+            if any(parameter.requires_grad for parameter in bilm.parameters()):
+                raise ValueError(
+                    "a biLM with a layer cache must be frozen, but some of its parameters require gradients: call "
+                    "bilm.requires_grad_(False), or omit layer_cache while it is trained"
+                )
             # It needs lmdb.
             from elmo_tasks.bilm.cache import cached_bilm
 
@@ -156,7 +162,7 @@ class Elmo:
         `OSError`
             If a file is not there.
         """
-        device = _usable(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        device = _usable(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
         bilm = Bilm.from_files(
             options_file, weight_file, precision=precision or "float32", start_state=start_state
         ).requires_grad_(False)

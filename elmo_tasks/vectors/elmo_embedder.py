@@ -10,7 +10,7 @@ from typing import IO, Literal
 import numpy as np
 import torch
 
-from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file, remove_leftovers
 from elmo_tasks.files.hdf5_files import new_hdf5
 from elmo_tasks.files.hdf5_vectors import VectorLayout, check_sentence_keys, write_array, write_sentence_index
 from elmo_tasks.files.text_lines import numbered_lines
@@ -209,6 +209,8 @@ class ElmoEmbedder:
         batch_tokens, output = batch_tokens_of(batch_size), Path(output_file_path)
         if output.exists():
             raise FileExistsError(f"{output} must not be there yet, but is: remove it, or choose another name")
+        if output.parent.is_dir():
+            remove_leftovers(output)
         source = getattr(input_file, "name", input_file)
         sentences = _lines(input_file, source)
         if use_sentence_keys:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -48,7 +48,8 @@ class LayerSelection:
 
     def __post_init__(self) -> None:
         is_index = isinstance(self.layers, int | np.integer) and not isinstance(self.layers, bool)
-        if self.layers not in ("mix", "all", "top") and not (is_index and 0 <= int(self.layers) < self.n_layers):
+        is_name = isinstance(self.layers, str) and self.layers in ("mix", "all", "top")
+        if not is_name and not (is_index and 0 <= int(self.layers) < self.n_layers):
             raise ValueError(
                 f"layers must be 'mix', 'all', 'top' or a number from 0 (context-insensitive) to {self.n_layers - 1}, "
                 f"but is {self.layers!r}"
@@ -85,7 +86,8 @@ class LayerSelection:
         mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
         if self.pool is not None:
             vectors = pooled(vectors, mask, self.pool)
-        return vectors if self.gamma == 1.0 else self.gamma * vectors
+        gamma = np.asarray(_plain(self.gamma)).item()
+        return vectors if gamma == 1.0 else gamma * vectors
 
     def _chosen(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
         if self.layers == "all":
@@ -93,8 +95,9 @@ class LayerSelection:
             return torch.stack(list(layers), 1)
         if self.layers != "mix":
             return layers[-1 if self.layers == "top" else int(self.layers)]
-        numbers = torch.as_tensor([0.0] * self.n_layers if self.weights is None else self.weights, dtype=torch.float64)
         # Shape: (n_layers,)
+        weights = [0.0] * self.n_layers if self.weights is None else _plain(self.weights)
+        numbers = torch.as_tensor(weights, dtype=torch.float64)
         shares = numbers.softmax(0).tolist()
         # Shape: (batch_size, timesteps, dim)
         mixed: torch.Tensor = shares[0] * layers[0]
@@ -105,7 +108,12 @@ class LayerSelection:
 
 def _are_finite(numbers: object, shape: tuple[int, ...]) -> bool:
     try:
-        array = np.asarray(numbers, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(_plain(numbers))
+    except (TypeError, ValueError, RuntimeError):
         return False
-    return array.shape == shape and bool(np.isfinite(array).all())
+    return array.dtype.kind in "iuf" and array.shape == shape and bool(np.isfinite(array).all())
+
+
+def _plain(numbers: Any) -> Any:
+    """Without the gradients that the weights of a trained mix have."""
+    return numbers.detach().cpu() if isinstance(numbers, torch.Tensor) else numbers

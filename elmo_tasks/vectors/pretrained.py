@@ -119,6 +119,11 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
         If a biLM is not in the cache and cannot be downloaded.
     """
     if not isinstance(bilm, str) or bilm not in NAMED_BILMS:
+        if isinstance(bilm, str) and "://" in bilm:
+            raise ValueError(
+                f"a biLM must be a name or a folder here, but is the URL {bilm!r}: download {_OPTIONS} and {_WEIGHTS} "
+                "into a folder, and give that"
+            )
         return _files_in(Path(bilm).expanduser())
     known = NAMED_BILMS[bilm]
     if known.is_shipped:

@@ -1,6 +1,7 @@
 """The words of a sentence as callers give it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from elmo_tasks.tokenization import blank_tokenizer
 
@@ -11,6 +12,7 @@ Sentence = str | Sequence[str]
 Tokenizer = Callable[[str], Sequence[str]]
 """Splits a string into words."""
 
+_RULE_OF_TOKENIZERS = "a tokenizer must return a list of words that are strings"
 _RULE = "a sentence must be a string, or a list of words that are strings"
 
 
@@ -28,21 +30,31 @@ def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None)
     # Raises
 
     `ValueError`
-        If it is neither a string nor a list of words.
+        If it is neither a string nor a list of words, or the tokenizer returns something else than a list of words.
     `ModuleNotFoundError`
         If spaCy is needed and not installed.
     """
     if isinstance(sentence, str):
         # spaCy takes no subclass of str, as NumPy's arrays of strings have.
         try:
-            return list((tokenizer or blank_tokenizer())(str(sentence)))
+            split = (tokenizer or blank_tokenizer())(str(sentence))
         except UnicodeEncodeError as error:
             raise ValueError(f"{_RULE}, but sentence {index} cannot be encoded: {error}") from None
+        if tokenizer is None:
+            return list(split)
+        rule, what = _RULE_OF_TOKENIZERS, f"what it returned for sentence {index}"
+        if isinstance(split, str):
+            raise ValueError(f"{rule}, but {what} is the string {split!r:.80}")
+        return _checked(split, rule, what)
+    return _checked(sentence, _RULE, f"sentence {index}")
+
+
+def _checked(words: Iterable[object], rule: str, what: str) -> list[str]:
     try:
-        words = list(sentence)
+        found = list(words)
     except TypeError:
-        raise ValueError(f"{_RULE}, but sentence {index} is {sentence!r:.80}") from None
-    for word in words:
+        raise ValueError(f"{rule}, but {what} is {words!r:.80}") from None
+    for word in found:
         if not isinstance(word, str):
-            raise ValueError(f"{_RULE}, but sentence {index} has the word {word!r:.80}, a {type(word).__name__}")
-    return words
+            raise ValueError(f"{rule}, but {what} has the word {word!r:.80}, a {type(word).__name__}")
+    return cast(list[str], found)

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
+from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
 from elmo_tasks.vectors.elmo import Elmo, EmbedArguments, Precision
 from elmo_tasks.vectors.layer_selection import Layers
@@ -20,7 +23,9 @@ __all__ = ["ElmoComponent"]
 # Not in `doc.user_data`, which belongs to the user: an array is freed with its Doc. The values are the pool of the
 # pipeline and the vectors of all tokens, of shape (..., n_tokens, dim).
 _VECTORS: WeakKeyDictionary[Doc, tuple[Pool | None, np.ndarray]] = WeakKeyDictionary()
-_FILES = ("options.json", "weights.hdf5")
+# The name of the component that has embedded it.
+_BY: WeakKeyDictionary[Doc, str] = WeakKeyDictionary()
+_FILES, _FOLDER = ("options.json", "weights.hdf5"), "elmo"
 
 
 class ElmoComponent:
@@ -133,12 +138,14 @@ class ElmoComponent:
             yield doc
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
+        """
+        Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config. What is there stays
+        until the new files are whole.
+        """
         if not self.save_weights:
             return
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.elmo.bilm.save(*(folder / file for file in _FILES))
+        with atomic_folder(Path(path), _FILES) as folder:
+            self.elmo.bilm.save(*(folder / file for file in _FILES))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
         """
@@ -164,6 +171,29 @@ class ElmoComponent:
         self._elmo = Elmo.from_files(*files, device=self._device, precision=self._precision)
         return self
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files that `to_disk` writes; none if `save_weights` is off."""
+        with TemporaryDirectory() as folder:
+            self.to_disk(Path(folder, _FOLDER))
+            files: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in Path(folder).glob("*/*")})
+            return files
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
+        """
+        Reads what `to_bytes` gave.
+
+        # Raises
+
+        `FileNotFoundError`, `ValueError`
+            See `from_disk`.
+        """
+        with TemporaryDirectory() as folder:
+            files = srsly.msgpack_loads(data)
+            for name in _FILES:
+                if name in files:
+                    Path(folder, name).write_bytes(files[name])
+            return self.from_disk(folder)
+
     def _sentences(self, doc: Doc) -> list[list[str]]:
         spans = doc.sents if doc.has_annotation("SENT_START") and not self.whole_document else [doc[:]]
         return [[token.text for token in span if not token.is_space] for span in spans]
@@ -173,6 +203,12 @@ class ElmoComponent:
         # Shape: (n_tokens, dim) or (n_layers, n_tokens, dim)
         vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
         vectors[..., is_word, :] = words
+        by = _BY.setdefault(doc, self.name)
+        if by != self.name:
+            raise ValueError(
+                f"one component alone can set doc._.elmo, but '{self.name}' comes after '{by}': take one of them out "
+                "of the pipeline; for several layers there is layers='all'"
+            )
         _VECTORS[doc] = (self.pool, vectors)
         if self.in_user_data:
             user_data: dict[Any, Any] = doc.user_data
@@ -212,7 +248,8 @@ def _kept(doc: Doc) -> tuple[Pool | None, np.ndarray]:
     if vectors is None:
         raise ValueError(
             "this Doc has no ELMo vectors: it was not made by a pipeline with 'elmo', or is a copy, or comes from a "
-            "file or another process. Remedy: doc = nlp.get_pipe('elmo')(doc), or in_user_data=True in the config"
+            "file or another process. Remedy: doc = nlp.get_pipe('elmo')(doc); or in_user_data=True in the config, for "
+            "copies, files and processes, though not for parts of a Doc or several Docs that were made one"
         )
     if vectors.shape[-2] != len(doc):
         raise ValueError(

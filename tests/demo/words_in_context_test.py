@@ -1,4 +1,5 @@
 import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -69,6 +70,12 @@ class TestWordsInContext:
         lower_case = [(point["x"], point["y"]) for point in found["layers"][0]["points"][1:]]
         np.testing.assert_allclose(lower_case, [lower_case[0]] * 5, atol=1e-2)
         assert json.loads(json.dumps(found)) == found
+
+    def test_sentences_and_word_are_in_one_unicode_form(self, words):
+        """Oracle: the same in the other form."""
+        composed, decomposed = (unicodedata.normalize(form, "a café") for form in ("NFC", "NFD"))
+        for call in (words.similarity, words.neighbors, words.map):
+            assert call([decomposed], decomposed.split()[1]) == call([composed], composed.split()[1])
 
     def test_a_word_that_the_index_does_not_have_is_alone_on_its_map(self, words):
         """Oracle: by hand."""

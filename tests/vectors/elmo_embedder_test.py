@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import re
 from types import SimpleNamespace
@@ -130,6 +131,14 @@ class TestEmbedFile:
                 layers = layers_alone(bilm, line.split())
                 assert_close(file[str(index)][()], {"all": layers, "top": layers[-1], "average": layers.mean(0)}[form])
             assert json.loads(file["sentence_to_index"][0]) == {"The cat sat .": "3", "Encyclopædia 😀": "1", "": "2"}
+
+    def test_what_a_killed_call_has_left_is_removed(self, embedder, tmp_path):
+        """Oracle: the files, a day later."""
+        left = tmp_path / f"_tmp-{'0' * 32}-out.h5"
+        left.touch()
+        os.utime(left, (0, 0))
+        embedder.embed_file(io.StringIO(TEXT), tmp_path / "out.h5")
+        assert [file.name for file in tmp_path.iterdir()] == ["out.h5"]
 
     def test_the_index_may_be_omitted(self, embedder, tmp_path):
         """Oracle: the names in the file; a path is as good as a file."""

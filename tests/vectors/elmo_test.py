@@ -17,7 +17,7 @@ import elmo_tasks
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
 from tests.bilm.helpers import SMALL, batches, random_bilm, save
-from tests.paths import CHECKOUT
+from tests.paths import CHECKOUT, TINY_BILM
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"], ["<S>"]]
 # The environment without anything but what Python needs, for a folder that is not the checkout.
@@ -139,6 +139,12 @@ class TestEmbed:
                 assert np.array_equal(ours, theirs)
             assert len(runs) == n_runs
 
+    def test_a_layer_cache_is_for_a_frozen_bilm(self, tmp_path):
+        """Oracle: the message; nothing would be kept."""
+        cache = LayerCache(tmp_path / "cache")
+        with pytest.raises(ValueError, match=r"must be frozen, .* call bilm\.requires_grad_\(False\)"):
+            Elmo(Bilm.from_files(TINY_BILM / "options.json", TINY_BILM / "weights.hdf5"), layer_cache=cache)
+
     def test_it_can_be_pickled(self, elmo):
         """Oracle: its vectors."""
         again = pickle.loads(pickle.dumps(elmo))
@@ -247,7 +253,7 @@ class TestFromPretrained:
         with pytest.raises(ValueError, match="precision must be one of"):
             Elmo.from_files(*files, precision="int8")
 
-    @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+    @pytest.mark.parametrize("device", ["gpu", "cuda:99", 99])
     def test_a_device_that_is_not_here_is_an_error(self, files, device):
         """Oracle: the message; torch does not know the first, and no machine has the second."""
         with pytest.raises(ValueError, match=f"device must be one that torch has here, .* but is '{device}': "):

@@ -26,6 +26,13 @@ class TestLayerSelection:
         found = LayerSelection(n_layers=3, weights=weights, gamma=gamma)(output)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
+    def test_weights_and_gamma_may_be_those_of_a_trained_mix(self, output):
+        """Oracle: the same numbers in Python; no gradient."""
+        weights, gamma = torch.tensor([0.5, 1.0, -1.0], requires_grad=True), torch.tensor(2.0, requires_grad=True)
+        found = LayerSelection(n_layers=3, weights=weights, gamma=gamma)(output)
+        assert not found.requires_grad
+        torch.testing.assert_close(found, LayerSelection(n_layers=3, weights=[0.5, 1.0, -1.0], gamma=2.0)(output))
+
     def test_large_weights_choose_a_layer(self, output):
         """Oracle: the layer; the exponential of its weight is infinite."""
         found = LayerSelection(n_layers=3, weights=[0.0, 5000.0, 0.0])(output)
@@ -65,7 +72,10 @@ class TestLayerSelection:
             ({"gamma": "large"}, "gamma must be a finite number, but is 'large'"),
             ({"weights": [0.0, 1.0]}, r"weights must be 3 finite numbers.* but are \[0\.0, 1\.0\]"),
             ({"weights": [0.0, 1.0, float("inf")]}, "weights must be 3 finite numbers"),
+            ({"gamma": "2"}, "gamma must be a finite number, but is '2'"),
             ({"weights": "abc"}, "weights must be 3 finite numbers.* but are 'abc'"),
+            ({"weights": ["0", "1", "2"]}, "weights must be 3 finite numbers"),
+            ({"layers": np.array([0, 1])}, r"but is array\(\[0, 1\]\)"),
             ({"weights": [0.0] * 3, "layers": "top"}, "weights are for layers='mix', but layers is 'top'"),
         ],
     )

@@ -223,6 +223,11 @@ class TestPretrainedFiles:
             with pytest.raises(ValueError, match=rf"{message}.*'{re.escape(str(name))}' is neither"):
                 pretrained_files(name)
 
+    def test_a_url_is_not_taken_for_a_folder(self):
+        """Oracle: the message, with the URL as it was given."""
+        with pytest.raises(ValueError, match=r"a name or a folder here, but is the URL 'https://example\.org/bilm'"):
+            pretrained_files("https://example.org/bilm")
+
     @pytest.mark.parametrize("missing", FILES)
     def test_a_folder_without_its_files_is_an_error(self, tmp_path, missing):
         """Oracle: the folder and the file in the message."""

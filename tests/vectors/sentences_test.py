@@ -36,3 +36,16 @@ class TestWordsOf:
         """Oracle: the rule, the number and the value in the message."""
         with pytest.raises(ValueError, match=message):
             words_of(sentence, 7)
+
+    @pytest.mark.parametrize(
+        ("split", "message"),
+        [
+            (str.lower, "must return a list of words .* for sentence 7 is the string 'das ist'"),
+            (lambda text: None, "for sentence 7 is None"),
+            (lambda text: [0, text], "for sentence 7 has the word 0, a int"),
+        ],
+    )
+    def test_another_result_of_the_tokenizer_is_an_error(self, split, message):
+        """Oracle: the message; the letters of a string would be words."""
+        with pytest.raises(ValueError, match=message):
+            words_of("Das ist", 7, split)

@@ -1,12 +1,14 @@
 """Tests of the component for spaCy."""
 
 import configparser
+import errno
 import gc
 import itertools
 import os
 import shutil
 from functools import lru_cache
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -178,6 +180,16 @@ class TestWhereTheVectorsAre:
         with pytest.raises(ValueError, match="had 3 and has 2: put 'elmo' after the components that merge"):
             doc._.elmo  # noqa: B018
 
+    def test_a_second_component_is_an_error(self, tiny):
+        """Oracle: the message; the same one may embed a document again."""
+        nlp = pipeline(tiny)
+        nlp.add_pipe("elmo", name="other", config={"bilm": tiny, "layers": 0})
+        with pytest.raises(ValueError, match=r"one component alone .* 'other' comes after 'elmo'"):
+            nlp(TEXT)
+        doc = pipeline(tiny)(TEXT)
+        before = doc._.elmo
+        assert np.array_equal(pipeline(tiny).get_pipe("elmo")(doc)._.elmo, before)
+
     def test_the_extension_of_another_component_stays(self, tiny):
         """Oracle: the message; the other's values."""
         before = Token.remove_extension("elmo") if Token.has_extension("elmo") else None
@@ -236,6 +248,32 @@ class TestFiles:
         model.rmdir()
         again = spacy.load(tmp_path / "pipeline")
         assert np.array_equal(again(TEXT)._.elmo, expected)
+
+    def test_bytes_have_the_weights(self, elmo, tmp_path):
+        """Oracle: the vectors; the folder of the biLM has other weights then, or there is no folder."""
+        model = tmp_path / "model"
+        shutil.copytree(TINY_BILM, model)
+        nlp = pipeline(str(model))
+        expected, content = nlp(TEXT)._.elmo, nlp.to_bytes()
+        shutil.rmtree(model)
+        again = pipeline(str(model)).from_bytes(content)
+        assert np.array_equal(again(TEXT)._.elmo, expected)
+        without = pipeline(str(TINY_BILM), save_weights=False).to_bytes()
+        assert len(without) < len(content) - 10_000
+        with pytest.raises(FileNotFoundError, match=r"was saved with its weights, but .* has no options"):
+            again.from_bytes(without)
+
+    def test_what_was_saved_stays_until_the_new_files_are_whole(self, tmp_path, tiny, monkeypatch):
+        """Oracle: the files, after a disk that is full at the options, the last of them."""
+        nlp = pipeline(tiny)
+        nlp.to_disk(tmp_path / "pipeline")
+        before = {path: path.read_bytes() for path in (tmp_path / "pipeline" / "elmo").iterdir()}
+        nlp.get_pipe("elmo").elmo.bilm.requires_grad_(True).character_encoder.projection.bias.data.add_(1)
+        full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+        with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+            patched.setattr("elmo_tasks.bilm.options.atomic_file", full)
+            nlp.to_disk(tmp_path / "pipeline")
+        assert {path: path.read_bytes() for path in (tmp_path / "pipeline" / "elmo").iterdir()} == before
 
     def test_the_weights_may_be_omitted(self, tmp_path, tiny):
         """Oracle: the files; the vectors, by the name in the config."""

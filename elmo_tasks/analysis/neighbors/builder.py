@@ -12,18 +12,30 @@ from typing import Any, Literal
 import numpy as np
 from filelock import FileLock, Timeout
 
-from elmo_tasks.analysis.neighbors.files import ABOUT, DTYPES, LINES, SENTENCES, STARTS, Layer, tag_file, vector_files
+from elmo_tasks.analysis.neighbors.files import (
+    ABOUT,
+    DIGEST,
+    DTYPES,
+    LINES,
+    PRECISION,
+    SENTENCES,
+    STARTS,
+    Layer,
+    tag_file,
+    vector_files,
+)
 from elmo_tasks.analysis.neighbors.growing_files import LOCK, RECORD, GrowingFiles
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TAGS, TaggedSentence
 from elmo_tasks.bilm.cut_words import CutWords
+from elmo_tasks.bilm.weights_state import bilm_digest
 from elmo_tasks.files.atomic_files import atomic_file, sync
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["build_index"]
+__all__ = ["build_index", "digest_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +81,8 @@ def build_index(
     `FileExistsError`
         If the folder is there already, or another process is building it.
     `ValueError`
-        If text or settings are not those of the index that was interrupted, or there is no text, or a word has white
-        space in it, or some sentences are tagged and some are not.
+        If text, biLM or settings are not those of the index that was interrupted, or there is no text, or one without
+        words, or a word has white space in it, or some sentences are tagged and some are not.
     """
     folder = Path(folder)
     layers = _checked_layers(layer, elmo)
@@ -83,6 +95,8 @@ def build_index(
         **({"tags": list(tags)} if tags else {}),
         "dim": elmo.dim,
         "dtype": dtype,
+        DIGEST: digest_of(elmo),
+        **({} if elmo.bilm.precision == "float32" else {PRECISION: elmo.bilm.precision}),
     }
     names = [*vector_files(layers).values(), SENTENCES, *map(tag_file, tags)]
     with _locked(part / LOCK):
@@ -92,11 +106,18 @@ def build_index(
             _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens, cut_words), progress)
             if message := cut_words.message():
                 logger.warning("the text of the index: %s", message)
+        if not (part / names[0]).stat().st_size:
+            raise ValueError(f"the text must have at least one word, but has none: remove the folder '{part}'")
         _finish(part, folder, request, files.digests)
     # Only now, so that a folder without a record is never a half-built index; the library may have removed its lock.
     for name in (RECORD, LOCK):
         (folder / name).unlink(missing_ok=True)
     return NeighborIndex(folder)
+
+
+def digest_of(elmo: Elmo) -> str:
+    """Of options and weights, as an index has it among its entries."""
+    return bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
 
 
 def _checked_layers(layer: Layer | Sequence[Layer], elmo: Elmo) -> list[Layer]:

@@ -33,7 +33,10 @@ FORM = "form"
 DTYPES: dict[str, np.dtype[Any]] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), "int8": np.dtype("<i1")}
 """Of the numbers on disk, by their names."""
 
-_TEXTS = ("bilm", "weights", "start_state", "corpus")
+DIGEST, PRECISION = "digest", "precision"
+"""The entries of an index that say what the biLM was that made its vectors, and in which precision if not float32."""
+
+_TEXTS = ("bilm", "weights", "start_state", "corpus", DIGEST, PRECISION)
 
 
 def vector_files(layers: Sequence[Layer]) -> dict[Layer, str]:

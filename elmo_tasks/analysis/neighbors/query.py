@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_tasks.analysis.neighbors.files import FORM, Layer
+from elmo_tasks.analysis.neighbors.builder import digest_of
+from elmo_tasks.analysis.neighbors.files import DIGEST, FORM, Layer
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text_index import about_bilm
@@ -91,7 +92,10 @@ class NeighborFinder:
 
     def __init__(self, folder: Path, *, bilm: str | None = None, static: str | PathLike[str] | None = None) -> None:
         self.index = NeighborIndex(folder)
-        self._elmo = Elmo.from_pretrained(_bilm_of(self.index, bilm))
+        name = _bilm_of(self.index, bilm)
+        self._elmo = Elmo.from_pretrained(name)
+        if (known := self.index.about.get(DIGEST)) is not None and known != digest_of(self._elmo):
+            raise _of_another_bilm(self.index, name)
         self._static = None if static is None else StaticVectors.from_file(static)
 
     def check(
@@ -201,16 +205,20 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
                 f"not begin a download: add --bilm {bilm}"
             )
     if "weights" in index.about and not index.is_of(about_bilm(bilm)):
-        raise ValueError(
-            f"a query must have the biLM of its index, but '{bilm}' has other weights or another start_state now: name "
-            f"the one that '{index.folder}' was made with (--bilm), or build the index again"
-        )
+        raise _of_another_bilm(index, bilm)
     return bilm
+
+
+def _of_another_bilm(index: NeighborIndex, bilm: str) -> ValueError:
+    return ValueError(
+        f"a query must have the biLM of its index, but '{bilm}' has other weights or options now, as the start_state: "
+        f"name the one that '{index.folder}' was made with (--bilm), or build the index again"
+    )
 
 
 def _is_to_be_downloaded(bilm: str) -> bool:
     known = NAMED_BILMS.get(bilm)
-    if known is None or known.url is None:
+    if known is None or known.is_shipped:
         return False
     return not all((cache_home() / bilm / name).is_file() for name in ("options.json", "weights.hdf5"))
 

@@ -50,10 +50,10 @@ class StaticVectors:
                 words.append(columns[0].decode())
             except ValueError:
                 row = np.zeros(0, np.float32)
-            if len(row) < 2 or (rows and len(row) != len(rows[0])):
+            if len(row) < 2 or (rows and len(row) != len(rows[0])) or not np.isfinite(row).all():
                 raise ValueError(
                     f"{path}, line {number}: a line must have a word and {len(rows[0]) if rows else 'its'} "
-                    f"numbers, with spaces between them, but is {line!r:.80}"
+                    f"numbers, finite ones, with spaces between them, but is {line!r:.80}"
                 )
             rows.append(row)
         if not rows:

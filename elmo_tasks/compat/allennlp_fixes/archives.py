@@ -6,6 +6,7 @@ import contextvars
 import gzip
 import json
 import logging
+import os
 import pickle
 import shutil
 import tarfile
@@ -105,7 +106,8 @@ def read_archive(
     cleanup
         Whether the folder is removed at the end.
     within
-        Where the folder is made. `None`: where temporary files are, `TMPDIR`.
+        Where the folder is made, always under the same name, so that what a killed process has left is replaced.
+        `None`: where temporary files are, `TMPDIR`.
 
     # Raises
 
@@ -114,7 +116,12 @@ def read_archive(
     `OSError`
         If there is no space for its content.
     """
-    folder = tempfile.mkdtemp(prefix=TEMPORARY, dir=within)
+    if within is None:
+        folder = tempfile.mkdtemp(prefix=TEMPORARY)
+    else:
+        folder = str(within / f"{TEMPORARY}unpacked")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder, mode=0o700)
     remove = True
     try:
         logger.info("extracting archive file %s to temp dir %s", archive_file, folder)

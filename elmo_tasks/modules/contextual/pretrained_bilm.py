@@ -131,6 +131,5 @@ class PretrainedBilm(ContextualModel):
             output: BilmOutput = self.bilm(character_ids)
             return output
         with torch.no_grad():
-            return self._pass.output(
-                character_ids, weights, None, lambda: (self._cached_bilm or self.bilm)(character_ids)
-            )
+            bilm = self._cached_bilm or self.bilm
+            return self._pass.output(character_ids, weights, self.bilm.n_resets, lambda: bilm(character_ids))

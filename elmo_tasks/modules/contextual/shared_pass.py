@@ -48,7 +48,8 @@ class SharedPass:
         if not self._weights.is_of(weights):
             self._passes = WeakTensorKeyDictionary()
             self._weights = WeightsState(weights)
-        state = n_changes(words), mode
+        # What was computed in inference mode has no use where there are gradients.
+        state = n_changes(words), torch.is_inference_mode_enabled(), mode
         known, output = self._passes.get(words, (None, None))
         if output is None or known != state:
             output = compute()

@@ -1,5 +1,7 @@
+import copy
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +139,12 @@ class TestBuildIndex:
                 match=r"interrupted, with the settings .* can be resumed only with the same.*: give the same",
             ):
                 build_index(elmo, SENTENCES, tmp_path / "index", progress=False, **kwargs)
+        weights, precision = copy.deepcopy(elmo), copy.deepcopy(elmo)
+        weights.bilm.character_encoder.projection.bias += 1
+        precision.bilm.precision = "tf32"
+        for changed in (weights, precision):
+            with pytest.raises(ValueError, match="interrupted, with the settings"):
+                build_index(changed, SENTENCES, tmp_path / "index", progress=False)
         other = [SENTENCES[0], ["Other"], *SENTENCES[2:]]
         with pytest.raises(ValueError, match=r"only with the same text, but sentence 1 of the text is now 'Other'"):
             build_index(elmo, other, tmp_path / "index", progress=False)
@@ -159,6 +167,9 @@ class TestBuildIndex:
             build_index(elmo, SENTENCES, folder, dtype="int4")
         with pytest.raises(ValueError, match=r"must hold at least one sentence"):
             build_index(elmo, [], folder, progress=False)
+        with pytest.raises(ValueError, match=r"at least one word, but has none: remove the folder '.*index\.part'"):
+            build_index(elmo, [[], []], folder, progress=False)
+        shutil.rmtree(tmp_path / "index.part")
         with pytest.raises(ValueError, match=r"without white space, and not empty, .* but the text has \['New York'\]"):
             build_index(elmo, [["New York"]], folder, progress=False)
 

@@ -1,6 +1,7 @@
 """Tests of queries for neighbours."""
 
 import json
+import shutil
 import unicodedata
 
 import numpy as np
@@ -14,6 +15,7 @@ from elmo_tasks.analysis.neighbors.query import (
     position_of,
 )
 from elmo_tasks.analysis.neighbors.text_index import index_text
+from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 
@@ -71,6 +73,27 @@ class TestNeighborFinder:
         ):
             with pytest.raises(ValueError, match=message):
                 finder.check(**{"k": 1, "layer": None, **given})
+
+    @pytest.mark.parametrize("name", ["original", "efml-ko"])
+    def test_no_index_begins_a_download(self, index, name, monkeypatch, tmp_path):
+        """Oracle: the message, for both servers."""
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        about = read_sealed(index / "index.json")
+        write_sealed(index / "index.json", {**about, "bilm": name})
+        with pytest.raises(ValueError, match=f"must not begin a download: add --bilm {name}"):
+            NeighborFinder(index)
+
+    def test_a_bilm_whose_options_have_changed_is_refused(self, tmp_path):
+        """Oracle: the message."""
+        shutil.copytree(TINY_BILM, tmp_path / "bilm")
+        (tmp_path / "text.txt").write_text("They play .\n")
+        index_text(str(tmp_path / "text.txt"), tmp_path / "index", str(tmp_path / "bilm"))
+        assert NeighborFinder(tmp_path / "index").index.n_sentences == 1
+        options = json.loads((tmp_path / "bilm" / "options.json").read_text())
+        options["lstm"]["cell_clip"] = 0.01
+        (tmp_path / "bilm" / "options.json").write_text(json.dumps(options))
+        with pytest.raises(ValueError, match=r"must have the biLM of its index, but .* other weights or options now"):
+            NeighborFinder(tmp_path / "index")
 
     @pytest.mark.parametrize("nfc", [True, False])
     def test_text_and_query_are_in_one_unicode_form(self, tmp_path, nfc):

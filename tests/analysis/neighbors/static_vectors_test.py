@@ -27,6 +27,7 @@ class TestStaticVectors:
         [
             ("x 1", "line 6: a line must have a word and 2 numbers"),
             ("x one 2", "line 6: a line must have"),
+            ("x nan 2", "line 6: .* 2 numbers, finite ones, "),
             ("", "line 6: .* but is b"),
             (b"caf\xe9 1 2", "line 6: a line must have"),
         ],

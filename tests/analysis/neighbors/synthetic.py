@@ -8,6 +8,7 @@ import numpy as np
 
 from elmo_tasks.analysis import NeighborIndex, build_index
 from elmo_tasks.bilm.word_rows import BYTES
+from tests.bilm.helpers import SMALL
 
 
 class RandomVectors:
@@ -15,7 +16,7 @@ class RandomVectors:
 
     def __init__(self, dim: int, seed: int) -> None:
         self.dim, self.n_layers = dim, 3
-        self.bilm = SimpleNamespace(word_rows=BYTES)
+        self.bilm = SimpleNamespace(word_rows=BYTES, options=SMALL, precision="float32", state_dict=dict)
         self._random = np.random.default_rng(seed)
 
     def embed_iter(self, sentences: Any, *, layers: Any, **options: Any) -> Any:

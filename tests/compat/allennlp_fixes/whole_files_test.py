@@ -1,6 +1,7 @@
 """Tests of elmo_tasks.compat.allennlp_fixes.whole_files."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import archive_model, load_archive
 from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
 
+from elmo_tasks.compat.allennlp_fixes import archives
 from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 from elmo_tasks.files.checksums import check_file, write_checksum
 from tests.compat.allennlp_fixes.archives_test import CONFIG
@@ -87,6 +89,17 @@ class TestArchives:
         """Oracle: the weights."""
         assert archive_model(str(run)) == str(run / "model.tar.gz")
         assert torch.equal(load_archive(run / "model.tar.gz").model.weight, torch.ones(4000))
+        assert not list(run.glob("_tmp-*"))
+
+    def test_what_a_killed_training_has_unpacked_is_removed(self, run, monkeypatch):
+        """Oracle: the files; a kill lets nothing clean up."""
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(archives, "_extract", Mock(side_effect=KeyboardInterrupt))
+            patched.setattr(archives.shutil, "rmtree", Mock())
+            patched.setattr(Path, "unlink", Mock())
+            archive_model(str(run))
+        assert len(list(run.glob("_tmp-*"))) == 2
+        archive_model(str(run))
         assert not list(run.glob("_tmp-*"))
 
     def test_other_files_and_other_places(self, run):

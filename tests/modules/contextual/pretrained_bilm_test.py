@@ -150,6 +150,15 @@ class TestPretrainedBilm:
             assert torch.equal(bilm(ids).layers[-1], expected)
             assert torch.equal(bilm(ids).layers[-1], expected)
 
+    def test_after_inference_mode_its_layers_are_good_for_gradients(self, pretrained, batch):
+        """Oracle: the gradient of a factor, the sum of the layer."""
+        bilm, factor = pretrained(), torch.ones((), requires_grad=True)
+        with torch.inference_mode():
+            bilm(batch)
+        layer = bilm(batch).layers[-1]
+        (factor * layer).sum().backward()
+        torch.testing.assert_close(factor.grad, layer.sum())
+
     def test_a_copy_is_independent(self, pretrained, batch):
         """Oracle: the same output at first; then a change of the copy does not show in the original."""
         bilm = pretrained()
@@ -181,6 +190,13 @@ class TestPretrainedBilm:
         again = batch.clone()
         assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
         assert not torch.equal(bilm(again).layers[-1], stateless(again).layers[-1])
+
+    def test_a_stateful_one_that_was_reset_starts_again(self, pretrained, batch):
+        """Oracle: the stateless one, for a batch whose layers of before are known."""
+        bilm, again = pretrained(stateful=True), batch.clone()
+        bilm(batch), bilm(again)
+        bilm.bilm.reset_states()
+        assert torch.equal(bilm(again).layers[-1], pretrained()(batch).layers[-1])
 
     def test_a_frozen_one_without_weights_is_an_error(self, pretrained, batch):
         """Oracle: the message names the two remedies."""
