@@ -12,11 +12,10 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from finished_training import metrics_of, seconds_of_epoch
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication import TASKS, PlanFile, Variant, experiment_of
@@ -49,22 +48,15 @@ def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, An
 
 def scores(config: dict[str, Any], folder: Path, metric: str) -> dict[str, float]:
     """Of a run, which is trained or resumed unless it is finished."""
-    metrics_file = folder / "metrics.json"
-    if not metrics_file.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        config_file = folder.with_suffix(".json")
-        config_file.write_text(json.dumps(config))
-        environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"}
-        command = [sys.executable, "-m", "allennlp", "train", str(config_file), "-s", str(folder)]
-        if folder.exists():
-            command.append("--recover")
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    metrics = json.loads(metrics_file.read_text())
-    moment = datetime.strptime(metrics["training_duration"], "%H:%M:%S.%f") - datetime(1900, 1, 1)
+    folder.mkdir(parents=True, exist_ok=True)
+    config_file = folder / "config.json"
+    config_file.write_text(json.dumps(config))
+    environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"}
+    metrics = metrics_of(config_file, folder, {}, environment)
     return {
         "dev": 100 * metrics[f"best_validation_{metric}"],
         "test": 100 * metrics[f"test_{metric}"],
-        "seconds_of_epoch": moment / timedelta(seconds=1) / config["trainer"]["num_epochs"],
+        "seconds_of_epoch": seconds_of_epoch(folder),
     }
 
 

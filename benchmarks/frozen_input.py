@@ -6,19 +6,20 @@ of its pieces, and biLMs:
         --tasks ner --seeds 1 2 3 --results results/transformers/NAME
 
 The settings are those of `training_configs/open.jsonnet`. Each finished run is a file in `--results`; what is there of
-the same weights is not trained again, and the same command resumes. `ELMO_TASKS_CACHE` lets the runs of a task share
-the layers. At the end the means are printed, what each model gains on the first of them with each seed, and the means
-of the plan's runs with the same seeds where it has them.
+the same weights and pooling is not trained again, and the same command resumes. `ELMO_TASKS_CACHE` lets the runs of a
+task share the layers. At the end the means are printed, what each model gains on the first of them with each seed, and
+the means of the plan's runs with the same seeds where it has them.
 """
 
 import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from finished_training import metrics_of
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
@@ -82,8 +83,8 @@ def main() -> None:
                 file = file_of(arguments.results, task, model.name, seed)
                 if not file.exists():
                     score(model, task, seed, arguments.output / file.stem, file)
-                elif json.loads(file.read_text())["weights"] != model.weights:
-                    sys.exit(f"frozen_input.py: error: {file} is of other weights: give the model another name")
+                elif changed := changes(json.loads(file.read_text()), model):
+                    sys.exit(f"frozen_input.py: error: {file} is of other {changed}: give the model another name")
         print_means(arguments.results, task, [model.name for model in arguments.models], arguments.seeds)
 
 
@@ -91,14 +92,15 @@ def file_of(results: Path, task: str, name: str, seed: int) -> Path:
     return results / f"{task}-{name}-{seed}.json"
 
 
+def changes(result: dict[str, Any], model: Frozen) -> str:
+    """In what a finished run differs from a model, in words."""
+    expected = {"weights": model.weights, "pooling": model.pooling}
+    return " and ".join(key for key, value in expected.items() if result[key] != value)
+
+
 def score(model: Frozen, task: str, seed: int, run: Path, file: Path) -> None:
     """One run, which is trained or resumed, and its file."""
-    command = [sys.executable, "-m", "allennlp", "train", str(CONFIG), "-s", str(run)]
-    command += ["-o", json.dumps(model.overrides(task, seed))]
-    if run.exists():
-        command.append("--recover")
-    subprocess.run(command, check=True, env={**os.environ, **model.environment(task)})
-    metrics = json.loads((run / "metrics.json").read_text())
+    metrics = metrics_of(CONFIG, run, model.overrides(task, seed), {**os.environ, **model.environment(task)})
     result = {
         "task": task,
         "model": model.name,

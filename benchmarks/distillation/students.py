@@ -18,8 +18,10 @@ from allennlp.common import Params
 from allennlp.common.plugins import import_plugins
 from allennlp.data import DatasetReader
 
+from elmo_tasks.distillation.texts import read_texts
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.sealed_json import read_sealed
 from elmo_tasks.replication.train.surroundings import commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +55,9 @@ def main() -> None:
     batch_size = config["data_loader"]["batch_sampler"]["batch_size"]
     reader = DatasetReader.from_params(config["dataset_reader"])
     n_labelled = sum(1 for _ in reader.read(config["train_data_path"]))
+    n_texts = sum(1 for _ in read_texts(arguments.text, pairs=arguments.task == "snli"))
+    if (largest := max(arguments.sizes)) > n_texts:
+        sys.exit(f"students.py: error: {arguments.text} has {n_texts:,} texts, but --sizes has {largest:,}")
     for seed in arguments.seeds:
         for size in arguments.sizes:
             epochs = max(1, round(arguments.steps / math.ceil(max(n_labelled, size) / batch_size)))
@@ -74,7 +79,10 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
     command += ["--student", str(STUDENT), "-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
     reuse_labels(arguments.output, run, arguments.task)
     start = time.monotonic()
-    subprocess.run(command, check=True)
+    if (run / "model.tar.gz").exists():
+        check_finished(run, about, size)
+    elif code := subprocess.run(command, check=False).returncode:
+        sys.exit(f"students.py: error: the student in {run} ended with status {code}: see above")
     metrics = json.loads((run / "metrics.json").read_text())
     metric = METRIC[arguments.task]
     result = {
@@ -94,6 +102,14 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
     file.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(file) as temporary:
         temporary.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def check_finished(run: Path, about: dict, size: int) -> None:
+    """A student whose file was not written, since this script was killed before its end, must be the one asked for."""
+    record = read_sealed(run / "distillation.json")
+    found = [digest[:16] for digest in record["teachers"]], record["text"][:16], record["most_texts"]
+    if found != (about["teachers"], about["text"], size):
+        sys.exit(f"students.py: error: {run} is of other teachers or texts: remove it, or name another folder")
 
 
 def differs(result: dict, expected: dict) -> bool:

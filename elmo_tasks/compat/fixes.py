@@ -12,6 +12,7 @@ from elmo_tasks.compat.allennlp_fixes import (
     former_modules,
     overrides,
     processes,
+    scores,
     whole_files,
     word_vectors,
 )
@@ -63,11 +64,17 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         mixed_precision.use_current_amp,
         mixed_precision.allow_amp_without_cuda,
         whole_files.write_best_weights_whole,
+        scores.refuse_validation_without_labels,
+        scores.end_recovered_runs_that_had_ended,
     ),
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (
         changed_functions.accept_verbose_reduce_on_plateau,
     ),
-    "allennlp.training.util": (changed_functions.clip_norm_of_sparse_gradients, archives.read_config_as_json),
+    "allennlp.training.util": (
+        changed_functions.clip_norm_of_sparse_gradients,
+        archives.read_config_as_json,
+        scores.refuse_evaluation_without_labels,
+    ),
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
 }
 

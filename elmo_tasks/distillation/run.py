@@ -286,7 +286,7 @@ def _config_of_training(
     config.setdefault("validation_data_loader", loader)
     config["data_loader"] = {
         "type": "elmo_distilled",
-        "targets": str(targets),
+        "targets": str(targets.resolve()),
         "digest": digest,
         "values": "logits" if how.loss == "mse" else "probabilities",
         "loader": copy.deepcopy(loader),

@@ -1,25 +1,28 @@
 """Tests of the script that puts frozen models at ELMo's place."""
 
-import importlib.util
+import importlib
 import json
 from types import ModuleType
 
 import pytest
 from allennlp.common import Params
 
+from elmo_tasks.replication.train.record import is_locked, locked
 from tests.paths import CHECKOUT, TINY_BILM
 from tests.training_configs.configs import differences
 
-SCRIPT = CHECKOUT / "benchmarks" / "frozen_input.py"
+SCRIPTS = CHECKOUT / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("frozen_input", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def script(monkeypatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    return importlib.import_module("frozen_input")
+
+
+def finished_training(script: ModuleType) -> ModuleType:
+    """The module that trains."""
+    return importlib.import_module(script.metrics_of.__module__)
 
 
 @pytest.fixture
@@ -37,7 +40,9 @@ def finished(script, tmp_path, checkpoint):
     weights = {"first": checkpoint("bert") / "model.safetensors", "bilm": TINY_BILM / "weights.hdf5"}
 
     def write(name, seed, score, **others):
-        content = {"dev": score, "test": score / 2, "weights": script.sha256_of(weights[name])[:16], **others}
+        pooling = {"first": "first", "bilm": None}[name]
+        content = {"dev": score, "test": score / 2, "weights": script.sha256_of(weights[name])[:16], "pooling": pooling}
+        content |= others
         script.file_of(tmp_path, "ner", name, seed).write_text(json.dumps(content))
 
     return write
@@ -66,7 +71,7 @@ def test_finished_runs_are_not_trained_again(script, run, finished, monkeypatch,
     """Oracle: means and differences by hand; no process is started."""
     for name, seed, score in (("first", 101, 40), ("first", 102, 42), ("bilm", 101, 43), ("bilm", 102, 44)):
         finished(name, seed, score)
-    monkeypatch.setattr(script.subprocess, "run", None)
+    monkeypatch.setattr(finished_training(script).subprocess, "run", None)
     run()
     dev, test = (" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
     assert dev == "ner dev first 41.00 ± 1.41 bilm 43.50 ± 0.71 bilm less first, by seed: +3.00, +2.00"
@@ -77,19 +82,23 @@ def test_a_run_is_trained_or_resumed_and_written(script, run, finished, monkeypa
     """Oracle: the command and the environment; the scores that the training leaves, in percent."""
     for name, seed in (("first", 101), ("first", 102), ("bilm", 101)):
         finished(name, seed, 40)
-    serialized = tmp_path / "runs" / "ner-bilm-102"
+    serialized = tmp_path / "runs" / "ner-bilm-102" / "run"
     calls = []
 
-    def train(command, check, env):
+    def train(command, check, env, pass_fds):
+        assert is_locked(serialized.parent)
         calls.append((command, env["MODEL"], env["ELMO_TASKS_BILM"]))
         serialized.mkdir(parents=True, exist_ok=True)
         scores = {"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25, "best_epoch": 3}
         (serialized / "metrics.json").write_text(json.dumps(scores))
 
-    monkeypatch.setattr(script.subprocess, "run", train)
+    monkeypatch.setattr(finished_training(script).subprocess, "run", train)
     monkeypatch.setattr(script, "commit", lambda: None)
     run()
     (tmp_path / "ner-bilm-102.json").unlink()
+    run()
+    (tmp_path / "ner-bilm-102.json").unlink()
+    (serialized / "model.tar.gz").touch()
     run()
     (first, model, bilm), (again, *_) = calls
     assert (model, bilm) == ("bilm", str(TINY_BILM.resolve()))
@@ -98,11 +107,34 @@ def test_a_run_is_trained_or_resumed_and_written(script, run, finished, monkeypa
     assert (content["dev"], content["test"], content["best_epoch"], content["pooling"]) == (50, 25, 4, None)
 
 
-def test_results_of_other_weights_are_an_error(run, finished):
-    """Oracle: the line names the file and the remedy."""
-    finished("first", 101, 40, weights="0" * 16)
-    with pytest.raises(SystemExit, match=r"ner-first-101.json is of other weights: give the model another name"):
+@pytest.mark.parametrize(
+    ("others", "what"),
+    [
+        ({"weights": "0"}, "weights"),
+        ({"pooling": "mean"}, "pooling"),
+        ({"weights": "0", "pooling": "mean"}, "weights and pooling"),
+    ],
+)
+def test_results_of_another_model_are_an_error(run, finished, others, what):
+    """Oracle: the line names the file, what differs, and the remedy."""
+    finished("first", 101, 40, **others)
+    with pytest.raises(SystemExit, match=rf"ner-first-101.json is of other {what}: give the model another name"):
         run()
+
+
+def test_two_scripts_do_not_train_one_run(run, tmp_path):
+    """Oracle: the line, while the lock of the first run is held, as another process holds it."""
+    with locked(tmp_path / "runs" / "ner-first-101"), pytest.raises(SystemExit, match="trained by another process"):
+        run()
+
+
+def test_the_seconds_of_an_epoch_are_those_of_all_calls(script, tmp_path):
+    """Oracle: by hand: the third epoch was trained after a resumption, from which AllenNLP counts anew."""
+    (tmp_path / "run").mkdir()
+    for epoch, duration in enumerate(("0:00:10", "0:00:19.500000", "0:00:09", "1 day, 0:00:09")):
+        content = json.dumps({"training_duration": duration})
+        (tmp_path / "run" / f"metrics_epoch_{epoch}.json").write_text(content)
+    assert finished_training(script).seconds_of_epoch(tmp_path) == 10
 
 
 @pytest.mark.parametrize("argument", ["folder", "a-b={}", "a=missing", "a={}:last", "=x"])

@@ -160,7 +160,7 @@ class TestNeighbors:
         with open(moved / "weights.hdf5", "ab") as file:
             file.write(b"x")
         message = message_of(command, "query", index, "play", "--word", "play", "--bilm", moved)
-        assert "has other weights or another start_state now" in message
+        assert "has other weights or options now" in message
 
     def test_an_index_that_does_not_name_its_bilm_needs_the_name(self, index, command, fixtures_root, capsys):
         """Oracle: the message, and the same neighbours as before once it is named."""

@@ -207,6 +207,8 @@ class TestConfigOfTraining:
             "lr": 1.0
         }
         assert trainer["no_grad"] == ["^embedder\\.", "crf"]
+        # The same from another folder, so that a call may name the result in another way.
+        assert config["data_loader"]["targets"] == str(Path("t").resolve())
         for optimizer in ("adam", None):
             student = {**STUDENT, "trainer": {"optimizer": optimizer}}
             config = run._config_of_training(student, [], Path("t"), "0", Distillation())

@@ -66,11 +66,12 @@ def plan(
     # Raises
 
     `ValueError`
-        If a task is not in the table, or there are no seeds, or sizes or transformers for what has none.
+        If a task is not in the table, or there are no seeds, or sizes or transformers for what has none, or two of them
+        have one name.
     `FileNotFoundError`
         If data or biLM is not there.
     """
-    tasks = list(tasks)
+    tasks = list(dict.fromkeys(tasks))
     unknown = [task for task in tasks if task not in tasks_of(exhibit)]
     if unknown:
         raise ValueError(f"{exhibit} is about {', '.join(tasks_of(exhibit))}, but not about {unknown[0]!r}")
@@ -80,6 +81,9 @@ def plan(
         raise ValueError(f"sizes of training sets are for figure 1, not for {exhibit}: omit --sizes")
     if contextual and exhibit is not Exhibit.TABLE_1:
         raise ValueError(f"transformers and other biLMs are for table 1, not for {exhibit}: omit --contextual")
+    names = [name for name, _ in contextual]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"the name of each --contextual must be another one, but {twice!r} is there twice")
     counts = {task: sorted({count for size in sizes if (count := experiment.size(task, size))}) for task in tasks}
     return [
         experiment.run(task, variant, seed, size)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.text_lines import numbered_lines
 
@@ -110,7 +111,7 @@ def _sentences(source: Path) -> Iterator[str]:
             if line.strip() and not line.startswith("#"):
                 rows.append(line)
                 continue
-            if rows and len(rows[0].split()) > _COLUMNS_WITHOUT_PREDICATE:
+            if rows and len(columns_of(rows[0])) > _COLUMNS_WITHOUT_PREDICATE:
                 yield "\n".join(rows) + "\n\n"
             rows = []
 

@@ -81,8 +81,8 @@ class TestPlan:
         assert set(TASKS_OF) == set(Exhibit) - {Exhibit.TABLE_5, Exhibit.TABLE_7}
 
     def test_seed_by_seed(self, experiment):
-        """Oracle: by hand."""
-        names = [run.name for run in plan(experiment, Exhibit.TABLE_1, ["ner", "sst"], 2)]
+        """Oracle: by hand; a task that is named twice is one."""
+        names = [run.name for run in plan(experiment, Exhibit.TABLE_1, ["ner", "sst", "ner"], 2)]
         assert names[:4] == ["ner/baseline/1", "ner/input/1", "sst/baseline/1", "sst/both/1"]
         assert names[4:] == [name[:-1] + "2" for name in names[:4]]
 
@@ -98,6 +98,10 @@ class TestPlan:
             ((Exhibit.TABLE_1, ["pos"], 1), "not about 'pos'"),
             ((Exhibit.TABLE_1, ["ner"], 0), "--seeds is 0"),
             ((Exhibit.TABLE_1, ["snli"], 1, ["5"]), "figure 1, not for table 1"),
+            (
+                (Exhibit.TABLE_1, ["ner"], 1, [], [("x", "a"), ("y", "b"), ("x", "c")]),
+                "another one, but 'x' is there twice",
+            ),
         ],
     )
     def test_a_plan_that_is_impossible_is_refused(self, experiment, arguments, message):

@@ -50,6 +50,13 @@ class TestWriteSubset:
         assert len({tuple(p.words) for p in part}) == 3
         assert all(proposition in propositions for proposition in part)
 
+    def test_a_no_break_space_is_a_part_of_its_word(self, fixtures_root, tmp_path):
+        """Oracle: our reader: a sentence without a predicate has no proposition, whatever its words are."""
+        lines = next((fixtures_root / "srl" / "train").rglob("*gold_conll")).read_text().splitlines()
+        columns = next(line for line in lines if line and not line.startswith("#")).split()[:12]
+        (tmp_path / "a.gold_conll").write_text("\t".join([*columns[:3], "10\xa0000", *columns[4:]]) + "\n\n")
+        assert total_of("srl", tmp_path / "a.gold_conll") == 0
+
     def test_a_table_with_tabs_is_refused(self, tmp_path):
         """Oracle: the message with file and line."""
         (tmp_path / "train.jsonl").write_text("gold_label\tsentence1\n")

@@ -1,0 +1,103 @@
+"""Tests of elmo_tasks.compat.allennlp_fixes.scores."""
+
+from typing import Any
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.data.fields import LabelField, TextField
+from allennlp.data.instance import Instance
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import Token
+from allennlp.models import Model
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.metrics import CategoricalAccuracy
+from allennlp.training.util import evaluate
+
+from elmo_tasks.training import FrozenOnceCheckpointer
+
+INSTANCES = [
+    Instance({"tokens": TextField([Token(word)], {"tokens": SingleIdTokenIndexer()}), "label": LabelField(label)})
+    for word, label in (("good", "yes"), ("bad", "no"))
+]
+UNLABELLED = [Instance({"tokens": instance["tokens"]}) for instance in INSTANCES]
+VOCAB = Vocabulary.from_instances(INSTANCES)
+
+
+class Classifier(Model):
+    """A model that scores what has labels, as all of AllenNLP's do."""
+
+    def __init__(self) -> None:
+        super().__init__(VOCAB)
+        self.scores = torch.nn.Embedding(VOCAB.get_vocab_size(), 2)
+        self._accuracy = CategoricalAccuracy()
+
+    def forward(self, tokens: Any, label: torch.Tensor | None = None) -> dict[str, Any]:  # type: ignore[override]
+        logits = self.scores(tokens["tokens"]["tokens"])[:, 0]
+        if label is None:
+            return {"logits": logits}
+        self._accuracy(logits, label)
+        return {"logits": logits, "loss": torch.nn.functional.cross_entropy(logits, label)}
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        return {"accuracy": self._accuracy.get_metric(reset)}
+
+
+class OurClassifier(Classifier):
+    __module__ = "elmo_tasks.models.classifier"
+
+
+def loader(instances: list[Instance]) -> SimpleDataLoader:
+    return SimpleDataLoader(instances, batch_size=2, vocab=VOCAB)
+
+
+class TestRefuseEvaluationWithoutLabels:
+    def test_a_score_of_nothing_is_an_error(self, tmp_path):
+        """Oracle: the message; the predictions are there; models of others are as AllenNLP has them."""
+        file = tmp_path / "predictions.jsonl"
+        with pytest.raises(ConfigurationError, match=r"must have labels to be scored, but this file has none: give"):
+            evaluate(OurClassifier(), loader(UNLABELLED), predictions_output_file=str(file))
+        assert file.read_text().count("logits") == 1
+        assert set(evaluate(OurClassifier(), loader(INSTANCES))) == {"accuracy", "loss"}
+        assert evaluate(Classifier(), loader(UNLABELLED)) == {"accuracy": 0.0}
+
+
+def trainer(model: Model, validation: list[Instance], folder: Any = None, n_epochs: int = 9) -> GradientDescentTrainer:
+    """Nothing is learned, so that patience runs out after the second epoch."""
+    return GradientDescentTrainer(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        loader(INSTANCES),
+        validation_data_loader=loader(validation),
+        patience=1,
+        num_epochs=n_epochs,
+        serialization_dir=folder and str(folder),
+        checkpointer=folder and FrozenOnceCheckpointer(str(folder)),
+        cuda_device=torch.device("cpu"),
+    )
+
+
+class TestRefuseValidationWithoutLabels:
+    def test_an_epoch_without_a_score_is_an_error(self):
+        """Oracle: the message; models of others are as AllenNLP has them."""
+        with pytest.raises(ConfigurationError, match=r"must have labels to be scored"):
+            trainer(OurClassifier(), UNLABELLED).train()
+        assert trainer(OurClassifier(), INSTANCES).train()["epoch"] == 1
+        assert "best_validation_accuracy" in trainer(Classifier(), UNLABELLED).train()
+
+
+class TestEndRecoveredRunsThatHadEnded:
+    def test_a_run_whose_patience_has_run_out_is_not_trained_on(self, tmp_path):
+        """Oracle: the epochs on the disk, after another process has found the run without its archive."""
+        straight = trainer(Classifier(), INSTANCES, tmp_path).train()
+        files = sorted(path.name for path in tmp_path.glob("metrics_epoch_*"))
+        recovered = trainer(Classifier(), INSTANCES, tmp_path).train()
+        assert sorted(path.name for path in tmp_path.glob("metrics_epoch_*")) == files
+        assert recovered["best_validation_accuracy"] == straight["best_validation_accuracy"]
+
+    def test_one_that_was_interrupted_before_goes_on(self, tmp_path):
+        """Oracle: the epochs on the disk."""
+        trainer(Classifier(), INSTANCES, tmp_path, n_epochs=1).train()
+        assert trainer(Classifier(), INSTANCES, tmp_path).train()["epoch"] == 1
