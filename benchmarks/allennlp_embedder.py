@@ -18,6 +18,7 @@ from typing import Any
 from finished_training import metrics_of, seconds_of_epoch
 
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.sealed_json import json_sha256
 from elmo_tasks.replication import TASKS, PlanFile, Variant, experiment_of
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -50,9 +51,10 @@ def scores(config: dict[str, Any], folder: Path, metric: str) -> dict[str, float
     """Of a run, which is trained or resumed unless it is finished."""
     folder.mkdir(parents=True, exist_ok=True)
     config_file = folder / "config.json"
-    config_file.write_text(json.dumps(config))
+    if not config_file.exists():
+        config_file.write_text(json.dumps(config))
     environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"}
-    metrics = metrics_of(config_file, folder, {}, environment)
+    metrics = metrics_of(config_file, folder, {}, environment, {"config": json_sha256(config)})
     return {
         "dev": 100 * metrics[f"best_validation_{metric}"],
         "test": 100 * metrics[f"test_{metric}"],

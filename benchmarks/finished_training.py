@@ -1,18 +1,27 @@
 """A training of a benchmark: the same call resumes it, and one process at a time trains it."""
 
 import json
+import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.replication.train.record import locked
 
 __all__ = ["metrics_of", "seconds_of_epoch"]
 
 
-def metrics_of(config: Path, folder: Path, overrides: Mapping[str, Any], environment: Mapping[str, str]) -> dict:
+def metrics_of(
+    config: Path,
+    folder: Path,
+    overrides: Mapping[str, Any],
+    environment: Mapping[str, str],
+    identity: Mapping[str, Any],
+) -> dict[str, Any]:
     """
     Trains with `allennlp train`, or resumes, unless it is finished. The process holds the lock of the folder, so that a
     script which is killed leaves a training that no second one disturbs. A failure ends the script with one line.
@@ -27,6 +36,8 @@ def metrics_of(config: Path, folder: Path, overrides: Mapping[str, Any], environ
         Of the config.
     environment
         All variables of the process.
+    identity
+        What the scores are of, as JSON has it: a folder with another one is an error.
 
     # Returns
 
@@ -36,6 +47,11 @@ def metrics_of(config: Path, folder: Path, overrides: Mapping[str, Any], environ
     run = folder / "run"
     try:
         with locked(folder) as lock:
+            record = folder / "identity.json"
+            if record.exists() and json.loads(record.read_text()) != identity:
+                sys.exit(f"error: {folder} has another training: {record.read_text()}; remove it, or name another")
+            with atomic_file(record) as temporary:
+                temporary.write_text(json.dumps(identity))
             if not ((run / "metrics.json").is_file() and (run / "model.tar.gz").is_file()):
                 command = [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(run)]
                 command += ["-o", json.dumps(overrides)]
@@ -51,14 +67,9 @@ def metrics_of(config: Path, folder: Path, overrides: Mapping[str, Any], environ
 
 
 def seconds_of_epoch(folder: Path) -> float:
-    """
-    The median over the epochs of a finished training. AllenNLP counts from the first epoch after a resumption, so that
-    only the differences between epochs are used whose count goes on.
-    """
-    files = sorted((folder / "run").glob("metrics_epoch_*.json"), key=lambda path: int(path.stem.rpartition("_")[2]))
-    counts = [_seconds(json.loads(file.read_text())["training_duration"]) for file in files]
-    found = sorted(after - before for before, after in zip([0.0, *counts], counts, strict=False) if after > before)
-    return found[len(found) // 2]
+    """The median over the epochs of a finished training, with validation, whatever interrupted it: from its log."""
+    log = (folder / "run" / "out.log").read_text()
+    return statistics.median(map(_seconds, re.findall(r"Epoch duration: (.+)", log)))
 
 
 def _seconds(duration: str) -> float:

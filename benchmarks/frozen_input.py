@@ -76,6 +76,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", required=True)
     parser.add_argument("--results", type=Path, required=True, help="folder for a file of each run")
     arguments = parser.parse_args()
+    names = [model.name for model in arguments.models]
+    if len(set(names)) < len(names):
+        parser.error(f"the names of --models must differ, but are {', '.join(names)}")
 
     for task in arguments.tasks:
         for seed in arguments.seeds:
@@ -85,7 +88,7 @@ def main() -> None:
                     score(model, task, seed, arguments.output / file.stem, file)
                 elif changed := changes(json.loads(file.read_text()), model):
                     sys.exit(f"frozen_input.py: error: {file} is of other {changed}: give the model another name")
-        print_means(arguments.results, task, [model.name for model in arguments.models], arguments.seeds)
+        print_means(arguments.results, task, names, arguments.seeds)
 
 
 def file_of(results: Path, task: str, name: str, seed: int) -> Path:
@@ -100,7 +103,8 @@ def changes(result: dict[str, Any], model: Frozen) -> str:
 
 def score(model: Frozen, task: str, seed: int, run: Path, file: Path) -> None:
     """One run, which is trained or resumed, and its file."""
-    metrics = metrics_of(CONFIG, run, model.overrides(task, seed), {**os.environ, **model.environment(task)})
+    identity = {"task": task, "seed": seed, "weights": model.weights, "pooling": model.pooling}
+    metrics = metrics_of(CONFIG, run, model.overrides(task, seed), {**os.environ, **model.environment(task)}, identity)
     result = {
         "task": task,
         "model": model.name,

@@ -61,7 +61,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     environ
         The environment; an empty value counts as not set.
     """
-    data = environ.get(_DATA) or str(FIXTURES)
+    data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
     return {
         _DATA: data,

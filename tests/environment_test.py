@@ -74,6 +74,12 @@ class TestConfigVariables:
         }
         assert (fixtures_root / "glove" / variables["ELMO_TASKS_GLOVE"]).is_file()
 
+    def test_a_tilde_that_no_shell_has_expanded_is_the_home_folder(self, nothing_set, tmp_path):
+        """Oracle: by hand."""
+        nothing_set.setenv("HOME", str(tmp_path))
+        nothing_set.setenv("ELMO_TASKS_DATA", "~/data")
+        assert config_variables()["ELMO_TASKS_DATA"] == str(tmp_path / "data")
+
     @pytest.mark.parametrize("name", NAMES)
     def test_the_environment_wins(self, nothing_set, name):
         """Oracle: the value that is set, and the defaults of the others; an empty one counts as not set."""

@@ -80,7 +80,7 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
     reuse_labels(arguments.output, run, arguments.task)
     start = time.monotonic()
     if (run / "model.tar.gz").exists():
-        check_finished(run, about, size)
+        check_finished(run, about, size, epochs)
     elif code := subprocess.run(command, check=False).returncode:
         sys.exit(f"students.py: error: the student in {run} ended with status {code}: see above")
     metrics = json.loads((run / "metrics.json").read_text())
@@ -96,7 +96,7 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
         "best_epoch": metrics["best_epoch"] + 1,
         **about,
         "commit": commit() or "unknown",
-        # Of this call, if an earlier one was interrupted.
+        # Of this call, also if an earlier one was interrupted or had come to the end.
         "seconds": round(time.monotonic() - start),
     }
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -104,12 +104,13 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
         temporary.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def check_finished(run: Path, about: dict, size: int) -> None:
+def check_finished(run: Path, about: dict, size: int, epochs: int) -> None:
     """A student whose file was not written, since this script was killed before its end, must be the one asked for."""
     record = read_sealed(run / "distillation.json")
+    trainer = json.loads((run / "config.json").read_text())["trainer"]
     found = [digest[:16] for digest in record["teachers"]], record["text"][:16], record["most_texts"]
-    if found != (about["teachers"], about["text"], size):
-        sys.exit(f"students.py: error: {run} is of other teachers or texts: remove it, or name another folder")
+    if (*found, trainer["num_epochs"]) != (about["teachers"], about["text"], size, epochs):
+        sys.exit(f"students.py: error: {run} is of other teachers, texts or steps: remove it, or name another folder")
 
 
 def differs(result: dict, expected: dict) -> bool:
@@ -124,7 +125,7 @@ def reuse_labels(output: Path, run: Path, task: str) -> None:
 
 
 def print_table(folder: Path, runs: Path, task: str) -> None:
-    """Means over the seeds that a size has, beside the runs of the plan with the same seeds."""
+    """Means over the seeds that a size has, next to the runs of the plan with the same seeds."""
     students = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     print("texts   seeds   dev: without, student, ELMo, kept     test: without, student, ELMo, kept")
     for size in sorted({student["texts"] for student in students}):

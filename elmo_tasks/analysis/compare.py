@@ -34,7 +34,7 @@ def compare(runs: list[Path], metric: str) -> str:
             raise ConfigurationError(
                 f"{metric} must be from 0 to 1, of which percent can be made, but that of {run} is {outside[0]}"
             )
-    width = max(len(str(run)) for run in runs)
+    width = max(len(metric), *(len(str(run)) for run in runs))
     lines = [f"{metric:{width}}  {'dev':>6}  {'test':>6}  {'test difference':>15}"]
     for run, (dev, test) in zip(runs, scores, strict=True):
         first = scores[0][1]

@@ -1,10 +1,10 @@
 """The likelihood of sentences under a biLM with its softmax."""
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 
+import numpy as np
 import torch
 
 from elmo_tasks.bilm import Bilm, BilmContexts
@@ -168,7 +168,8 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
         raise ValueError("a text must have a sentence to have a perplexity, but is empty")
     # Each sentence has one more prediction than words: where it ends.
     n_predictions = n_words + n_sentences
-    perplexities = [math.exp(loss / n_predictions) for loss in (forward, backward)]
+    with np.errstate(over="ignore"):
+        perplexities = np.exp(np.array([forward, backward]) / n_predictions).tolist()
     return {
         "forward_perplexity": perplexities[0],
         "backward_perplexity": perplexities[1],

@@ -96,7 +96,7 @@ class WsdMeasurement:
         )
         sets = [senses.answer(corpus) for corpus in tests]
         return cls(
-            bilm=Path(bilm).name,
+            bilm=Path(bilm).resolve().name,
             training=training.name,
             has_wordnet=wordnet is not None,
             distance=distance,

@@ -10,6 +10,7 @@ from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import check_new, output_file
 from elmo_tasks.data.formats.coref_conll import begin_lines, document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
+from elmo_tasks.files.atomic_files import check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
 
@@ -46,6 +47,7 @@ class CorefConll(Subcommand):
 def _write(arguments: argparse.Namespace) -> None:
     with endings_in_one_line("elmo-coref-conll"):
         check_new(arguments.output, force=arguments.force)
+        check_not_input(arguments.output, arguments.predictions, *filter(None, [arguments.gold]))
         documents = _documents(arguments.predictions)
         if arguments.gold is not None:
             _check_complete(documents.keys(), arguments.predictions, arguments.gold)

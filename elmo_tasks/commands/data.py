@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -59,10 +60,10 @@ def _fetch(names: list[str], to: Path | None) -> None:
     if to is None and not data:
         raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
     # A shell leaves the tilde of --to=~/data as it is.
-    folder = to.expanduser() if to is not None else Path(data or "")
+    folder = to.expanduser() if to is not None else Path(data or "").expanduser()
     for name in names:
         corpus = CORPORA[name]
         print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)
         print(printable_lines("\n".join(map(str, fetch(corpus, folder)))))
     if os.environ.get("ELMO_TASKS_DATA") != str(folder):
-        print(f"For the configs: export ELMO_TASKS_DATA={folder.absolute()}", file=sys.stderr)
+        print(f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}", file=sys.stderr)

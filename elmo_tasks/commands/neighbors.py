@@ -23,6 +23,7 @@ from elmo_tasks.analysis import (
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.environment import config_variables
+from elmo_tasks.files.atomic_files import check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import one_line, printable, printable_lines
 from elmo_tasks.progress import progress_bar
@@ -179,6 +180,7 @@ def _query(arguments: argparse.Namespace) -> None:
 
 def _batch(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME):
+        check_not_input(arguments.output_file, arguments.queries)
         tokenizer, queries = _tokenizer(arguments), []
         for number, line in numbered_lines(arguments.queries):
             try:

@@ -28,6 +28,8 @@ def output_file(path: Path) -> Iterator[Path]:
 
 def check_new(path: Path, *, force: bool) -> None:
     """
+    Checks that a command overwrites nothing unasked.
+
     # Raises
 
     `FileExistsError`

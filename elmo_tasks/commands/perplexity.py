@@ -15,6 +15,7 @@ from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data import LmText
+from elmo_tasks.files.atomic_files import check_not_input
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.unicode_text import add_nfc_argument
 
@@ -54,6 +55,7 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         if arguments.output_file is None:
             found = summary(scores)
         else:
+            check_not_input(arguments.output_file, *text.files)
             with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
         for name, value in found.items():

@@ -1,20 +1,24 @@
 """`allennlp predict`, line by line: AllenNLP's command with errors that name the line, and with `--keep-going`."""
 
 import argparse
+import codecs
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import count
+from itertools import chain, count, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from allennlp.commands.predict import _get_predictor, _PredictManager
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
+from allennlp.predictors import Predictor
 
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.compat.torch_fixes.subnormals import flushed_subnormals
+from elmo_tasks.files.atomic_files import check_not_input
 from elmo_tasks.files.text_lines import byte_lines, decoded
 from elmo_tasks.unicode_text import in_nfc
 
@@ -74,7 +78,7 @@ class LineByLine(_PredictManager):
 
     # Parameters
 
-    arguments
+    predictor, input_file, output_file, arguments
         Those of AllenNLP's `_PredictManager`.
     keep_going
         Whether a bad line is written as `{"error": ..., "line": n}`; otherwise it is an error. Instances of a dataset
@@ -83,8 +87,18 @@ class LineByLine(_PredictManager):
         Whether the texts of a line are put into Unicode's form NFC. Those of a dataset reader stay as in training.
     """
 
-    def __init__(self, *arguments: Any, keep_going: bool = False, nfc: bool = False) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        predictor: Predictor,
+        input_file: str,
+        output_file: str | None,
+        *arguments: Any,
+        keep_going: bool = False,
+        nfc: bool = False,
+    ) -> None:
+        # AllenNLP would empty the output at once, before it looks at the input.
+        super().__init__(predictor, input_file, None, *arguments)
+        self._output_path = None if output_file is None else Path(output_file)
         self._keep_going = keep_going
         self._nfc = nfc
         self._unit = "line" if self._dataset_reader is None else "instance"
@@ -96,13 +110,18 @@ class LineByLine(_PredictManager):
 
         `ValueError`
             For the first bad line, with file and line, after those before it have been written; or if the file of a
-            dataset reader cannot be read to its end.
+            dataset reader cannot be read to its end, or the output is the input. An output that is there stays if
+            nothing can be predicted.
         """
+        if self._output_path is not None:
+            check_not_input(self._output_path, self._input_file)
         n_bad = n_all = 0
+        results = self._results()
+        first = list(islice(results, 1))
         with ExitStack() as stack:
-            if self._output_file is not None:
-                stack.enter_context(self._output_file)
-            for n_all, (item, result) in enumerate(self._results(), start=1):
+            if self._output_path is not None:
+                self._output_file = stack.enter_context(open(self._output_path, "w", encoding="utf-8"))
+            for n_all, (item, result) in enumerate(chain(first, results), start=1):
                 if isinstance(result, Exception):
                     n_bad += 1
                     result = json.dumps({"error": self._message(result, item), self._unit: item.number}) + "\n"
@@ -145,6 +164,8 @@ class LineByLine(_PredictManager):
             enumerate(sys.stdin.buffer, start=1) if self._input_file == "-" else byte_lines(cached_path(self._source))
         )
         for number, line in lines:
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             shown = line.decode(errors="replace").strip()
             if not shown:
                 continue

@@ -62,11 +62,11 @@ def _run(arguments: argparse.Namespace) -> None:
             max_sentences=arguments.max_sentences,
             batch_tokens=arguments.batch_tokens,
         )
+        _print(found)
         if arguments.output_file is not None:
             found.write_scores(arguments.output_file)
         if arguments.predictions is not None:
             found.write_answers(arguments.predictions)
-        _print(found)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -74,6 +74,12 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--predictions must name a new folder, but '{arguments.predictions}' is there already")
     if arguments.output_file is not None and arguments.output_file.is_dir():
         raise ValueError(f"--output-file must name a file, but '{arguments.output_file}' is a folder")
+    outputs = [path for path in (arguments.output_file, arguments.predictions) if path is not None]
+    if len(set(outputs)) < len(outputs):
+        raise ValueError(f"--output-file and --predictions must differ, but both are '{outputs[0]}'")
+    # Before hours of work.
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
     if arguments.max_sentences is not None and arguments.max_sentences < 1:
         raise ValueError(f"--max-sentences must be at least 1, but is {arguments.max_sentences}")
 

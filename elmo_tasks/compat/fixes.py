@@ -50,6 +50,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         processes.lock_in_context_of_workers,
         garbage_collection.load_instances_quickly,
     ),
+    "allennlp.evaluation.evaluator": (scores.omit_scores_of_evaluations_without_labels,),
     "allennlp.models.archival": (archives.extract_safely, whole_files.write_archives_whole),
     "allennlp.modules.token_embedders.embedding": (word_vectors.limit_lines_of_word_vectors,),
     "allennlp.modules.seq2vec_encoders.cnn_encoder": (mixed_precision.encode_characters_in_single_precision,),
@@ -64,7 +65,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         mixed_precision.use_current_amp,
         mixed_precision.allow_amp_without_cuda,
         whole_files.write_best_weights_whole,
-        scores.refuse_validation_without_labels,
+        scores.refuse_training_without_labels,
         scores.end_recovered_runs_that_had_ended,
     ),
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": (
@@ -73,7 +74,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.training.util": (
         changed_functions.clip_norm_of_sparse_gradients,
         archives.read_config_as_json,
-        scores.refuse_evaluation_without_labels,
+        scores.omit_scores_of_tests_without_labels,
     ),
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": (third_party.allow_penn_treebank_files,),
 }

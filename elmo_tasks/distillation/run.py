@@ -1,6 +1,7 @@
 """A distillation: the teacher labels the text, the student is trained, and its archive is its own."""
 
 import copy
+import math
 import re
 import shutil
 import tarfile
@@ -73,8 +74,8 @@ class Distillation:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(f"the temperature must be above 0, but is {self.temperature}")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"the temperature must be above 0, and finite, but is {self.temperature}")
         if not 0 <= self.labelled_weight <= 1:
             raise ValueError(
                 f"the weight of the labelled texts (--labelled-weight) must be from 0 to 1, but is "

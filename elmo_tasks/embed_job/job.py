@@ -21,7 +21,7 @@ from elmo_tasks.embed_job.processes import embed_in_processes
 from elmo_tasks.embed_job.ray_actors import embed_on_ray, options_on_ray
 from elmo_tasks.embed_job.text_parts import LinePart, TextSummary, parts_of, summarize
 from elmo_tasks.embed_job.this_process import embed_in_this_process
-from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.checksums import checksum_path
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.progress import progress_bar
@@ -120,6 +120,8 @@ def embed_file(
     if ray is not None:
         require_ray()
         options = options_on_ray(options)
+    check_not_input(output, text)
+    check_not_input(checksum_path(output), text)
     chosen = format if isinstance(format, Format) else format_of(output, format, is_on_ray=ray is not None)
     folder = JobFolder(output, chosen, force=force, resume=resume)
     return _Job(text, folder, options, workers, ray).run(show_progress)

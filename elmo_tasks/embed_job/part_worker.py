@@ -130,6 +130,12 @@ class PartWorker:
         for sentence in words:
             cut_words.add(sentence)
         vectors = self._elmo.embed(words, **self._options.arguments())
+        for row, array in enumerate(vectors):
+            if not np.isfinite(array).all():
+                raise ValueError(
+                    f"vectors must be finite, but those of line {part.first + row + 1} are not: use smaller weights, "
+                    "or a smaller gamma"
+                )
         if self._options.dtype == "float16":
             vectors = [_halved(array, part.first + row) for row, array in enumerate(vectors)]
         return_free_memory()

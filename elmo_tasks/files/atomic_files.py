@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TypeGuard
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "atomic_file", "atomic_folder", "is_full", "naming_errors", "remove_leftovers", "sync"]
+__all__ = [
+    "TEMPORARY",
+    "atomic_file",
+    "atomic_folder",
+    "check_not_input",
+    "is_full",
+    "naming_errors",
+    "remove_leftovers",
+    "sync",
+]
 
 # Readers of Parquet folders skip names that begin with an underscore.
 TEMPORARY = "_tmp-"
@@ -76,6 +85,22 @@ def atomic_file(path: Path, *, folder: Path | None = None, exclusive: bool = Fal
         raise
 
 
+def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
+    """
+    Checks that what is written does not replace what is read.
+
+    # Raises
+
+    `ValueError`
+        If the output is one of the inputs, whatever their names.
+    """
+    # A terminal may be both.
+    if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
+        raise ValueError(
+            f"the output must be another file than what is read, but {output} is both: choose another name"
+        )
+
+
 def remove_leftovers(path: Path, *, min_seconds: float = 86_400.0) -> None:
     """
     Removes what killed processes have left of `atomic_file(path)`. A file that has changed within `min_seconds` may be
@@ -84,8 +109,8 @@ def remove_leftovers(path: Path, *, min_seconds: float = 86_400.0) -> None:
     name = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{32}-" + re.escape(path.name[-50:]))
     for file in path.parent.iterdir():
         if name.fullmatch(file.name):
-            # Unless another process has removed it.
-            with suppress(FileNotFoundError):
+            # Unless another process has removed it, or it is another user's.
+            with suppress(OSError):
                 if file.lstat().st_mtime < time.time() - min_seconds:
                     file.unlink()
 

@@ -5,6 +5,7 @@ from typing import Any
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 
 from elmo_tasks.models.classification import labels_of
 
@@ -26,10 +27,17 @@ class PosClassifier(SimpleTagger):
         If the vocabulary has no tags.
     """
 
-    def __init__(self, vocab: Vocabulary, label_namespace: str = "labels", **kwargs: Any) -> None:
-        # By name, from the config: whatever `SimpleTagger` takes.
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        encoder: Seq2SeqEncoder,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
         labels_of(vocab, label_namespace)
-        super().__init__(vocab, label_namespace=label_namespace, **kwargs)
+        # By name, from the config: whatever else `SimpleTagger` takes.
+        super().__init__(vocab, text_field_embedder, encoder, label_namespace=label_namespace, **kwargs)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """

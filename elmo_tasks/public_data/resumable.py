@@ -21,8 +21,8 @@ _RANGE_NOT_SATISFIABLE = 416
 def download_resumably(url: str, file: Path, *, n_bytes: int | None, max_bytes: int, sha256: str | None) -> None:
     """
     Downloads a file to `NAME.part` next to it, and renames that when it is complete. What there is of it when the
-    download is interrupted stays, and the next call asks the server for the rest; a server that cannot do that sends
-    all of it again.
+    download is interrupted stays, and the next call asks the server for the rest, if size or digest are known; a server
+    that cannot do that sends all of it again.
 
     # Parameters
 
@@ -46,6 +46,9 @@ def download_resumably(url: str, file: Path, *, n_bytes: int | None, max_bytes: 
     """
     if not file.exists():
         part = file.with_name(f"{file.name}.part")
+        if n_bytes is None and sha256 is None:
+            # Its owner may have published another file meanwhile: nothing would tell that half of it is the old one.
+            part.unlink(missing_ok=True)
         _download(url, part, max_bytes if n_bytes is None else n_bytes)
         part.replace(file)
     found = file.stat().st_size
@@ -105,5 +108,5 @@ def _is_rest(content_range: str, start: int) -> bool:
 
 def _interrupted(url: str, part: Path, reason: object) -> ConnectionError:
     # Some of urllib's messages have several lines.
-    kept = f"; the {part.stat().st_size:,} bytes that came are in {part}, and are resumed" if part.exists() else ""
+    kept = f"; the {part.stat().st_size:,} bytes that came are in {part}" if part.exists() else ""
     return ConnectionError(f"{url} cannot be downloaded: {' '.join(str(reason).split())}{kept}")

@@ -190,6 +190,7 @@ def _needs_space(tokenizer: "Tokenizer") -> bool:
             tokenizer.encode([text], is_pretokenized=True, add_special_tokens=False).ids for text in (word, f" {word}")
         )
         of_text = tokenizer.encode(f"{word} {word}", add_special_tokens=False).ids
-        if alone != spaced and of_text == alone + spaced:
+        # A space that is a piece of its own belongs to no word.
+        if spaced[-len(alone) :] != alone and of_text == alone + spaced:
             return True
     return False

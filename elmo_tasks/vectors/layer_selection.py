@@ -116,4 +116,9 @@ def _are_finite(numbers: object, shape: tuple[int, ...]) -> bool:
 
 def _plain(numbers: Any) -> Any:
     """Without the gradients that the weights of a trained mix have."""
-    return numbers.detach().cpu() if isinstance(numbers, torch.Tensor) else numbers
+    if isinstance(numbers, torch.Tensor):
+        # AllenNLP's parameters have one element.
+        return numbers.detach().cpu().double().squeeze()
+    if isinstance(numbers, list | tuple | torch.nn.ParameterList):
+        return [_plain(number) for number in numbers]
+    return numbers

@@ -1,6 +1,7 @@
 """A component for pipelines of spaCy: `nlp.add_pipe("elmo")`."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
-from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
 from elmo_tasks.vectors.elmo import Elmo, EmbedArguments, Precision
 from elmo_tasks.vectors.layer_selection import Layers
@@ -23,9 +24,7 @@ __all__ = ["ElmoComponent"]
 # Not in `doc.user_data`, which belongs to the user: an array is freed with its Doc. The values are the pool of the
 # pipeline and the vectors of all tokens, of shape (..., n_tokens, dim).
 _VECTORS: WeakKeyDictionary[Doc, tuple[Pool | None, np.ndarray]] = WeakKeyDictionary()
-# The name of the component that has embedded it.
-_BY: WeakKeyDictionary[Doc, str] = WeakKeyDictionary()
-_FILES, _FOLDER = ("options.json", "weights.hdf5"), "elmo"
+_FILES = ("options.json", "weights.hdf5")
 
 
 class ElmoComponent:
@@ -42,7 +41,7 @@ class ElmoComponent:
     # Parameters
 
     nlp
-        The pipeline, which spaCy gives to every factory; it is not used.
+        The pipeline, which spaCy gives to every factory.
     name
         Its name in the pipeline.
     bilm
@@ -63,12 +62,13 @@ class ElmoComponent:
         Whether the vectors of a document are kept in its `user_data`, which spaCy writes to files and sends from
         process to process.
     save_weights
-        Whether `nlp.to_disk` writes the weights and `spacy.load` needs them (`False`: only the name, `bilm`).
+        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, and `spacy.load` needs them (`False`: only the name,
+        `bilm`).
 
     # Raises
 
     `ValueError`
-        If `pool` has another value, or does not allow `similarity`.
+        If `pool` has another value, or does not allow `similarity`; or the pipeline has such a component.
     """
 
     def __init__(
@@ -95,6 +95,12 @@ class ElmoComponent:
             raise ValueError(
                 f"similarity needs one vector for each document, but pool is {pool!r} and layers {layers!r}: give a "
                 "pool, and layers other than 'all'"
+            )
+        others = [other for other, component in nlp.components if isinstance(component, ElmoComponent)] if nlp else []
+        if others:
+            raise ValueError(
+                f"one component of a pipeline alone can set doc._.elmo, but '{name}' comes after '{others[0]}': remove "
+                "one of them; for several layers there is layers='all'"
             )
         self.name = name
         self.bilm = bilm
@@ -144,8 +150,10 @@ class ElmoComponent:
         """
         if not self.save_weights:
             return
-        with atomic_folder(Path(path), _FILES) as folder:
-            self.elmo.bilm.save(*(folder / file for file in _FILES))
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            self.elmo.bilm.save(*(stack.enter_context(atomic_file(folder / file)) for file in _FILES))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
         """
@@ -174,9 +182,10 @@ class ElmoComponent:
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The files that `to_disk` writes; none if `save_weights` is off."""
         with TemporaryDirectory() as folder:
-            self.to_disk(Path(folder, _FOLDER))
-            files: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in Path(folder).glob("*/*")})
-            return files
+            self.to_disk(folder)
+            files = [path for file in _FILES if (path := Path(folder, file)).exists()]
+            content: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in files})
+            return content
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
         """
@@ -184,14 +193,20 @@ class ElmoComponent:
 
         # Raises
 
-        `FileNotFoundError`, `ValueError`
-            See `from_disk`.
+        `ValueError`
+            If there are no weights, unless `save_weights` is off; or a file is damaged.
         """
+        if not self.save_weights:
+            return self
+        files = srsly.msgpack_loads(data)
+        if set(files) != set(_FILES):
+            raise ValueError(
+                f"the component '{self.name}' needs weights, but these bytes have none: give those of a pipeline whose "
+                "save_weights is on, or turn it off here too, so that the name says which biLM it is"
+            )
         with TemporaryDirectory() as folder:
-            files = srsly.msgpack_loads(data)
-            for name in _FILES:
-                if name in files:
-                    Path(folder, name).write_bytes(files[name])
+            for name, content in files.items():
+                Path(folder, name).write_bytes(content)
             return self.from_disk(folder)
 
     def _sentences(self, doc: Doc) -> list[list[str]]:
@@ -203,12 +218,6 @@ class ElmoComponent:
         # Shape: (n_tokens, dim) or (n_layers, n_tokens, dim)
         vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
         vectors[..., is_word, :] = words
-        by = _BY.setdefault(doc, self.name)
-        if by != self.name:
-            raise ValueError(
-                f"one component alone can set doc._.elmo, but '{self.name}' comes after '{by}': take one of them out "
-                "of the pipeline; for several layers there is layers='all'"
-            )
         _VECTORS[doc] = (self.pool, vectors)
         if self.in_user_data:
             user_data: dict[Any, Any] = doc.user_data

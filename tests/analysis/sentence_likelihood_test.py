@@ -138,6 +138,10 @@ class TestSummary:
         with pytest.raises(ValueError, match="must have a sentence"):
             summary([])
 
+    def test_a_perplexity_that_no_number_holds_is_infinite(self):
+        """Oracle: by hand, of a biLM that has diverged."""
+        assert summary([SentenceLikelihood(["a"], -2000.0, -10.0, 0)])["perplexity"] == math.inf
+
 
 class TestTheTrainedBilmThatShips:
     def test_it_prefers_words_in_their_order(self, fixtures_root):

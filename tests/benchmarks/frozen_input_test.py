@@ -128,13 +128,35 @@ def test_two_scripts_do_not_train_one_run(run, tmp_path):
         run()
 
 
-def test_the_seconds_of_an_epoch_are_those_of_all_calls(script, tmp_path):
-    """Oracle: by hand: the third epoch was trained after a resumption, from which AllenNLP counts anew."""
+def test_a_folder_of_another_model_is_an_error(script, run, finished, checkpoint, tmp_path):
+    """Oracle: the line, where the file of the results was removed, or is in another folder."""
+    folder = tmp_path / "runs" / "ner-first-101"
+    (folder / "run").mkdir(parents=True)
+    (folder / "identity.json").write_text('{"weights": "0"}')
+    for name in ("metrics.json", "model.tar.gz"):
+        (folder / "run" / name).touch()
+    with pytest.raises(SystemExit, match=r'ner-first-101 has another training: {"weights": "0"}; remove it'):
+        run()
+
+
+def test_two_models_of_one_name_are_an_error(script, monkeypatch, tmp_path, capsys):
+    """Oracle: the message."""
+    models = [f"a={TINY_BILM}"] * 2
+    given = [tmp_path, "--models", *models, "--tasks", "ner", "--seeds", "1", "--results", tmp_path]
+    monkeypatch.setattr("sys.argv", ["frozen_input.py", *map(str, given)])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert "the names of --models must differ, but are a, a" in capsys.readouterr().err
+
+
+def test_the_seconds_of_an_epoch_are_the_median_of_all_calls(script, tmp_path):
+    """Oracle: by hand, from lines as AllenNLP writes them."""
     (tmp_path / "run").mkdir()
-    for epoch, duration in enumerate(("0:00:10", "0:00:19.500000", "0:00:09", "1 day, 0:00:09")):
-        content = json.dumps({"training_duration": duration})
-        (tmp_path / "run" / f"metrics_epoch_{epoch}.json").write_text(content)
-    assert finished_training(script).seconds_of_epoch(tmp_path) == 10
+    lines = [
+        f"INFO - trainer - Epoch duration: {one}\n" for one in ("0:00:10", "0:01:00.5", "1 day, 0:00:01", "0:00:11")
+    ]
+    (tmp_path / "run" / "out.log").write_text("".join(lines))
+    assert finished_training(script).seconds_of_epoch(tmp_path) == 35.75
 
 
 @pytest.mark.parametrize("argument", ["folder", "a-b={}", "a=missing", "a={}:last", "=x"])

@@ -51,7 +51,7 @@ class TestDistill:
         [
             (["--max-texts", 0], "--max-texts must be at least 1, but is 0"),
             (["--batch-size", -1], "--batch-size must be at least 1, but is -1"),
-            (["--temperature", 0], "the temperature must be above 0, but is 0.0"),
+            (["--temperature", 0], "the temperature must be above 0, and finite, but is 0.0"),
         ],
     )
     def test_a_value_out_of_range_is_one_line(self, environment, command, tmp_path, options, message):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 import unicodedata
 from types import SimpleNamespace
 
@@ -127,6 +128,15 @@ class TestPerplexityOfText:
         (exported / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
         error = error_of("elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt")
         assert re.search(r"weights\.hdf5 must predict the words of its own vocab\.txt", error)
+
+    def test_the_text_is_not_replaced(self, exported, error_of, fixtures_root, tmp_path):
+        """Oracle: the message and the text, which is one of those of a folder."""
+        text = tmp_path / "texts" / "dev.txt"
+        text.parent.mkdir()
+        shutil.copy(fixtures_root / "lm" / "dev.txt", text)
+        before = text.read_bytes()
+        error = error_of("elmo-perplexity", exported, text.parent, "--output-file", text)
+        assert "must be another file than what is read" in error and text.read_bytes() == before
 
     def test_an_output_that_cannot_be_written_is_an_error(self, exported, error_of, fixtures_root, tmp_path):
         """Oracle: the message names it."""

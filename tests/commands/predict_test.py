@@ -1,6 +1,7 @@
 """Tests of `allennlp predict`, line by line."""
 
 import bz2
+import codecs
 import io
 import json
 import sys
@@ -148,6 +149,32 @@ class TestPredict:
             assert message in error["error"] and "in.jsonl" not in error["error"]
         said = capsys.readouterr().err
         assert f"warning: {len(BAD)} of {2 * len(BAD)} lines of {tmp_path / 'in.jsonl'} could not be predicted" in said
+
+    def test_an_output_stays_if_nothing_can_be_predicted(self, command, use, tmp_path):
+        """Oracle: the files, for an input with another name, one with a bad line, and one that is the output."""
+        use(LengthPredictor)
+        output, lines = tmp_path / "out.jsonl", tmp_path / "lines.jsonl"
+        output.write_text(f"{GOOD}\n")
+        lines.write_text("no JSON\n")
+        (tmp_path / "link.jsonl").symlink_to(output)
+        for name, message in (
+            ("missing.jsonl", "missing.jsonl"),
+            ("lines.jsonl", "line 1: a line must be a JSON object"),
+            ("link.jsonl", "must be another file than what is read, but .*out.jsonl is both"),
+        ):
+            with pytest.raises(SystemExit, match=message):
+                command("predict", "archive", tmp_path / name, "--output-file", output, "--silent")
+            assert output.read_text() == f"{GOOD}\n"
+        lines.write_text("")
+        command("predict", "archive", lines, "--output-file", output, "--silent")
+        assert output.read_text() == ""
+
+    def test_standard_input_may_begin_with_a_byte_order_mark(self, command, use, monkeypatch, tmp_path):
+        """Oracle: by hand, as for a file from Windows."""
+        use(LengthPredictor)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(codecs.BOM_UTF8 + f"{GOOD}\n".encode())))
+        command("predict", "archive", "-", "--output-file", tmp_path / "out.jsonl", "--silent")
+        assert read(tmp_path / "out.jsonl")[0]["n"] == 2
 
     def test_with_keep_going_and_good_lines_nothing_is_said(self, predict, capsys):
         """Oracle: standard error."""

@@ -36,11 +36,14 @@ class TestDisambiguateWords:
             (["--bilm", "nowhere"], "a biLM must be one of"),
             (["--max-sentences", "0"], "--max-sentences must be at least 1, but is 0"),
             (["--predictions", "."], "--predictions must name a new folder"),
+            (["--predictions", "x", "--output-file", "x"], "--output-file and --predictions must differ"),
+            (["--output-file", "file/x.json"], "File exists: 'file'"),
         ],
     )
     def test_an_error_is_one_line(self, command, tmp_path, monkeypatch, options, message):
         """Oracle: the message that the process ends with, which has one line."""
         monkeypatch.chdir(tmp_path)
+        (tmp_path / "file").touch()
         with pytest.raises(SystemExit) as error:
             command("elmo-wsd", *options)
         assert str(error.value).startswith("allennlp elmo-wsd: error: ")

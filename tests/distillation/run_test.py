@@ -134,7 +134,8 @@ class TestDistillation:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            ({"temperature": -1}, "the temperature must be above 0, but is -1"),
+            ({"temperature": -1}, "the temperature must be above 0, and finite, but is -1"),
+            ({"temperature": float("inf")}, "the temperature must be above 0, and finite, but is inf"),
             ({"labelled_weight": 5.0}, r"--labelled-weight\) must be from 0 to 1, but is 5.0"),
         ],
     )

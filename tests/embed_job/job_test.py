@@ -158,6 +158,19 @@ class TestEmbedFile:
             embed("out.h5")
         assert {path.name for path in tmp_path.iterdir()} == {"text.txt"}
 
+    @pytest.mark.parametrize("name", ["out.npz", "out.npz.sha256"])
+    def test_the_text_is_not_replaced(self, tmp_path, tiny_bilm, name):
+        """Oracle: the message and the text, also with `force`."""
+        (tmp_path / name).write_text("a b\n")
+        with pytest.raises(ValueError, match="must be another file than what is read"):
+            embed_file(tmp_path / name, tmp_path / "out.npz", EmbedOptions(bilm=str(tiny_bilm)), force=True)
+        assert (tmp_path / name).read_text() == "a b\n"
+
+    def test_vectors_that_are_not_finite_are_an_error(self, embed):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match="vectors must be finite, but those of line 1 are not"):
+            embed("out.h5", {"gamma": 1e300})
+
     def test_workers_are_at_least_one(self, embed):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="workers must be at least 1, but are 0"):

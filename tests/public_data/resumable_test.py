@@ -35,12 +35,19 @@ class TestDownloadResumably:
     def test_the_rest_of_an_interrupted_one_is_asked_for(self, server, tmp_path, has_ranges):
         """Oracle: its bytes, and the ranges that the server was asked for; one without ranges sends all again."""
         Handler.limit, Handler.has_ranges = 3000, has_ranges
-        with pytest.raises(ConnectionError, match=r"the 3,000 bytes that came are in .*file\.part, and are resumed"):
+        with pytest.raises(ConnectionError, match=r"the 3,000 bytes that came are in .*file\.part$"):
             fetch(f"{server}/file", tmp_path / "file")
         Handler.limit = None
         fetch(f"{server}/file", tmp_path / "file", sha256=DIGEST)
         assert (tmp_path / "file").read_bytes() == CONTENT
         assert [asked for _, asked in Handler.asked] == [None, "bytes=3000-"]
+
+    def test_nothing_is_resumed_that_nothing_could_check(self, server, tmp_path):
+        """Oracle: the bytes of today, and the ranges that the server was asked for, after another version's part."""
+        (tmp_path / "file.part").write_bytes(b"older" * 10)
+        fetch(f"{server}/file", tmp_path / "file")
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert [asked for _, asked in Handler.asked] == [None]
 
     def test_a_part_that_is_whole_is_taken(self, server, tmp_path):
         """Oracle: its bytes: a process was killed between the last of them and the new name."""

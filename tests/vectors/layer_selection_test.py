@@ -31,7 +31,12 @@ class TestLayerSelection:
         weights, gamma = torch.tensor([0.5, 1.0, -1.0], requires_grad=True), torch.tensor(2.0, requires_grad=True)
         found = LayerSelection(n_layers=3, weights=weights, gamma=gamma)(output)
         assert not found.requires_grad
-        torch.testing.assert_close(found, LayerSelection(n_layers=3, weights=[0.5, 1.0, -1.0], gamma=2.0)(output))
+        expected = LayerSelection(n_layers=3, weights=[0.5, 1.0, -1.0], gamma=2.0)(output)
+        torch.testing.assert_close(found, expected)
+        of_allennlp = torch.nn.ParameterList([torch.nn.Parameter(weight[None]) for weight in weights.detach()])
+        for given in (of_allennlp, list(of_allennlp), weights.bfloat16()):
+            found = LayerSelection(n_layers=3, weights=given, gamma=gamma.detach()[None])(output)
+            torch.testing.assert_close(found, expected)
 
     def test_large_weights_choose_a_layer(self, output):
         """Oracle: the layer; the exponential of its weight is infinite."""

@@ -1,6 +1,7 @@
 """Building an index of words in context."""
 
 import logging
+import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -107,7 +108,8 @@ def build_index(
             if message := cut_words.message():
                 logger.warning("the text of the index: %s", message)
         if not (part / names[0]).stat().st_size:
-            raise ValueError(f"the text must have at least one word, but has none: remove the folder '{part}'")
+            shutil.rmtree(part)
+            raise ValueError("the text must have at least one word, but has none")
         _finish(part, folder, request, files.digests)
     # Only now, so that a folder without a record is never a half-built index; the library may have removed its lock.
     for name in (RECORD, LOCK):

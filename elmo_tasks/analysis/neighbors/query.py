@@ -211,8 +211,8 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
 
 def _of_another_bilm(index: NeighborIndex, bilm: str) -> ValueError:
     return ValueError(
-        f"a query must have the biLM of its index, but '{bilm}' has other weights or options now, as the start_state: "
-        f"name the one that '{index.folder}' was made with (--bilm), or build the index again"
+        f"a query must have the biLM of its index, but '{bilm}' has other weights or options now, such as another "
+        f"start_state: name the one that '{index.folder}' was made with (--bilm), or build the index again"
     )
 
 

@@ -82,7 +82,7 @@ class Tables(Subcommand):
         )
         sub.add_argument("--results", type=Path, help="folder to train in (default: output/tables, output/PLAN)")
         sub.add_argument(
-            "--runs", type=Path, default=Path("results/runs"), metavar="FOLDER", help="files of a plan's finished runs"
+            "--runs", type=Path, metavar="FOLDER", help="files of a plan's finished runs (default: results/runs)"
         )
         sub.add_argument("--retry-failed", action="store_true", help="train the runs of a plan that have failed again")
         by_task: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
@@ -160,7 +160,11 @@ def _exhibit(arguments: argparse.Namespace) -> Exhibit | None:
 
 
 def _check(exhibit: Exhibit, arguments: argparse.Namespace) -> None:
-    """Refuses options that would be ignored."""
+    """Refuses options that would be ignored, and what `--dry-run` would not see."""
+    if given := [f"--{name}" for name in ("runs", "retry_failed") if getattr(arguments, name)]:
+        raise ValueError(f"{given[0].replace('_', '-')} is for the runs of a plan: name one with --plan, or omit it")
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise ValueError(f"at least one run must be trained at once, but --jobs is {arguments.jobs}")
     of_runs = ("tasks", "seeds", "sizes", "overrides", "arguments", "name", "contextual", "jobs", "ray")
     given = [name for name in of_runs if getattr(arguments, name) not in (None, [])]
     if exhibit is Exhibit.TABLE_5 and given:

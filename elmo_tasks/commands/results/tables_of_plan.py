@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
@@ -13,6 +14,7 @@ from elmo_tasks.replication import FIGURES, RENDERERS, Exhibit, Measurement, Rep
 
 __all__ = ["make_plan"]
 
+_RUNS = Path("results/runs")
 # Options that the plan takes the place of.
 _OF_PLAN = ("sizes", "overrides", "arguments", "name", "bilm", "contextual", "seeds", "wordnet")
 
@@ -41,7 +43,7 @@ def make_plan(arguments: argparse.Namespace, exhibit: Exhibit | None) -> list[st
     if given := [name for name in _OF_PLAN if getattr(arguments, name) not in (None, [])]:
         raise ValueError(f"the plan says what --{given[0]} would: omit it, or change a copy of the plan")
     replication = replication_of(
-        arguments.plan, data=arguments.data, results=arguments.results, runs=arguments.runs.absolute()
+        arguments.plan, data=arguments.data, results=arguments.results, runs=(arguments.runs or _RUNS).absolute()
     )
     tasks = _tasks(replication, arguments.tasks)
     exhibits = _exhibits(replication, exhibit, tasks)

@@ -6,7 +6,6 @@ import contextvars
 import gzip
 import json
 import logging
-import os
 import pickle
 import shutil
 import tarfile
@@ -106,8 +105,8 @@ def read_archive(
     cleanup
         Whether the folder is removed at the end.
     within
-        Where the folder is made, always under the same name, so that what a killed process has left is replaced.
-        `None`: where temporary files are, `TMPDIR`.
+        Where the folder is made, after what a killed process has left there is removed. `None`: where temporary files
+        are, `TMPDIR`.
 
     # Raises
 
@@ -116,12 +115,10 @@ def read_archive(
     `OSError`
         If there is no space for its content.
     """
-    if within is None:
-        folder = tempfile.mkdtemp(prefix=TEMPORARY)
-    else:
-        folder = str(within / f"{TEMPORARY}unpacked")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.mkdir(folder, mode=0o700)
+    prefix = TEMPORARY if within is None else f"{TEMPORARY}unpacked-"
+    for left in [] if within is None else within.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=prefix, dir=within)
     remove = True
     try:
         logger.info("extracting archive file %s to temp dir %s", archive_file, folder)

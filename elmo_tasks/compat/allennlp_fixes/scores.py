@@ -1,60 +1,130 @@
 """Scores that AllenNLP 2.10.1 gives to data without labels, and to runs that were recovered."""
 
+import logging
 from functools import wraps
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 
-__all__ = ["end_recovered_runs_that_had_ended", "refuse_evaluation_without_labels", "refuse_validation_without_labels"]
+__all__ = [
+    "end_recovered_runs_that_had_ended",
+    "omit_scores_of_evaluations_without_labels",
+    "omit_scores_of_tests_without_labels",
+    "refuse_training_without_labels",
+]
+
+logger = logging.getLogger(__name__)
 
 
-def refuse_evaluation_without_labels(util: Module) -> None:
+def omit_scores_of_tests_without_labels(util: Module) -> None:
     """
-    Symptom: the score of a file without labels is 0.0, in `allennlp evaluate` and in the metrics of a training.
+    Symptom: the test score of a training is 0.0 if its test data has no labels.
 
     Cause: readers take such files, for predictions, and `evaluate` asks the model for scores of nothing. For models of
-    this package it is an error, after the predictions, if there are any, have been written.
+    this package there are none then, and a warning.
     """
     original = util.evaluate
 
     @wraps(original)
-    def evaluate(model: Any, data_loader: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        metrics: dict[str, Any] = original(model, data_loader, *args, **kwargs)
-        if "loss" not in metrics:
-            _refuse(model, data_loader)
-        return metrics
+    def evaluate(
+        model: Any,
+        data_loader: Any,
+        cuda_device: Any = -1,
+        batch_weight_key: str | None = None,
+        output_file: str | None = None,
+        predictions_output_file: str | None = None,
+    ) -> dict[str, Any]:
+        metrics = original(model, data_loader, cuda_device, batch_weight_key, None, predictions_output_file)
+        return _written(_of_labels(metrics, model, data_loader), output_file)
 
     util.evaluate = evaluate
 
 
-def refuse_validation_without_labels(gradient_descent_trainer: Module) -> None:
+def omit_scores_of_evaluations_without_labels(evaluator: Module) -> None:
     """
-    Symptom: with validation data without labels every epoch scores 0.0, and the first one counts as the best.
+    Symptom: the scores of `allennlp evaluate` on data without labels are 0.0.
 
-    Cause: as in `refuse_evaluation_without_labels`.
+    Cause: as in `omit_scores_of_tests_without_labels`.
     """
-    trainer = gradient_descent_trainer.GradientDescentTrainer
-    original = trainer._validation_loss
+    original = evaluator.SimpleEvaluator.__call__
 
     @wraps(original)
-    def _validation_loss(self: Any, epoch: int) -> tuple[float, float | None, int]:
-        found: tuple[float, float | None, int] = original(self, epoch)
-        # One process of several may have no data.
-        if found[2] == 0 and not self._distributed:
-            _refuse(self.model, self._validation_data_loader)
-        return found
+    def __call__(
+        self: Any,
+        model: Any,
+        data_loader: Any,
+        batch_weight_key: str | None = None,
+        metrics_output_file: Any = None,
+        predictions_output_file: Any = None,
+    ) -> dict[str, Any]:
+        metrics = original(self, model, data_loader, batch_weight_key, None, predictions_output_file)
+        return _written(_of_labels(metrics, model, data_loader), metrics_output_file)
 
-    trainer._validation_loss = _validation_loss
+    evaluator.SimpleEvaluator.__call__ = __call__
 
 
-def _refuse(model: Any, data_loader: Any) -> None:
+def _of_labels(metrics: dict[str, Any], model: Any, data_loader: Any) -> dict[str, Any]:
+    if "loss" in metrics or not _is_ours(model):
+        return metrics
+    logger.warning("%s has no labels: there are no scores of it", _name_of(data_loader))
+    return {}
+
+
+def _written(metrics: dict[str, Any], path: Any) -> dict[str, Any]:
+    from allennlp.common.util import dump_metrics
+
+    if path is not None:
+        dump_metrics(str(path), metrics, log=True)
+    return metrics
+
+
+def refuse_training_without_labels(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: training data without labels ends with `The model you are trying to optimize does not contain a 'loss' key`
+    if another file has labels. With validation data without labels every epoch scores 0.0, and the first one counts as
+    the best.
+
+    Cause: readers take such files, for predictions.
+    """
     from allennlp.common.checks import ConfigurationError
 
-    if type(model).__module__.startswith("elmo_tasks."):
-        raise ConfigurationError(
-            f"data must have labels to be scored, but {getattr(data_loader, 'data_path', 'this file')} has none: give "
-            "a file with labels; predictions need none, see `allennlp predict`"
-        )
+    trainer = gradient_descent_trainer.GradientDescentTrainer
+    batch_outputs, validation_loss = trainer.batch_outputs, trainer._validation_loss
+
+    def refuse(self: Any, data_loader: Any) -> None:
+        if _is_ours(self.model):
+            raise ConfigurationError(
+                f"data to train and to validate on must have labels, but {_name_of(data_loader)} has none: give a file "
+                "with labels, or remove it from the config if it is to validate on"
+            )
+
+    @wraps(batch_outputs)
+    def with_loss(self: Any, batch: Any, for_training: bool) -> dict[str, Any]:
+        try:
+            outputs: dict[str, Any] = batch_outputs(self, batch, for_training)
+        except RuntimeError as error:
+            if "does not contain a 'loss' key" in str(error):
+                refuse(self, self.data_loader)
+            raise
+        return outputs
+
+    @wraps(validation_loss)
+    def with_losses(self: Any, epoch: int) -> tuple[float, float | None, int]:
+        found: tuple[float, float | None, int] = validation_loss(self, epoch)
+        # One process of several may have no data.
+        if found[2] == 0 and not self._distributed:
+            refuse(self, self._validation_data_loader)
+        return found
+
+    trainer.batch_outputs, trainer._validation_loss = with_loss, with_losses
+
+
+def _is_ours(model: Any) -> bool:
+    return type(model).__module__.startswith("elmo_tasks.")
+
+
+def _name_of(data_loader: Any) -> Any:
+    return getattr(data_loader, "data_path", "this data")
 
 
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:

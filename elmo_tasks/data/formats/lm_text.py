@@ -67,7 +67,7 @@ class LmText:
         if max_words < 1:
             raise ConfigurationError(f"max_words must be at least 1, but is {max_words}")
         self._path = os.fspath(path)
-        self._files = text_files(self._path)
+        self.files = text_files(self._path)
         self._replace = errors == "replace"
         self._max_words = max_words
         self._split = long_lines == "split"
@@ -77,7 +77,7 @@ class LmText:
     def __iter__(self) -> Iterator[list[str]]:
         irregular: Counter[str] = Counter()
         n_sentences = 0
-        for file in self._files:
+        for file in self.files:
             for number, line in byte_lines(file):
                 try:
                     text = line.decode()

@@ -48,10 +48,11 @@ class SharedPass:
         if not self._weights.is_of(weights):
             self._passes = WeakTensorKeyDictionary()
             self._weights = WeightsState(weights)
-        # What was computed in inference mode has no use where there are gradients.
-        state = n_changes(words), torch.is_inference_mode_enabled(), mode
+        state = n_changes(words), mode
         known, output = self._passes.get(words, (None, None))
-        if output is None or known != state:
+        # What was computed in inference mode has no use where there are gradients.
+        is_useless = output is not None and output.layers[0].is_inference() and not torch.is_inference_mode_enabled()
+        if output is None or known != state or is_useless:
             output = compute()
             self._passes[words] = (state, output)
             # Where gradients are accumulated, the trainer keeps batches that nobody asks for any more.

@@ -83,7 +83,7 @@ def plan(
         raise ValueError(f"transformers and other biLMs are for table 1, not for {exhibit}: omit --contextual")
     names = [name for name, _ in contextual]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"the name of each --contextual must be another one, but {twice!r} is there twice")
+        raise ValueError(f"the names of --contextual must differ, but {twice!r} is there twice")
     counts = {task: sorted({count for size in sizes if (count := experiment.size(task, size))}) for task in tasks}
     return [
         experiment.run(task, variant, seed, size)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 import statistics
 from collections.abc import Iterable, Sequence
@@ -116,6 +117,8 @@ def _mixes(rows: Sequence[Row]) -> Any:
         panel.imshow(grid, cmap="Greys", vmin=0, vmax=1, aspect="auto", origin="lower")
         for j, weights in enumerate(grid):
             for i, weight in enumerate(weights):
+                if math.isnan(weight):  # The biLM of this task has fewer layers.
+                    continue
                 panel.text(i, j, f"{weight:.2f}", ha="center", va="center", color="white" if weight > 0.5 else "black")
         panel.set_xticks(range(len(tasks)), [TASKS[task].title for task in tasks])
         panel.set_yticks(range(len(layers)), [f"layer {layer}" for layer in layers])
@@ -124,7 +127,8 @@ def _mixes(rows: Sequence[Row]) -> Any:
 
 
 def _mean(rows: Iterable[Row]) -> float:
-    return statistics.fmean(row["weight"] for row in rows)
+    weights = [row["weight"] for row in rows]
+    return statistics.fmean(weights) if weights else math.nan
 
 
 def _svg(figure: Any, name: str) -> str:

@@ -84,9 +84,11 @@ def _weights(rows: Sequence[Row]) -> str:
     for task in TASKS:
         for place in sorted({row["place"] for row in rows if row["task"] == task}):
             found = [row for row in rows if (row["task"], row["place"]) == (task, place)]
-            means = [fmean(row["weight"] for row in found if row["layer"] == layer) for layer in layers]
+            weights = [[row["weight"] for row in found if row["layer"] == layer] for layer in layers]
             title = f"{TASKS[task].title}, {place} ({len({row['seed'] for row in found})})"
-            cells.append([title, *(f"{mean:.2f}" for mean in [*means, fmean(row["gamma"] for row in found)])])
+            # The biLM of a task may have fewer layers than that of another.
+            cells.append([title, *(f"{fmean(of_layer):.2f}" if of_layer else "–" for of_layer in weights)])
+            cells[-1].append(f"{fmean(row['gamma'] for row in found):.2f}")
     return grid(["task", *(f"layer {layer}" for layer in layers), "γ"], cells)
 
 

@@ -1,7 +1,6 @@
 import copy
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -167,9 +166,8 @@ class TestBuildIndex:
             build_index(elmo, SENTENCES, folder, dtype="int4")
         with pytest.raises(ValueError, match=r"must hold at least one sentence"):
             build_index(elmo, [], folder, progress=False)
-        with pytest.raises(ValueError, match=r"at least one word, but has none: remove the folder '.*index\.part'"):
+        with pytest.raises(ValueError, match="at least one word, but has none"):
             build_index(elmo, [[], []], folder, progress=False)
-        shutil.rmtree(tmp_path / "index.part")
         with pytest.raises(ValueError, match=r"without white space, and not empty, .* but the text has \['New York'\]"):
             build_index(elmo, [["New York"]], folder, progress=False)
 

@@ -20,7 +20,7 @@ class TestIndexText:
         options = json.loads((bilm / "options.json").read_text())
         options["lstm"]["start_state"] = "settled"
         (bilm / "options.json").write_text(json.dumps(options))
-        with pytest.raises(ValueError, match="has other weights or options now, as the start_state"):
+        with pytest.raises(ValueError, match="has other weights or options now, such as another start_state"):
             NeighborFinder(tmp_path / "zero")
         index_text(str(tmp_path / "text.txt"), tmp_path / "settled", str(bilm), layer=1)
         assert NeighborFinder(tmp_path / "settled").find([Query(["Yes", "!"], 0)], 1)[0].neighbors

@@ -1,5 +1,6 @@
 """Tests of elmo_tasks.compat.allennlp_fixes.scores."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from allennlp.data.fields import LabelField, TextField
 from allennlp.data.instance import Instance
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import Token
+from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.metrics import CategoricalAccuracy
@@ -53,23 +55,39 @@ def loader(instances: list[Instance]) -> SimpleDataLoader:
     return SimpleDataLoader(instances, batch_size=2, vocab=VOCAB)
 
 
-class TestRefuseEvaluationWithoutLabels:
-    def test_a_score_of_nothing_is_an_error(self, tmp_path):
-        """Oracle: the message; the predictions are there; models of others are as AllenNLP has them."""
-        file = tmp_path / "predictions.jsonl"
-        with pytest.raises(ConfigurationError, match=r"must have labels to be scored, but this file has none: give"):
-            evaluate(OurClassifier(), loader(UNLABELLED), predictions_output_file=str(file))
-        assert file.read_text().count("logits") == 1
-        assert set(evaluate(OurClassifier(), loader(INSTANCES))) == {"accuracy", "loss"}
-        assert evaluate(Classifier(), loader(UNLABELLED)) == {"accuracy": 0.0}
+class TestOmitScoresWithoutLabels:
+    @pytest.mark.parametrize("kind", ["test", "command"])
+    def test_there_are_no_scores_of_nothing(self, kind, tmp_path, caplog):
+        """Oracle: the metrics, also in their file, and the warning; the predictions are there; models of others."""
+        files = tmp_path / "metrics.json", tmp_path / "predictions.jsonl"
+
+        def scored(model: Model, instances: list[Instance]) -> dict[str, Any]:
+            metrics, predictions = map(str, files)
+            if kind == "test":
+                return evaluate(model, loader(instances), output_file=metrics, predictions_output_file=predictions)
+            found: dict[str, Any] = SimpleEvaluator()(model, loader(instances), None, metrics, predictions)
+            return found
+
+        assert scored(OurClassifier(), UNLABELLED) == json.loads(files[0].read_text()) == {}
+        assert "logits" in files[1].read_text()
+        assert "this data has no labels: there are no scores of it" in caplog.messages
+        found = scored(OurClassifier(), INSTANCES)
+        assert set(found) == {"accuracy", "loss"} and json.loads(files[0].read_text()) == found
+        assert scored(Classifier(), UNLABELLED) == {"accuracy": 0.0}
 
 
-def trainer(model: Model, validation: list[Instance], folder: Any = None, n_epochs: int = 9) -> GradientDescentTrainer:
+def trainer(
+    model: Model,
+    validation: list[Instance],
+    folder: Any = None,
+    n_epochs: int = 9,
+    training: list[Instance] = INSTANCES,
+) -> GradientDescentTrainer:
     """Nothing is learned, so that patience runs out after the second epoch."""
     return GradientDescentTrainer(
         model,
         torch.optim.SGD(model.parameters(), lr=0.0),
-        loader(INSTANCES),
+        loader(training),
         validation_data_loader=loader(validation),
         patience=1,
         num_epochs=n_epochs,
@@ -79,13 +97,20 @@ def trainer(model: Model, validation: list[Instance], folder: Any = None, n_epoc
     )
 
 
-class TestRefuseValidationWithoutLabels:
+class TestRefuseTrainingWithoutLabels:
     def test_an_epoch_without_a_score_is_an_error(self):
         """Oracle: the message; models of others are as AllenNLP has them."""
-        with pytest.raises(ConfigurationError, match=r"must have labels to be scored"):
+        with pytest.raises(ConfigurationError, match=r"must have labels, but this data has none"):
             trainer(OurClassifier(), UNLABELLED).train()
         assert trainer(OurClassifier(), INSTANCES).train()["epoch"] == 1
         assert "best_validation_accuracy" in trainer(Classifier(), UNLABELLED).train()
+
+    def test_a_step_without_a_loss_is_an_error(self):
+        """Oracle: the message; that of AllenNLP for models of others."""
+        with pytest.raises(ConfigurationError, match=r"must have labels, but this data has none"):
+            trainer(OurClassifier(), INSTANCES, training=UNLABELLED).train()
+        with pytest.raises(RuntimeError, match="does not contain a 'loss' key"):
+            trainer(Classifier(), INSTANCES, training=UNLABELLED).train()
 
 
 class TestEndRecoveredRunsThatHadEnded:
@@ -97,7 +122,7 @@ class TestEndRecoveredRunsThatHadEnded:
         assert sorted(path.name for path in tmp_path.glob("metrics_epoch_*")) == files
         assert recovered["best_validation_accuracy"] == straight["best_validation_accuracy"]
 
-    def test_one_that_was_interrupted_before_goes_on(self, tmp_path):
+    def test_one_that_was_interrupted_before_continues(self, tmp_path):
         """Oracle: the epochs on the disk."""
         trainer(Classifier(), INSTANCES, tmp_path, n_epochs=1).train()
         assert trainer(Classifier(), INSTANCES, tmp_path).train()["epoch"] == 1

@@ -100,7 +100,7 @@ class TestPlan:
             ((Exhibit.TABLE_1, ["snli"], 1, ["5"]), "figure 1, not for table 1"),
             (
                 (Exhibit.TABLE_1, ["ner"], 1, [], [("x", "a"), ("y", "b"), ("x", "c")]),
-                "another one, but 'x' is there twice",
+                "must differ, but 'x' is there twice",
             ),
         ],
     )

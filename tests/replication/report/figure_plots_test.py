@@ -47,3 +47,9 @@ class TestDrawing:
         assert {"ELMo at the input", "ELMo at the output", "SNLI", "layer 0", "layer 1", "0.30", "0.70"} <= texts_of(
             svg
         )
+
+    def test_a_bilm_with_fewer_layers_leaves_its_cells_empty(self, tmp_path):
+        """Oracle: what is written in the SVG."""
+        deep = [{**row, "task": "ner", "layer": row["layer"] + 2, "weight": 0.125} for row in MIX]
+        _, svg, _ = draw_mixes([*MIX, *deep], tmp_path / "figure2")
+        assert {"layer 2", "0.12"} <= texts_of(svg) and "nan" not in texts_of(svg)

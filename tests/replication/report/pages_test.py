@@ -92,6 +92,9 @@ class TestPages:
         ours, _ = (" ".join(part.split()) for part in page.split("## Earlier runs"))
         assert "| task | layer 0 | layer 1 | γ |" in ours
         assert "| SST-5, input (2) | 0.30 | 0.70 | 1.50 | | SST-5, output (1) | 0.50 | 0.50 | 1.00 |" in ours
+        deeper = [{**row, "task": "ner", "layer": row["layer"] + 1} for row in mixes if row["place"] == "output"]
+        page = tables_page([tmp_path / "a.json"], PlanResults(tables, mixes=[*mixes, *deeper]))
+        assert "| NER, output (1) | – | 0.50 | 0.50 | 1.00 |" in " ".join(page.split())
 
     def test_no_files_are_refused(self, tmp_path):
         """Oracle: the messages."""

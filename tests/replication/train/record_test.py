@@ -78,13 +78,14 @@ class TestStatus:
 
 
 class TestLocked:
-    def test_a_look_of_another_does_not_stop_a_start(self, tmp_path):
+    def test_a_look_of_another_does_not_stop_a_start(self, tmp_path, monkeypatch):
         """Oracle: none raised, where another looked at the lock a moment before."""
+        monkeypatch.setattr("elmo_tasks.replication.train.record._SECONDS_FOR_A_LOOK", 30.0)
         with locked(tmp_path):
             pass
         with open(tmp_path / "lock", "rb") as look:
             fcntl.flock(look, fcntl.LOCK_SH)
-            threading.Timer(0.02, fcntl.flock, [look, fcntl.LOCK_UN]).start()
+            threading.Timer(0.0, fcntl.flock, [look, fcntl.LOCK_UN]).start()
             with locked(tmp_path):
                 pass
 
