@@ -3,6 +3,7 @@
 import argparse
 import functools
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.printable import one_line
 from elmo_tasks.unicode_text import add_nfc_argument
 
-__all__ = ["end_in_one_line", "predict_line_by_line"]
+__all__ = ["end_in_one_line", "keep_tracebacks_in_logs", "predict_line_by_line"]
 
 _OUR_COMMAND = "elmo_tasks.commands.predict"
 # Packages whose own errors are sentences for the user.
@@ -41,6 +42,45 @@ def end_in_one_line(commands: Module) -> None:
         sys.excepthook = before
 
     commands.main = main
+
+
+def keep_tracebacks_in_logs(common_logging: Module) -> None:
+    """
+    Symptom: `end_in_one_line` has no effect on an error after a training has begun its log, as one in its data.
+
+    Cause: `prepare_global_logging` sets a hook of its own, which logs the traceback, and errors of the log go to stderr
+    too. The traceback is now in out.log alone, and stderr has the line.
+    """
+    original = common_logging.prepare_global_logging
+
+    @functools.wraps(original)
+    def prepare_global_logging(*args: Any, **kwargs: Any) -> None:
+        before = sys.excepthook
+        original(*args, **kwargs)
+        # That of `main`: in other programs AllenNLP's stays.
+        if isinstance(before, functools.partial) and before.func is _end:
+            sys.excepthook = functools.partial(_end_of_log, before, sys.excepthook)
+
+    common_logging.prepare_global_logging = prepare_global_logging
+
+
+_Hook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+def _end_of_log(
+    ours: _Hook, theirs: _Hook, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    is_interrupted = issubclass(kind, KeyboardInterrupt)
+    if os.environ.get("ALLENNLP_DEBUG") or not (is_interrupted or _is_for_the_user(error, traceback)):
+        theirs(kind, error, traceback)
+        return
+    root = logging.getLogger()
+    exception = (kind, error, traceback)
+    record = root.makeRecord(root.name, logging.CRITICAL, __file__, 0, "Uncaught exception", (), exception)
+    for handler in root.handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)
+    ours(kind, error, traceback)
 
 
 def _end(

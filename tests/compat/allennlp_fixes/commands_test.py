@@ -8,6 +8,7 @@ import pytest
 import torch
 from allennlp import commands
 from allennlp.commands.predict import Predict
+from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.commands import predict as command
@@ -67,6 +68,23 @@ class TestEndInOneLine:
             raise KeyboardInterrupt
 
         assert stderr_of(interrupt) == "\nallennlp train: interrupted: the same command with --recover resumes\n"
+
+    def test_in_a_training_the_traceback_is_in_its_log(self, stderr_of, logging_as_before, tmp_path, monkeypatch):
+        """Oracle: stderr and out.log, of an error in data, of a mistake in the program, and after Ctrl-C."""
+
+        def raising(error):
+            def run():
+                common_logging.prepare_global_logging(str(tmp_path))
+                raise error
+
+            return run
+
+        found = stderr_of(raising(ConfigurationError("no labels")))
+        assert found == "allennlp train: error: no labels (ALLENNLP_DEBUG=1 shows where)\n"
+        log = tmp_path / "out.log"
+        assert log.read_text().count("Traceback") == 1 and log.read_text().endswith("ConfigurationError: no labels\n")
+        assert "Traceback" in stderr_of(raising(RuntimeError("a mistake")))
+        assert stderr_of(raising(KeyboardInterrupt())).endswith("the same command with --recover resumes\n")
 
     def test_the_traceback_can_be_had(self, stderr_of, monkeypatch):
         """Oracle: Python's own."""
