@@ -99,7 +99,6 @@ class Bilm(nn.Module):
         self._begin_ids: torch.Tensor
         self._end_ids: torch.Tensor
         self._states = CarriedStates()
-        self._n_resets = 0
         self._settled: WeightCache[list[LstmState]] = WeightCache()
 
     def _pairs(self) -> list[tuple[ProjectedLstm, ProjectedLstm]]:
@@ -195,12 +194,11 @@ class Bilm(nn.Module):
     def reset_states(self) -> None:
         """Clears the carried states, so that the next batch starts from zero; no effect unless stateful."""
         self._states = CarriedStates()
-        self._n_resets += 1
 
     @property
-    def n_resets(self) -> int:
-        """How often `reset_states` was called: what was computed before it is of other states."""
-        return self._n_resets
+    def carried_states(self) -> CarriedStates:
+        """Those of a stateful biLM: another object after each `reset_states`."""
+        return self._states
 
     def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """

@@ -60,7 +60,7 @@ def _fetch(names: list[str], to: Path | None) -> None:
     if to is None and not data:
         raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
     # A shell leaves the tilde of --to=~/data as it is.
-    folder = to.expanduser() if to is not None else Path(data or "").expanduser()
+    folder = (Path(data or "") if to is None else to).expanduser()
     for name in names:
         corpus = CORPORA[name]
         print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)

@@ -77,11 +77,11 @@ def _check(arguments: argparse.Namespace) -> None:
     outputs = [path for path in (arguments.output_file, arguments.predictions) if path is not None]
     if len(set(outputs)) < len(outputs):
         raise ValueError(f"--output-file and --predictions must differ, but both are '{outputs[0]}'")
+    if arguments.max_sentences is not None and arguments.max_sentences < 1:
+        raise ValueError(f"--max-sentences must be at least 1, but is {arguments.max_sentences}")
     # Before hours of work.
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
-    if arguments.max_sentences is not None and arguments.max_sentences < 1:
-        raise ValueError(f"--max-sentences must be at least 1, but is {arguments.max_sentences}")
 
 
 def _print(found: WsdMeasurement) -> None:

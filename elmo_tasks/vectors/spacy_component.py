@@ -96,7 +96,8 @@ class ElmoComponent:
                 f"similarity needs one vector for each document, but pool is {pool!r} and layers {layers!r}: give a "
                 "pool, and layers other than 'all'"
             )
-        others = [other for other, component in nlp.components if isinstance(component, ElmoComponent)] if nlp else []
+        components = [] if nlp is None else nlp.components
+        others = [other for other, component in components if isinstance(component, ElmoComponent)]
         if others:
             raise ValueError(
                 f"one component of a pipeline alone can set doc._.elmo, but '{name}' comes after '{others[0]}': remove "

@@ -82,6 +82,10 @@ class TestCorefConll:
             error_of("elmo-coref-conll", source, output, "--gold", gold, "--force"),
         )
         assert "gold.conll must not be there yet" in error_of("elmo-coref-conll", source, gold)
+        for same in (source, gold):
+            before = same.read_bytes()
+            error = error_of("elmo-coref-conll", source, same, "--gold", gold, "--force")
+            assert "must be another file than what is read" in error and same.read_bytes() == before
         command("elmo-coref-conll", source, gold, "--force")
         source.write_text("\n".join(map(json.dumps, PREDICTIONS)))
         assert re.search(

@@ -114,6 +114,10 @@ class TestNeighbors:
         given = ("batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "no.jsonl")
         assert "queries.txt, line 2: a query must have one word in brackets" in message_of(command, *given)
         assert not (tmp_path / "no.jsonl").exists()
+        queries = (tmp_path / "queries.txt").read_bytes()
+        given = ("batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "queries.txt")
+        assert "must be another file than what is read" in message_of(command, *given)
+        assert (tmp_path / "queries.txt").read_bytes() == queries
 
     def test_tags_filter_the_neighbours(self, command, fixtures_root, tmp_path, capsys):
         """Oracle: the tags of the fixture: all neighbours are nouns."""

@@ -57,6 +57,12 @@ class TestSquadPredictions:
         )
         assert not (tmp_path / "official.json").exists()
 
+    def test_the_predictions_are_not_replaced(self, error_of, predictions):
+        """Oracle: the message, also with `--force`, and the file."""
+        before = predictions.read_bytes()
+        error = error_of("elmo-squad-predictions", predictions, predictions, "--force")
+        assert "must be another file than what is read" in error and predictions.read_bytes() == before
+
     def test_a_file_without_predictions_is_an_error(self, error_of, predictions, tmp_path):
         """Oracle: the message."""
         predictions.write_text("\n")

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, atomic_folder, naming_errors, remove_leftovers
+from elmo_tasks.files.atomic_files import (
+    TEMPORARY,
+    atomic_file,
+    atomic_folder,
+    check_not_input,
+    naming_errors,
+    remove_leftovers,
+)
 
 
 class TestAtomicFile:
@@ -57,6 +64,19 @@ class TestAtomicFile:
             assert temporary.suffix == ".npz"
             temporary.write_text("new")
         assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "new")]
+
+
+class TestCheckNotInput:
+    def test_a_file_by_any_name_is_one_file(self, tmp_path):
+        """Oracle: by hand: the same name, a link, and a device; another file, and one that is not there yet."""
+        (tmp_path / "text").touch()
+        (tmp_path / "link").symlink_to(tmp_path / "text")
+        for output, given in (("text", "text"), ("link", "text"), ("text", "link")):
+            with pytest.raises(ValueError, match="must be another file than what is read"):
+                check_not_input(tmp_path / output, tmp_path / "other", tmp_path / given)
+        check_not_input(tmp_path / "text", tmp_path / "other")
+        check_not_input(tmp_path / "new", tmp_path / "text")
+        check_not_input(Path("/dev/null"), "/dev/null")
 
 
 class TestRemoveLeftovers:

@@ -89,16 +89,7 @@ def build_index(
     layers = _checked_layers(layer, elmo)
     part = _part_of(folder, dtype)
     text, tags = _with_tags(sentences)
-    request: dict[str, object] = {
-        **(about or {}),
-        # One layer as all versions have it, so that they can read the index.
-        **({"layer": layers[0]} if len(layers) == 1 else {"layers": layers}),
-        **({"tags": list(tags)} if tags else {}),
-        "dim": elmo.dim,
-        "dtype": dtype,
-        DIGEST: digest_of(elmo),
-        **({} if elmo.bilm.precision == "float32" else {PRECISION: elmo.bilm.precision}),
-    }
+    request = {**(about or {}), **_request(elmo, layers, tags), "dtype": dtype}
     names = [*vector_files(layers).values(), SENTENCES, *map(tag_file, tags)]
     with _locked(part / LOCK):
         with GrowingFiles(part, names, request) as files:
@@ -115,6 +106,18 @@ def build_index(
     for name in (RECORD, LOCK):
         (folder / name).unlink(missing_ok=True)
     return NeighborIndex(folder)
+
+
+def _request(elmo: Elmo, layers: list[Layer], tags: Sequence[str]) -> dict[str, object]:
+    """What the vectors are of, as an index says it."""
+    return {
+        # One layer as all versions have it, so that they can read the index.
+        **({"layer": layers[0]} if len(layers) == 1 else {"layers": layers}),
+        **({"tags": list(tags)} if tags else {}),
+        "dim": elmo.dim,
+        DIGEST: digest_of(elmo),
+        **({} if elmo.bilm.precision == "float32" else {PRECISION: elmo.bilm.precision}),
+    }
 
 
 def digest_of(elmo: Elmo) -> str:

@@ -115,9 +115,10 @@ def read_archive(
     `OSError`
         If there is no space for its content.
     """
-    prefix = TEMPORARY if within is None else f"{TEMPORARY}unpacked-"
-    for left in [] if within is None else within.glob(f"{prefix}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    prefix = f"{TEMPORARY}unpacked-"
+    if within is not None:
+        for left in within.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
     folder = tempfile.mkdtemp(prefix=prefix, dir=within)
     remove = True
     try:

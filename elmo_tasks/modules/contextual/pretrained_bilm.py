@@ -132,4 +132,4 @@ class PretrainedBilm(ContextualModel):
             return output
         with torch.no_grad():
             bilm = self._cached_bilm or self.bilm
-            return self._pass.output(character_ids, weights, self.bilm.n_resets, lambda: bilm(character_ids))
+            return self._pass.output(character_ids, weights, self.bilm.carried_states, lambda: bilm(character_ids))

@@ -69,7 +69,7 @@ class TestEndInOneLine:
 
         assert stderr_of(interrupt) == "\nallennlp train: interrupted: the same command with --recover resumes\n"
 
-    def test_in_a_training_the_traceback_is_in_its_log(self, stderr_of, logging_as_before, tmp_path, monkeypatch):
+    def test_in_a_training_the_traceback_is_in_its_log(self, stderr_of, logging_as_before, tmp_path):
         """Oracle: stderr and out.log, of an error in data, of a mistake in the program, and after Ctrl-C."""
 
         def raising(error):
