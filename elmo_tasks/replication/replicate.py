@@ -16,7 +16,8 @@ from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.plan_file import PlanFile, PlannedRun
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.report.figure_values import mixes
+from elmo_tasks.replication.report.figure_values import by_epochs, by_sizes, mixes
+from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
@@ -130,16 +131,30 @@ class Replication:
         return table_of(exhibit, finished) if finished else None
 
     def results(self) -> PlanResults:
-        """The scores of the runs that are finished, of each table."""
+        """The scores of the runs that are finished, of each table and figure, of tasks that compare two models."""
         tables, complete = {}, set()
         for exhibit in (exhibit for exhibit in self.plan.exhibits if exhibit not in FIGURES):
             runs = self.runs_of([exhibit])
-            if finished := self.evidence.finished(runs):
+            if finished := _compared(self.evidence.finished(runs)):
                 tables[exhibit] = Results.of_runs(exhibit, finished)
             missing = {run.task for run in runs if self.evidence.state(run) != "finished"}
             complete |= {(exhibit, run.task) for run in runs if run.task not in missing}
-        of_figure = mixes(self.evidence.finished(self.runs_of([Exhibit.FIGURE_2])))
-        return PlanResults(tables, frozenset(complete), of_figure)
+        curves = self._curves()
+        return PlanResults(
+            tables,
+            frozenset(complete),
+            sizes=by_sizes(curves, self.evidence.total),
+            epochs=by_epochs(curves),
+            training_sizes={run.task: self.evidence.total(run.task) for run in curves},
+            mixes=mixes(self.evidence.finished(self.runs_of([Exhibit.FIGURE_2]))),
+        )
+
+    def _curves(self) -> list[FinishedRun]:
+        """Of Figure 1, with all seeds that Table 1 has; none without a run on a part of a training set."""
+        tasks = {run.task for run in self.runs_of([Exhibit.FIGURE_1]) if run.size is not None}
+        finished = self.evidence.finished(self.runs_of([Exhibit.FIGURE_1, Exhibit.TABLE_1], tasks))
+        on_parts = {run.task for run in finished if run.size is not None}
+        return [run for run in finished if run.task in on_parts]
 
     def draw(self, exhibit: Exhibit, tasks: Collection[str] | None = None) -> list[Path]:
         """Of the runs that are finished, see `draw`; nothing if there are none."""
@@ -197,6 +212,12 @@ def replication_of(
         for exhibit in file.measurements
     }
     return Replication(file, experiment, all_runs, evidence, missing, measurements)
+
+
+def _compared(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    """Those of tasks with more than one column: a score alone says nothing about ELMo."""
+    columns = {(run.task, run.variant) for run in runs}
+    return [run for run in runs if sum(task == run.task for task, _ in columns) > 1]
 
 
 def _missing_of(exhibit: Exhibit, root: str | None, glove: str, missing: Mapping[str, str]) -> str | None:

@@ -9,6 +9,7 @@ from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.plan import variants_of
 from elmo_tasks.replication.plan.task import TASKS, Task
 from elmo_tasks.replication.plan.task_text import TASK_TEXTS
+from elmo_tasks.replication.report.figure_tables import compared
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid
 from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
@@ -53,6 +54,8 @@ _FINDINGS = (
     _Finding(Exhibit.TABLE_3, "the input alone is better than both places", 1, 0, ("srl",)),
     _Finding(Exhibit.TABLE_6, "the first layer knows more of parts of speech than the second", 2, 1),
 )
+_LESS_DATA = "ELMo brings more where there is less training data"
+_FEWER_EPOCHS = "with ELMo fewer epochs reach the best score of the baseline"
 _WORD_SENSES = "the second layer knows more of word senses than the first"
 _FINE_TUNING = "an epoch on the text of a task lowers the perplexity of the biLM there"
 
@@ -98,6 +101,8 @@ def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
     for finding in _FINDINGS:
         sources = [tables[finding.exhibit] for tables in (plan.tables, earlier) if finding.exhibit in tables]
         rows.append(_row(finding.exhibit, finding.text, list(_cases(finding, sources))))
+    for text, found in ((_LESS_DATA, _of_sizes(plan)), (_FEWER_EPOCHS, _of_epochs(plan))):
+        rows.append(_row(Exhibit.FIGURE_1, text, list(found)))
     for exhibit, text, cases in (
         (Exhibit.TABLE_5, _WORD_SENSES, _of_word_senses),
         (Exhibit.TABLE_7, _FINE_TUNING, _of_fine_tuning),
@@ -139,15 +144,37 @@ def _pair(finding: _Finding, results: Results, task: Task) -> tuple[Summary, Sum
     return None if lower is None or higher is None else (lower, higher)
 
 
+def _one_seed(*summaries: Summary) -> str:
+    return " (one seed)" if min(summary.n for summary in summaries) < 2 else ""
+
+
 def _case(task: Task, lower: Summary, higher: Summary) -> _Case:
     p = lower.p_value(higher)
-    if min(lower.n, higher.n) < 2:
-        remark = " (one seed)"
-    elif p is None or p >= _ALPHA:
+    remark = _one_seed(lower, higher)
+    if not remark and (p is None or p >= _ALPHA):
         remark = " (not significant)"
-    else:
-        remark = ""
     return _Case(task.title, f"{lower.mean:.1f} → {higher.mean:.1f}", higher.mean > lower.mean, remark)
+
+
+def _of_sizes(plan: PlanResults) -> Iterator[_Case]:
+    """The increase with the largest part of the training set, and that with all of it."""
+    for task, scores in compared(plan.sizes, "size").items():
+        if len(scores) < 2 or max(scores) != plan.training_sizes[task]:
+            continue
+        part, whole = sorted(scores)[-2:]
+        less, more = (scores[size][0].absolute_increase(scores[size][1]) for size in (part, whole))
+        text = f"{less:+.1f} with {part:,}, {more:+.1f} with {whole:,}"
+        yield _Case(TASKS[task].title, text, less > more, _one_seed(*scores[part], *scores[whole]))
+
+
+def _of_epochs(plan: PlanResults) -> Iterator[_Case]:
+    """The best epoch of the baseline, and the first with ELMo that is as good."""
+    for task, scores in compared(plan.epochs, "epoch").items():
+        best = max(scores, key=lambda epoch: scores[epoch][0].mean)
+        as_good = [epoch for epoch, (_, elmo) in scores.items() if elmo.mean >= scores[best][0].mean]
+        text = f"epoch {best} → {min(as_good)}" if as_good else f"epoch {best} → none"
+        seen = scores[min(as_good)] if as_good else scores[best]
+        yield _Case(TASKS[task].title, text, bool(as_good) and min(as_good) < best, _one_seed(scores[best][0], seen[1]))
 
 
 def _of_word_senses(content: dict[str, Any]) -> Iterator[_Case]:

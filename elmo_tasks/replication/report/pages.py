@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.report.figure_values import Row
+from elmo_tasks.replication.report.figure_tables import figure_sections
 from elmo_tasks.replication.report.layout import increases, layout
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid, listed
@@ -33,11 +32,6 @@ Where there is no seed, only the mean over seeds was kept."""
 _EARLIER = """## Earlier runs
 
 Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
-
-_WEIGHTS = """## Figure 2: the weights of the layers
-
-What the tasks of Table 1 have learned, after the softmax: the mean over seeds, whose number is in brackets. All start
-at 1/3. Layer 0 is the context-insensitive one."""
 
 _NO_RUNS = PlanResults()
 
@@ -74,22 +68,7 @@ def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     def parts(made: _Made) -> list[str]:
         return [grid(made.table.columns, made.table.rows), listed(made.table.caption)]
 
-    return _page(_TABLES, _made(files, plan), parts, [_WEIGHTS, _weights(plan.mixes)] if plan.mixes else [])
-
-
-def _weights(rows: Sequence[Row]) -> str:
-    """A row for each task and place, with the mean weight of each layer, and the mean scale."""
-    layers = sorted({row["layer"] for row in rows})
-    cells = []
-    for task in TASKS:
-        for place in sorted({row["place"] for row in rows if row["task"] == task}):
-            found = [row for row in rows if (row["task"], row["place"]) == (task, place)]
-            weights = [[row["weight"] for row in found if row["layer"] == layer] for layer in layers]
-            title = f"{TASKS[task].title}, {place} ({len({row['seed'] for row in found})})"
-            # The biLM of a task may have fewer layers than that of another.
-            cells.append([title, *(f"{fmean(of_layer):.2f}" if of_layer else "–" for of_layer in weights)])
-            cells[-1].append(f"{fmean(row['gamma'] for row in found):.2f}")
-    return grid(["task", *(f"layer {layer}" for layer in layers), "γ"], cells)
+    return _page(_TABLES, _made(files, plan), parts, figure_sections(plan))
 
 
 def runs_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:

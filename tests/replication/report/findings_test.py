@@ -100,6 +100,48 @@ class TestFindings:
         plan = PlanResults({Exhibit.TABLE_1: results("table 1", of_plan)})
         assert rows(findings([path], plan))[0][2] == "SNLI 55.0 → 65.0; SST-5 40.0 → 41.0"
 
+    @pytest.mark.parametrize(
+        ("of_baseline", "of_elmo", "less_data", "fewer_epochs"),
+        [
+            (
+                [20.0, 50.0],
+                [31.0, 60.0],
+                ["SRL +11.0 with 100, +10.0 with 1,000", "yes: SRL (one seed)"],
+                ["SRL epoch 3 → 2", "yes: SRL"],
+            ),
+            ([20.0, 50.0], [25.0, 60.0], ["SRL +5.0 with 100, +10.0 with 1,000", "no: SRL (one seed)"], None),
+            ([20.0], [31.0], None, ["SRL epoch 3 → 2", "yes: SRL"]),
+        ],
+    )
+    def test_figure_1_is_judged_by_its_increases_and_epochs(self, of_baseline, of_elmo, less_data, fewer_epochs):
+        """Oracle: by hand; without the whole training set, or with its part alone, there is nothing to compare."""
+
+        def of(scores: dict[str, list[float]], x: str, numbers: list[int], n: int) -> list[dict[str, Any]]:
+            return [
+                {"task": "srl", "variant": variant, x: number, "mean": mean, "sd": 0.5, "n": n}
+                for variant, means in scores.items()
+                for number, mean in zip(numbers, means, strict=False)
+            ]
+
+        sizes = of({"baseline": of_baseline, "input": of_elmo}, "size", [100, 1000], 1)
+        epochs = of({"baseline": [30.0, 40.0, 50.0], "input": [45.0, 55.0, 54.0]}, "epoch", [1, 2, 3], 2)
+        plan = PlanResults(sizes=sizes, epochs=epochs if fewer_epochs else [], training_sizes={"srl": 1000})
+        expected = [["Figure 1", *cells] for cells in (less_data, fewer_epochs) if cells]
+        assert [row[1:] for row in rows(findings([], plan))] == expected
+
+    @pytest.mark.parametrize(
+        ("of_elmo", "cell", "verdict"),
+        [([30.0, 49.0], "SRL epoch 2 → none", "no: SRL"), ([40.0, 50.0], "SRL epoch 2 → 2", "no: SRL")],
+    )
+    def test_epochs_that_elmo_does_not_save(self, of_elmo, cell, verdict):
+        """Oracle: by hand."""
+        epochs = [
+            {"task": "srl", "variant": variant, "epoch": epoch, "mean": mean, "sd": 0.5, "n": 2}
+            for variant, means in (("baseline", [30.0, 50.0]), ("input", of_elmo))
+            for epoch, mean in enumerate(means, 1)
+        ]
+        assert rows(findings([], PlanResults(epochs=epochs)))[0][2:] == [cell, verdict]
+
     def test_word_senses_and_fine_tuning_have_files_of_their_own(self, tmp_path):
         """Oracle: by hand."""
         senses = {"layer 1": {"the four": {"f1": 0.561}}, "layer 2": {"the four": {"f1": 0.55}}}
