@@ -1,18 +1,20 @@
-"""The ends of commands: an error or an interruption is one line."""
+"""The ends of commands: an error, Ctrl-C or SIGTERM is one line."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_tasks.printable import one_line, printable
 
 __all__ = ["endings_in_one_line"]
 
-# 128 and the number of SIGINT, as shells have it.
-_INTERRUPTED = 130
+# 128 and the number of the signal, as shells have it.
+_INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def endings_in_one_line(
 ) -> Iterator[None]:
     """
     Ends the process with one line on stderr: with status 1 if an error says what is wrong with the input, or stdout
-    cannot be written to, and with status 130 after Ctrl-C. Other errors keep their traceback.
+    cannot be written to, with status 130 after Ctrl-C, and with 143 after SIGTERM. Other errors keep their traceback.
 
     # Parameters
 
@@ -30,11 +32,14 @@ def endings_in_one_line(
     also
         Further errors that say what is wrong with the input.
     resume
-        How to resume after Ctrl-C.
+        How to resume after Ctrl-C or SIGTERM.
     """
     try:
         yield
         _flush()
+    except SigTermReceived:
+        print(f"allennlp {command}: ended by SIGTERM: {resume}", file=sys.stderr)
+        sys.exit(_TERMINATED)
     except (ConfigurationError, ImportError, OSError, ValueError, *also) as error:
         sys.exit(f"allennlp {command}: error: {one_line(error)}")
     except KeyboardInterrupt as interruption:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_tasks.commands.endings import endings_in_one_line
 
@@ -84,6 +85,13 @@ class TestEndingsInOneLine:
             raise KeyboardInterrupt("interrupted after part 7")
         assert capsys.readouterr().err == "\nallennlp elmo-x: interrupted after part 7\n"
 
+    def test_sigterm_is_a_line_and_its_status(self, capsys):
+        """Oracle: by hand, as after Ctrl-C."""
+        with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x", resume="call it again"):
+            raise SigTermReceived
+        assert ended.value.code == 128 + signal.SIGTERM
+        assert capsys.readouterr().err == "allennlp elmo-x: ended by SIGTERM: call it again\n"
+
 
 class TestCommands:
     def test_all_commands_are_here(self, environment):
@@ -110,9 +118,12 @@ class TestCommands:
 
 
 @pytest.mark.slow
-class TestCtrlC:
-    def test_a_training_is_ended_and_said_to_be_resumed(self, small_ner, tmp_path):
-        """Oracle: a real SIGINT during a real training: the status, the last line, and the lock, which is free."""
+class TestSignals:
+    @pytest.mark.parametrize(
+        ("number", "ended"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")]
+    )
+    def test_a_training_is_ended_and_said_to_be_resumed(self, small_ner, tmp_path, number, ended):
+        """Oracle: a real signal during a real training: the status, the last line, and the lock, which is free."""
         call = [sys.executable, "-m", "allennlp", "elmo-tables", "--table", "1", "--tasks", "ner", "--seeds", "1"]
         call += ["--data", str(small_ner), "--results", str(tmp_path / "results")]
         with open(tmp_path / "stderr", "wb") as stderr:
@@ -120,13 +131,13 @@ class TestCtrlC:
         folder = tmp_path / "results" / "ner" / "baseline" / "1"
         try:
             wait_for(lambda: process.poll() is not None or (folder / "log.txt").exists())
-            os.kill(process.pid, signal.SIGINT)
-            assert process.wait(60) == 130
+            os.kill(process.pid, number)
+            assert process.wait(60) == 128 + number
         finally:
             process.kill()
         error = (tmp_path / "stderr").read_text()
         assert "Traceback" not in error
-        assert error.splitlines()[-1].startswith("allennlp elmo-tables: interrupted: the same command resumes")
+        assert error.splitlines()[-1].startswith(f"allennlp elmo-tables: {ended}: the same command resumes")
         assert json.loads((folder / "record.json").read_text())["finished"] is None
         from elmo_tasks.replication.train.record import is_locked
 

@@ -5,6 +5,7 @@ import functools
 import importlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from types import TracebackType
@@ -23,11 +24,12 @@ _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 
 def end_in_one_line(commands: Module) -> None:
     """
-    Symptom: a mistake in a config or in data, and Ctrl-C, end `allennlp` with some forty lines of traceback, at whose
-    end the sentence that matters is hard to find.
+    Symptom: a mistake in a config or in data, Ctrl-C and SIGTERM end `allennlp` with some forty lines of traceback, at
+    whose end the sentence that matters is hard to find, and with status 1.
 
     Cause: `allennlp.commands.main` catches nothing. What AllenNLP, or this package, has raised to say what is wrong is
     now one line; errors of torch and of the user's own code keep their traceback, and `ALLENNLP_DEBUG=1` shows all.
+    After a signal the status is 128 and its number, as that of a program that does not catch it is in a shell.
     """
     original = commands.main
 
@@ -70,8 +72,8 @@ _Hook = Callable[[type[BaseException], BaseException, TracebackType | None], obj
 def _end_of_log(
     ours: _Hook, theirs: _Hook, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    is_interrupted = issubclass(kind, KeyboardInterrupt)
-    if os.environ.get("ALLENNLP_DEBUG") or not (is_interrupted or _is_for_the_user(error, traceback)):
+    is_ended = _signal_of(kind) is not None
+    if os.environ.get("ALLENNLP_DEBUG") or not (is_ended or _is_for_the_user(error, traceback)):
         theirs(kind, error, traceback)
         return
     root = logging.getLogger()
@@ -83,20 +85,29 @@ def _end_of_log(
     ours(kind, error, traceback)
 
 
-def _end(
-    before: Callable[[type[BaseException], BaseException, TracebackType | None], object],
-    kind: type[BaseException],
-    error: BaseException,
-    traceback: TracebackType | None,
-) -> None:
+def _end(before: _Hook, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     command = " ".join(["allennlp", *sys.argv[1:2]])
-    if issubclass(kind, KeyboardInterrupt) and not os.environ.get("ALLENNLP_DEBUG"):
+    number = _signal_of(kind)
+    if number is not None and not os.environ.get("ALLENNLP_DEBUG"):
         resume = ": the same command with --recover resumes" if sys.argv[1:2] == ["train"] else ""
-        print(f"\n{command}: {one_line(error) or f'interrupted{resume}'}", file=sys.stderr)
+        # After the ^C of a terminal.
+        begin, ended = ("\n", "interrupted") if number is signal.SIGINT else ("", "ended by SIGTERM")
+        print(f"{begin}{command}: {one_line(error) or f'{ended}{resume}'}", file=sys.stderr)
     elif _is_for_the_user(error, traceback) and not os.environ.get("ALLENNLP_DEBUG"):
         print(f"{command}: error: {one_line(error)} (ALLENNLP_DEBUG=1 shows where)", file=sys.stderr)
     else:
         before(kind, error, traceback)
+    if number is not None:
+        # Python takes the status from a hook that raises this.
+        raise SystemExit(128 + number)
+
+
+def _signal_of(kind: type[BaseException]) -> signal.Signals | None:
+    """The signal that AllenNLP, or Python, has made this error of."""
+    if issubclass(kind, KeyboardInterrupt):
+        return signal.SIGINT
+    util = sys.modules.get("allennlp.common.util")
+    return signal.SIGTERM if util is not None and issubclass(kind, util.SigTermReceived) else None
 
 
 def _is_for_the_user(error: BaseException, traceback: TracebackType | None) -> bool:

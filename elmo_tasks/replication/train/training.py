@@ -104,8 +104,8 @@ class Training:
                 last_line = _last_line(self._log)
                 failure = f"{_ended(code)}: {last_line}"
                 error = f"{failure} (all of it is in {self._log})"
-                # What is ended from outside can be resumed. AllenNLP makes an exception of SIGTERM.
-                is_ended = -code in _ENDINGS or (code == 1 and last_line.endswith("SigTermReceived"))
+                # What is ended from outside can be resumed; one that has caught the signal says so by its status.
+                is_ended = {-code, code - 128} & set(_ENDINGS)
                 return Outcome(self.run, error, None if is_ended else failure)
             mark_finished(self.run.folder)
         except (ValueError, OSError) as error:

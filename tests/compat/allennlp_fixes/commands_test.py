@@ -1,7 +1,11 @@
 """Tests of elmo_tasks.compat.allennlp_fixes.commands."""
 
 import argparse
+import os
+import signal
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from allennlp import commands
 from allennlp.commands.predict import Predict
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_tasks.commands import predict as command
 from elmo_tasks.files.text_lines import numbered_lines
@@ -31,7 +36,8 @@ def stderr_of(monkeypatch, capsys):
                 commands.main()
             except BaseException as error:
                 # As Python does at the end of a process.
-                sys.excepthook(type(error), error, error.__traceback__)
+                with suppress(SystemExit):
+                    sys.excepthook(type(error), error, error.__traceback__)
         return capsys.readouterr().err
 
     return run
@@ -68,6 +74,32 @@ class TestEndInOneLine:
             raise KeyboardInterrupt
 
         assert stderr_of(interrupt) == "\nallennlp train: interrupted: the same command with --recover resumes\n"
+
+        def end():
+            raise SigTermReceived
+
+        assert stderr_of(end) == "allennlp train: ended by SIGTERM: the same command with --recover resumes\n"
+
+    @pytest.mark.parametrize("debug", ["", "1"])
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_the_status_of_a_process_that_was_ended_is_that_of_the_signal(self, number, debug):
+        """Oracle: 128 and the number of a real signal; a traceback if that is asked for."""
+        script = (
+            "import os, runpy, sys; from allennlp import commands\n"
+            f"commands.parse_args = lambda prog: os.kill(os.getpid(), {int(number)})\n"
+            "sys.argv = ['allennlp', 'evaluate']; runpy.run_module('allennlp', run_name='__main__')"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "ALLENNLP_DEBUG": debug},
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 128 + number
+        assert ("Traceback" in ended.stderr) == bool(debug)
+        if not debug:
+            assert ended.stderr.splitlines()[-1].startswith("allennlp evaluate: ")
 
     def test_in_a_training_the_traceback_is_in_its_log(self, stderr_of, logging_as_before, tmp_path):
         """Oracle: stderr and out.log, of an error in data, of a mistake in the program, and after Ctrl-C."""
