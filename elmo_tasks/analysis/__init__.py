@@ -6,6 +6,7 @@ from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
 from elmo_tasks.analysis.neighbors.builder import build_index
 from elmo_tasks.analysis.neighbors.graph import Graph
 from elmo_tasks.analysis.neighbors.graph_builder import build_graph
+from elmo_tasks.analysis.neighbors.identity import check_bilm
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.query import (
     FoundNeighbors,
@@ -17,7 +18,7 @@ from elmo_tasks.analysis.neighbors.query import (
 )
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
-from elmo_tasks.analysis.neighbors.text_index import about_bilm, index_text
+from elmo_tasks.analysis.neighbors.text_index import index_text
 from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, WordLikelihoods, summary
@@ -46,9 +47,9 @@ __all__ = [
     "WordSenses",
     "WsdMeasurement",
     "WsdScore",
-    "about_bilm",
     "build_graph",
     "build_index",
+    "check_bilm",
     "compare",
     "find_neighbors",
     "index_text",

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from elmo_tasks.analysis import LanguageModel, StaticVectors, about_bilm
+from elmo_tasks.analysis import LanguageModel, StaticVectors
 from elmo_tasks.demo.languages import EXAMPLES, Example, language_of
 from elmo_tasks.demo.projection import Method
 from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
@@ -168,10 +168,7 @@ def loaded_demo(
     if glove is None and language == "en":
         (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
-        if indexes:
-            of_layers = open_indexes(indexes, elmo.n_layers, about_bilm(bilm))
-        else:
-            of_layers = build_indexes(elmo, Path(folder, "index"))
+        of_layers = open_indexes(indexes, elmo, str(bilm)) if indexes else build_indexes(elmo, Path(folder, "index"))
         yield Demo(
             words=WordsInContext(
                 elmo=elmo,

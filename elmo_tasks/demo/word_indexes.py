@@ -1,12 +1,12 @@
 """The indexes in which the demo looks for neighbours, one for each layer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.analysis import NeighborIndex, build_index
+from elmo_tasks.analysis import NeighborIndex, build_index, check_bilm
 from elmo_tasks.data import LmText
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
@@ -24,16 +24,14 @@ class LayerIndex:
     name: Any
 
 
-def open_indexes(folders: Sequence[Path], n_layers: int, bilm: Mapping[str, str]) -> dict[int, LayerIndex]:
+def open_indexes(folders: Sequence[Path], elmo: Elmo, bilm: str) -> dict[int, LayerIndex]:
     """
     # Parameters
 
     folders
         As `allennlp elmo-neighbors index` makes them.
-    n_layers
-        Layers of the biLM.
-    bilm
-        From `about_bilm`.
+    elmo, bilm
+        The biLM of the demo, and its name, folder or URL.
 
     # Returns
 
@@ -50,19 +48,14 @@ def open_indexes(folders: Sequence[Path], n_layers: int, bilm: Mapping[str, str]
     indexes: dict[int, LayerIndex] = {}
     for folder in folders:
         index = NeighborIndex(folder)
-        if not index.is_of(bilm):
-            raise ValueError(
-                f"an index must be of the biLM of the demo, but '{folder}' was made with another one, "
-                f"{index.about.get('bilm', 'which it does not name')!r}: name that one with --bilm, or build the index "
-                "again with `allennlp elmo-neighbors index`"
-            )
+        check_bilm(index, elmo, bilm)
         for layer in index.layers:
             if layer == "mix":
                 raise ValueError(
                     f"an index must be of single layers, but '{folder}' is of their mix: build it with --layer 0, 1, "
                     "... or top"
                 )
-            number = n_layers - 1 if layer == "top" else layer
+            number = elmo.n_layers - 1 if layer == "top" else layer
             if number in indexes:
                 raise ValueError(
                     f"there must be one index for a layer, but '{indexes[number].index.folder}' and '{folder}' are "

@@ -25,7 +25,7 @@ class TestShowDemo:
         (tmp_path / "text.txt").write_text("They play .\n")
         index_text(str(tmp_path / "text.txt"), tmp_path / "index", str(TINY_BILM))
         line = error_of("elmo-demo", "--index", tmp_path / "index", "--bilm", SHIPPED_BILM, "--port", 0)
-        assert "was made with another one" in line and "name that one with --bilm" in line
+        assert "must have the biLM of its index" in line and "name the biLM of the index (--bilm)" in line
 
     def test_a_port_in_use_is_refused_before_anything_is_loaded(self, error_of):
         """Oracle: the message, and not that of the archive."""

@@ -5,10 +5,11 @@ import json
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis.neighbors import text_index
+from elmo_tasks import Elmo
 from elmo_tasks.analysis.neighbors.exact import has_library
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
@@ -157,12 +158,12 @@ class TestNeighbors:
         assert "pattern that matches files" in message_of(command, "index", tmp_path / "no.txt", tmp_path / "y")
 
     def test_another_bilm_is_refused(self, index, command, fixtures_root, tmp_path):
-        """Oracle: the message, for a folder with one byte more; the same biLM in another folder is not refused."""
+        """Oracle: the message, for a folder with one other number; the same biLM in another folder is not refused."""
         moved = tmp_path / "moved"
         shutil.copytree(TINY_BILM, moved)
         command("elmo-neighbors", "query", index, "play", "--word", "play", "--bilm", moved)
-        with open(moved / "weights.hdf5", "ab") as file:
-            file.write(b"x")
+        with h5py.File(moved / "weights.hdf5", "r+") as file:
+            file["CNN_proj"]["b_proj"][0] += 1
         message = message_of(command, "query", index, "play", "--word", "play", "--bilm", moved)
         assert "has other weights or options now" in message
 
@@ -182,7 +183,7 @@ class TestNeighbors:
         environment.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
         write_sealed(index / "index.json", {**read_sealed(index / "index.json"), "bilm": "original"})
         with environment.context() as patch:
-            patch.setattr(text_index, "pretrained_files", lambda bilm: pytest.fail("files were asked for"))
+            patch.setattr(Elmo, "from_pretrained", lambda *args: pytest.fail("files were asked for"))
             message = message_of(command, "query", index, "play", "--word", "play")
         assert "'original', which is not on this machine, and an index must not begin a download: add --bilm" in message
 

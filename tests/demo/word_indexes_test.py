@@ -2,11 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.analysis import about_bilm, index_text
+from elmo_tasks import Elmo
+from elmo_tasks.analysis import index_text
 from elmo_tasks.demo.word_indexes import open_indexes
 from tests.paths import TINY_BILM
 
-BILM = about_bilm(str(TINY_BILM))
+
+@pytest.fixture(scope="module")
+def elmo() -> Elmo:
+    return Elmo.from_pretrained(TINY_BILM)
 
 
 @pytest.fixture(scope="module")
@@ -20,25 +24,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestOpenIndexes:
-    def test_each_layer_has_its_index(self, folder):
+    def test_each_layer_has_its_index(self, folder, elmo):
         """Oracle: by hand; the top layer has the last number."""
-        indexes = open_indexes([folder / "top", folder / "0"], 3, BILM)
+        indexes = open_indexes([folder / "top", folder / "0"], elmo, str(TINY_BILM))
         assert {layer: found.index.folder.name for layer, found in indexes.items()} == {0: "0", 2: "top"}
 
     @pytest.mark.parametrize(
-        ("names", "bilm", "message"),
+        ("names", "message"),
         [
-            (
-                ["0"],
-                {"weights": "0" * 64},
-                "must be of the biLM of the demo, but .* was made with another one, .*bilm_tiny'",
-            ),
-            (["0"], {**BILM, "start_state": "settled"}, "must be of the biLM of the demo"),
-            (["mix"], BILM, "must be of single layers, but .* is of their mix"),
-            (["top", "2"], BILM, "must be one index for a layer, but .*top' and .*2' are both of layer 2"),
+            (["mix"], "must be of single layers, but .* is of their mix"),
+            (["top", "2"], "must be one index for a layer, but .*top' and .*2' are both of layer 2"),
         ],
     )
-    def test_indexes_that_do_not_fit_are_refused_in_a_sentence(self, folder, names, bilm, message):
+    def test_indexes_that_do_not_fit_are_refused_in_a_sentence(self, folder, elmo, names, message):
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
-            open_indexes([folder / name for name in names], 3, bilm)
+            open_indexes([folder / name for name in names], elmo, str(TINY_BILM))
+
+    def test_an_index_of_another_bilm_is_refused(self, folder):
+        """Oracle: the message, for a biLM whose start state has changed."""
+        settled = Elmo.from_pretrained(TINY_BILM, start_state="settled")
+        with pytest.raises(ValueError, match=r"was made with '.*bilm_tiny', and 'mine' has other weights or options"):
+            open_indexes([folder / "0"], settled, "mine")

@@ -26,17 +26,17 @@ from elmo_tasks.analysis.neighbors.files import (
     vector_files,
 )
 from elmo_tasks.analysis.neighbors.growing_files import LOCK, RECORD, GrowingFiles
+from elmo_tasks.analysis.neighbors.identity import digest_of
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TAGS, TaggedSentence
 from elmo_tasks.bilm.cut_words import CutWords
-from elmo_tasks.bilm.weights_state import bilm_digest
 from elmo_tasks.files.atomic_files import atomic_file, sync
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import write_sealed
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["build_index", "digest_of"]
+__all__ = ["build_index"]
 
 logger = logging.getLogger(__name__)
 
@@ -118,11 +118,6 @@ def _request(elmo: Elmo, layers: list[Layer], tags: Sequence[str]) -> dict[str, 
         DIGEST: digest_of(elmo),
         **({} if elmo.bilm.precision == "float32" else {PRECISION: elmo.bilm.precision}),
     }
-
-
-def digest_of(elmo: Elmo) -> str:
-    """Of options and weights, as an index has it among its entries."""
-    return bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
 
 
 def _checked_layers(layer: Layer | Sequence[Layer], elmo: Elmo) -> list[Layer]:

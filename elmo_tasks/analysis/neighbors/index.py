@@ -114,10 +114,6 @@ class NeighborIndex:
         """How many words there are."""
         return int(self._starts[-1])
 
-    def is_of(self, bilm: Mapping[str, str]) -> bool:
-        """Whether it has the vectors of a biLM; what that depends on is `about_bilm`'s."""
-        return {key: self.about[key] for key in ("weights", "start_state") if key in self.about} == bilm
-
     @property
     def dim(self) -> int:
         """Units of a vector."""

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_tasks.analysis.neighbors.builder import digest_of
-from elmo_tasks.analysis.neighbors.files import DIGEST, FORM, Layer
+from elmo_tasks.analysis.neighbors.files import FORM, Layer
+from elmo_tasks.analysis.neighbors.identity import check_bilm
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
-from elmo_tasks.analysis.neighbors.text_index import about_bilm
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.unicode_text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
@@ -94,8 +93,7 @@ class NeighborFinder:
         self.index = NeighborIndex(folder)
         name = _bilm_of(self.index, bilm)
         self._elmo = Elmo.from_pretrained(name)
-        if (known := self.index.about.get(DIGEST)) is not None and known != digest_of(self._elmo):
-            raise _of_another_bilm(self.index, name)
+        check_bilm(self.index, self._elmo, name)
         self._static = None if static is None else StaticVectors.from_file(static)
 
     def check(
@@ -204,16 +202,7 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
                 f"'{index.folder}' was made with the biLM '{bilm}', which is not on this machine, and an index must "
                 f"not begin a download: add --bilm {bilm}"
             )
-    if "weights" in index.about and not index.is_of(about_bilm(bilm)):
-        raise _of_another_bilm(index, bilm)
     return bilm
-
-
-def _of_another_bilm(index: NeighborIndex, bilm: str) -> ValueError:
-    return ValueError(
-        f"a query must have the biLM of its index, but '{bilm}' has other weights or options now, such as another "
-        f"start_state: name the one that '{index.folder}' was made with (--bilm), or build the index again"
-    )
 
 
 def _is_to_be_downloaded(bilm: str) -> bool:

@@ -10,13 +10,10 @@ from elmo_tasks.analysis.neighbors.builder import build_index
 from elmo_tasks.analysis.neighbors.files import FORM, Layer
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
-from elmo_tasks.bilm.model_files import read_any_options
-from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import pretrained_files
 from elmo_tasks.vectors.seen_scripts import unseen_script_notice
 
-__all__ = ["about_bilm", "index_text"]
+__all__ = ["index_text"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +51,7 @@ def index_text(
 
     See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there.
     """
-    about = {"bilm": bilm, **about_bilm(bilm), "corpus": corpus}
+    about = {"bilm": bilm, "corpus": corpus}
     if nfc:
         about[FORM] = "NFC"
     sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
@@ -69,16 +66,6 @@ def index_text(
         about=about,
         batch_tokens=batch_tokens,
     )
-
-
-def about_bilm(bilm: str) -> dict[str, str]:
-    """
-    What the vectors of a biLM depend on, as an index has it among its entries: the SHA-256 of the `weights`, and the
-    `start_state` if it is not zero, see `BilmOptions`.
-    """
-    options_file, weight_file = pretrained_files(bilm)
-    start_state = read_any_options(options_file).start_state
-    return {"weights": sha256_of(weight_file), **({} if start_state == "zero" else {"start_state": start_state})}
 
 
 def _words_of(sentence: Sequence[str] | TaggedSentence) -> Sequence[str]:
