@@ -10,6 +10,7 @@ import numpy as np
 from elmo_tasks.analysis.neighbors.exact import nearest_rows
 from elmo_tasks.analysis.neighbors.files import (
     ABOUT,
+    FORM,
     LINES,
     SENTENCES,
     STARTS,
@@ -24,6 +25,7 @@ from elmo_tasks.analysis.neighbors.files import (
 from elmo_tasks.analysis.neighbors.graph import Graph
 from elmo_tasks.analysis.neighbors.text import TAGS
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["Neighbor", "NeighborIndex"]
 
@@ -208,7 +210,8 @@ class NeighborIndex:
         # Parameters
 
         where
-            Tags that a word must have, all of them, as `{"lemma": "play", "pos": "NOUN"}`.
+            Tags that a word must have, all of them, as `{"lemma": "play", "pos": "NOUN"}`; put into NFC if the text of
+            the index was.
 
         # Returns
 
@@ -220,6 +223,8 @@ class NeighborIndex:
         `ValueError`
             If the text has no tags of this kind, or no such words; or tags are not as many as the words.
         """
+        if self.about.get(FORM) == "NFC":
+            where = in_nfc(dict(where))
         key = tuple(sorted(where.items()))
         if key not in self._rows:
             self._rows = {key: self._found_rows(where)}

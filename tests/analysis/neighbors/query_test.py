@@ -112,6 +112,8 @@ class TestNeighborFinder:
             assert query.neighbors[0].similarity == pytest.approx(1.0, abs=1e-5)
             (query,) = finder.find([Query([*words["NFC"], "."], 1)], 1)
             assert (query.neighbors[0].similarity > 0.9999) == nfc
+        # Of the CoNLL-U, whose lemmas are its words.
+        assert list(finder.index.rows_with({"lemma": words["NFD"][1]})) == [1]
 
 
 class TestMarkedWord:
