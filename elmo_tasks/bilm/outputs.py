@@ -1,6 +1,7 @@
 """Outputs of the biLM."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -24,6 +25,10 @@ class BilmOutput:
 
     layers: tuple[torch.Tensor, ...]
     mask: torch.Tensor
+
+    def to_json(self) -> dict[str, Any]:
+        """As numbers, which AllenNLP asks for: see `Predictor.capture_model_internals`."""
+        return {"layers": [layer.tolist() for layer in self.layers], "mask": self.mask.tolist()}
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,40 @@
 """Functions of the models that give a text one label."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import Vocabulary
+from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import masked_softmax
 
-__all__ = ["check_widths", "labels_of", "readable_labels", "softmax_over_words"]
+__all__ = ["FixedLabels", "check_widths", "labels_of", "readable_labels", "softmax_over_words"]
+
+
+class FixedLabels(Model):
+    """A model with an output for each label of its training data, and for no other one."""
+
+    label_namespace: str = "labels"
+
+    n_labels: int
+    """Its outputs, which a subclass sets."""
+
+    def extend_embedder_vocab(self, embedding_sources_mapping: Optional[dict[str, str]] = None) -> None:
+        """
+        # Raises
+
+        `ConfigurationError`
+            If the vocabulary was extended by a label.
+        """
+        labels = labels_of(self.vocab, self.label_namespace)
+        if new := labels[self.n_labels :]:
+            raise ConfigurationError(
+                f"the labels must be those that the model was trained with ({', '.join(labels[: self.n_labels])}), "
+                f"but there are others too: {', '.join(new)}. Remove them from the data; or train a new model, which "
+                'may take all other weights from the archive by an initializer "pretrained"'
+            )
+        super().extend_embedder_vocab(embedding_sources_mapping)
 
 
 def check_widths(*parts: tuple[str, int, str, FeedForward | Seq2SeqEncoder]) -> None:

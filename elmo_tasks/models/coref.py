@@ -12,7 +12,7 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders, initialize
 from elmo_tasks.modules.coref.antecedents import (
     AntecedentScorer,
     antecedents_in_clusters,
@@ -131,8 +131,7 @@ class CorefResolver(Model):
         self._spans_per_word = spans_per_word
         self._max_sentences = max_sentences
         self._scores = CorefScores()
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
         """

@@ -12,8 +12,8 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.models.classification import labels_of
-from elmo_tasks.modules import ContextualModel, best_tags, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.models.classification import FixedLabels, labels_of
+from elmo_tasks.modules import ContextualModel, best_tags, concat_dim, concat_embedding, construct_embedders, initialize
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -25,7 +25,7 @@ _NEVER = -10_000.0
 
 
 @Model.register("elmo_ner")
-class NerTagger(Model):
+class NerTagger(FixedLabels):
     """
     Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words, each with
     variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated with the words,
@@ -87,12 +87,12 @@ class NerTagger(Model):
             width = encoder.get_output_dim()
 
         self._tags = dict(enumerate(labels_of(vocab)))
-        self.tag_projection = torch.nn.Linear(concat_dim(width, self.output_embedder), len(self._tags))
-        self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, self._tags))
+        self.n_labels = len(self._tags)
+        self.tag_projection = torch.nn.Linear(concat_dim(width, self.output_embedder), self.n_labels)
+        self.crf = ConditionalRandomField(self.n_labels, allowed_transitions(_SCHEME, self._tags))
         self._verbose_metrics = verbose_metrics
         self._span_f1 = SpanF1(tag[2:] for tag in self._tags.values() if tag != "O")
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(
         self,

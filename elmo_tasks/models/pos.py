@@ -7,13 +7,13 @@ from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 
-from elmo_tasks.models.classification import labels_of
+from elmo_tasks.models.classification import FixedLabels, labels_of
 
 __all__ = ["PosClassifier"]
 
 
 @Model.register("elmo_pos")
-class PosClassifier(SimpleTagger):
+class PosClassifier(FixedLabels, SimpleTagger):
     """
     A linear classifier of the words over an encoder; the paper's Table 6 (section 5.3) has no encoder, but a layer of
     the biLM. It is AllenNLP's `SimpleTagger`, whose parameters it takes, with a default predictor that knows its reader
@@ -35,9 +35,10 @@ class PosClassifier(SimpleTagger):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
-        labels_of(vocab, label_namespace)
+        labels = labels_of(vocab, label_namespace)
         # By name, from the config: whatever else `SimpleTagger` takes.
         super().__init__(vocab, text_field_embedder, encoder, label_namespace=label_namespace, **kwargs)
+        self.n_labels = len(labels)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """

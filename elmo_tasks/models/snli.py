@@ -11,14 +11,21 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
-from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, concat_texts, construct_embedders
+from elmo_tasks.models.classification import FixedLabels, check_widths, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules import (
+    ContextualModel,
+    concat_dim,
+    concat_embedding,
+    concat_texts,
+    construct_embedders,
+    initialize,
+)
 
 __all__ = ["Esim"]
 
 
 @Model.register("elmo_snli")
-class Esim(Model):
+class Esim(FixedLabels):
     """
     ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends to the
     words of the other sentence, a second encoder reads the result, and a feedforward network decides from the maximum
@@ -84,7 +91,8 @@ class Esim(Model):
         self.inference_encoder = inference_encoder
         self.output_feedforward = output_feedforward
         self._labels = labels_of(vocab)
-        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
+        self.n_labels = len(self._labels)
+        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), self.n_labels)
         self.variational_dropout = InputVariationalDropout(dropout)
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = torch.nn.Dropout(attention_dropout)
@@ -98,8 +106,7 @@ class Esim(Model):
         )
 
         self._accuracy = CategoricalAccuracy()
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(
         self,

@@ -20,6 +20,7 @@ from elmo_tasks.modules import (
     concat_embedding,
     concat_texts,
     construct_embedders,
+    initialize,
 )
 from elmo_tasks.training import SquadEmF1
 
@@ -108,8 +109,7 @@ class SquadModel(Model):
             check_dimensions_match(encoder.get_input_dim(), dim, f"input_size of {name}", "width of its input")
         self._max_span_tokens = max_span_tokens
         self._em_f1 = SquadEmF1()
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(
         self,

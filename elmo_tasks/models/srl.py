@@ -13,7 +13,15 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import SpanBasedF1Measure
 
-from elmo_tasks.modules import BioDecoder, ContextualModel, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.models.classification import FixedLabels
+from elmo_tasks.modules import (
+    BioDecoder,
+    ContextualModel,
+    concat_dim,
+    concat_embedding,
+    construct_embedders,
+    initialize,
+)
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
 
@@ -21,7 +29,7 @@ __all__ = ["SemanticRoleLabeler"]
 
 
 @Model.register("elmo_srl")
-class SemanticRoleLabeler(Model):
+class SemanticRoleLabeler(FixedLabels):
     """
     Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that says
     whether it is the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO
@@ -82,14 +90,14 @@ class SemanticRoleLabeler(Model):
         width = concat_dim(encoder.get_output_dim(), self.output_embedder)
 
         self._tags = vocab.get_index_to_token_vocabulary("labels")
-        self.tag_projection = torch.nn.Linear(width, len(self._tags))
+        self.n_labels = len(self._tags)
+        self.tag_projection = torch.nn.Linear(width, self.n_labels)
         self._decoder = BioDecoder(self._tags)
         self._verbose_metrics = verbose_metrics
         self._srl_f1 = SrlF1(tag[2:] for tag in self._tags.values() if tag != "O")
         # It refuses distributed training, which has the paper's score only.
         self._span_f1 = None if is_distributed() else SpanBasedF1Measure(vocab, "labels", ignore_classes=["V"])
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(
         self,

@@ -11,14 +11,14 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
-from elmo_tasks.models.classification import check_widths, labels_of, readable_labels, softmax_over_words
-from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders
+from elmo_tasks.models.classification import FixedLabels, check_widths, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders, initialize
 
 __all__ = ["BiattentiveClassifier"]
 
 
 @Model.register("elmo_sst")
-class BiattentiveClassifier(Model):
+class BiattentiveClassifier(FixedLabels):
     """
     The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8):
     a feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
@@ -85,7 +85,8 @@ class BiattentiveClassifier(Model):
         self.self_attention = torch.nn.Linear(integrator.get_output_dim(), 1)
         self.output_feedforward = output_feedforward
         self._labels = labels_of(vocab)
-        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
+        self.n_labels = len(self._labels)
+        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), self.n_labels)
         self.embedding_dropout = torch.nn.Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
 
@@ -99,8 +100,7 @@ class BiattentiveClassifier(Model):
         )
 
         self._accuracy = CategoricalAccuracy()
-        if initializer is not None:
-            initializer(self)
+        initialize(self, initializer)
 
     def forward(
         self,

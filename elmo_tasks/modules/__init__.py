@@ -4,6 +4,7 @@ from elmo_tasks.modules.best_span import best_span
 from elmo_tasks.modules.bidaf_attention import BidafAttention
 from elmo_tasks.modules.bio_decoder import BioDecoder
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
+from elmo_tasks.modules.contextual.initialization import initialize
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.contextual.pretrained_transformer import PretrainedTransformer
 from elmo_tasks.modules.crf_decoder import best_tags
@@ -37,4 +38,5 @@ __all__ = [
     "concat_embedding",
     "concat_texts",
     "construct_embedders",
+    "initialize",
 ]

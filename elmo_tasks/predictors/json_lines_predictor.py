@@ -93,6 +93,32 @@ class JsonLinesPredictor(Predictor):
         predictions: list[JsonDict] = super().predict_batch_instance(list(map(without_gold, instances)))
         return predictions
 
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """
+        As AllenNLP's, whose models give their loss among the predictions.
+
+        # Raises
+
+        `ValueError`
+            If the instances have no labels.
+        """
+        model, readable = self._model, self._model.make_output_human_readable
+        required = {name: weight.requires_grad for name, weight in model.named_parameters()}
+
+        def with_loss(output: dict[str, Any]) -> dict[str, Any]:
+            if "loss" not in output:
+                raise ValueError("instances must have labels, of which gradients are computed, but have none")
+            return {**readable(output), "loss": output["loss"]}
+
+        model.make_output_human_readable = with_loss
+        try:
+            return super().get_gradients(instances)
+        finally:
+            del model.make_output_human_readable
+            # AllenNLP does this too, but not after an error.
+            for name, weight in model.named_parameters():
+                weight.requires_grad_(required[name])
+
     def check_keys(self, inputs: Any) -> None:
         """
         # Raises

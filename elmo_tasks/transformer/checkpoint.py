@@ -18,7 +18,7 @@ from elmo_tasks.transformer.word_pieces import SpecialPieces, WordPieces
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
-__all__ = ["load_network", "make_network", "read_config", "read_pieces", "size_of"]
+__all__ = ["UNTRAINED", "load_network", "make_network", "read_config", "read_pieces", "size_of"]
 
 _HUB = "hf://"
 # What says where a config comes from, and what could bring code or another number format into a network.
@@ -28,6 +28,12 @@ _DROPPED = (
 )
 # Parts of a network that compute nothing for single words.
 _UNUSED = ("pooler",)
+UNTRAINED = ("mask_emb",)
+"""
+Weights that no word ever reaches, and that are never trained: XLNet's vector of a word that is to be guessed. Training
+in several processes takes a weight without a gradient for an error.
+"""
+
 # Seconds.
 _ANSWERS_WITHIN = 5.0
 _PROBES = ("a", "e", "the", "1", ".")

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.predictors import Predictor
 
 from elmo_tasks.tags import tags_to_spans
 from tests.task_models import BOTH, PLACES, TaskModel
@@ -40,6 +42,29 @@ class TestNerTagger:
         tagger = make_model("ner", PLACES[place])
         assert tagger.model.encoders[0].get_input_dim() == 100 + 128 + 16 * ("input" in PLACES[place])
         assert tagger.model.tag_projection.in_features == 200 + 16 * ("output" in PLACES[place])
+
+    def test_allennlp_can_look_at_all_of_its_modules(self, make_model):
+        """Oracle: the layers of the biLM, as it gives them, next to the output of the last layer."""
+        tagger = make_model("ner", BOTH)
+        predictor = Predictor.by_name("elmo_sentence")(tagger.model, tagger.reader)
+        with predictor.capture_model_internals() as internals:
+            predictor.predict_json({"words": WORDS})
+        outputs = [entry["output"] for entry in internals.values()]
+        of_bilm = [output for output in outputs if isinstance(output, dict) and "layers" in output]
+        assert of_bilm and all(np.shape(output["layers"]) == (3, 1, 3, 16) for output in of_bilm)
+        assert all(output["mask"] == [[True] * 3] for output in of_bilm)
+        assert str(tagger.model.tag_projection) in {entry["name"] for entry in internals.values()}
+
+    def test_new_labels_in_an_archive_are_an_error(self, make_model):
+        """Oracle: the message; words may be new."""
+        model = make_model("ner", []).model
+        model.vocab.extend_from_vocab(Vocabulary({"tokens": {"Jordan": 3}}))
+        model.extend_embedder_vocab()
+        model.vocab.extend_from_vocab(Vocabulary({"labels": {"U-GOD": 3}}))
+        with pytest.raises(
+            ConfigurationError, match=r"must be those that .*B-PER.*, but there are others too: U-GOD\."
+        ):
+            model.extend_embedder_vocab()
 
     def test_the_loss_is_the_negative_log_likelihood_a_sentence(self, make_model):
         """Oracle: the sum over all tag sequences of three words, enumerated in NumPy."""

@@ -2,6 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -28,8 +29,15 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.has_weights = False
-        """Whether its weights were loaded, also by `load_state_dict`, or are trained from random ones."""
+        """Whether its weights were loaded, also by `load_state_dict`, or were trained from random ones."""
         self.register_load_state_dict_post_hook(_note_weights)
+
+    def note_training(self, weights: Sequence[torch.Tensor]) -> bool:
+        """Whether some of its weights are trained; if a step follows, they may be frozen later, also random ones."""
+        is_trained = any(weight.requires_grad for weight in weights)
+        if is_trained and self.training and torch.is_grad_enabled():
+            self.has_weights = True
+        return is_trained
 
     @property
     @abstractmethod

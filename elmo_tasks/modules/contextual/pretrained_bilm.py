@@ -16,8 +16,8 @@ __all__ = ["PretrainedBilm"]
 @ContextualModel.register("bilm")
 class PretrainedBilm(ContextualModel):
     """
-    The biLM that the embedders of a model share. A frozen one computes the layers of a batch once, however many
-    embedders ask for them, and without gradients.
+    The biLM that the embedders of a model share. It computes the layers of a batch once, however many embedders ask for
+    them; a frozen one without gradients.
 
     AllenNLP drops the key `pretrained_file` when it loads an archive: there the weights come from the archive itself.
     The options are a part of the config for the same reason, so that an archive needs no other file; in Jsonnet,
@@ -31,8 +31,8 @@ class PretrainedBilm(ContextualModel):
         The content of the biLM's `options.json`.
     pretrained_file : `str`, optional
         Path or URL of the weights, an HDF5 file in the public format; or the path of the `encoder.pkl` in the folder of
-        a model of ELMoForManyLangs. `None` only where the weights come from elsewhere
-        before the first batch (an archive, a checkpoint), or are trained from random ones.
+        a model of ELMoForManyLangs. `None` only where the weights come from elsewhere before the first batch (an
+        archive, a checkpoint, an initializer "pretrained"), or are trained from random ones.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`
@@ -91,7 +91,7 @@ class PretrainedBilm(ContextualModel):
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
         self.bilm.requires_grad_(requires_grad)
-        self.has_weights = pretrained_file is not None or requires_grad
+        self.has_weights = pretrained_file is not None
         self._pass = SharedPass()
         self._cached_bilm = CachedBilm(self.bilm, cache) if cache is not None else None
 
@@ -121,15 +121,15 @@ class PretrainedBilm(ContextualModel):
         `ConfigurationError`
             If the biLM is frozen and its weights were never loaded.
         """
-        if not self.has_weights:
+        weights = list(self.bilm.parameters())
+        is_trained = self.note_training(weights)
+        if not (self.has_weights or is_trained):
             raise ConfigurationError(
                 "this biLM is frozen and its weights were never loaded: set 'pretrained_file' to an HDF5 file in the "
-                "public ELMo format, or 'requires_grad' to true to train it from random weights"
+                "public ELMo format, or 'requires_grad' to true, without 'no_grad' in the trainer, to train it from "
+                "random weights"
             )
-        weights = list(self.bilm.parameters())
-        if any(weight.requires_grad for weight in weights):
-            output: BilmOutput = self.bilm(character_ids)
-            return output
-        with torch.no_grad():
-            bilm = self._cached_bilm or self.bilm
-            return self._pass.output(character_ids, weights, self.bilm.carried_states, lambda: bilm(character_ids))
+        with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
+            bilm = self.bilm if is_trained else self._cached_bilm or self.bilm
+            mode = self.bilm.carried_states, torch.is_grad_enabled()
+            return self._pass.output(character_ids, weights, mode, lambda: bilm(character_ids))

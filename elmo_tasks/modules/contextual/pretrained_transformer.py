@@ -9,7 +9,7 @@ from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, layer_cache
 from elmo_tasks.modules.contextual.shared_pass import SharedPass
 from elmo_tasks.transformer.cached_transformer import CachedTransformer
-from elmo_tasks.transformer.checkpoint import load_network, make_network, read_config, read_pieces
+from elmo_tasks.transformer.checkpoint import UNTRAINED, load_network, make_network, read_config, read_pieces
 from elmo_tasks.transformer.transformer import Transformer
 from elmo_tasks.transformer.word_pieces import SpecialPieces
 
@@ -42,7 +42,7 @@ class PretrainedTransformer(ContextualModel):
         The pieces around those of a sentence: see `SpecialPieces`. Required with a `config`.
     pretrained_file : `str`, optional
         With a `config`: where the weights come from, as `model_name`. `None` only where they come from elsewhere before
-        the first batch (an archive, a checkpoint), or are trained from random ones.
+        the first batch (an archive, a checkpoint, an initializer "pretrained"), or are trained from random ones.
     requires_grad : `bool`
         Whether the transformer is trained with the model. A learning rate of its own is a group of parameters of the
         optimizer, with the expression `\\.transformer\\.network\\.`.
@@ -97,8 +97,9 @@ class PretrainedTransformer(ContextualModel):
             cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the transformer of this model cannot be made: {error}") from error
-        self.transformer.requires_grad_(requires_grad)
-        self.has_weights = pretrained_file is not None or requires_grad
+        for name, weight in self.transformer.named_parameters():
+            weight.requires_grad_(requires_grad and name.rpartition(".")[2] not in UNTRAINED)
+        self.has_weights = pretrained_file is not None
         self._pass = SharedPass()
         self._cached = CachedTransformer(self.transformer, cache) if cache is not None else None
 
@@ -128,14 +129,14 @@ class PretrainedTransformer(ContextualModel):
         `ConfigurationError`
             If the transformer is frozen and its weights were never loaded.
         """
-        if not self.has_weights:
+        weights = list(self.transformer.parameters())
+        is_trained = self.note_training(weights)
+        if not (self.has_weights or is_trained):
             raise ConfigurationError(
                 "this transformer is frozen and its weights were never loaded: set 'pretrained_file' to a folder with "
-                "a checkpoint or a name on the Hugging Face hub, or 'requires_grad' to true to train it from random "
-                "weights"
+                "a checkpoint or a name on the Hugging Face hub, or 'requires_grad' to true, without 'no_grad' in the "
+                "trainer, to train it from random weights"
             )
-        weights = list(self.transformer.parameters())
-        is_trained = any(weight.requires_grad for weight in weights)
         # A frozen one is the same function in training, without dropout.
         is_training = self.training and is_trained
         if self.transformer.training != is_training:

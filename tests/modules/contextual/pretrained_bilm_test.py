@@ -78,6 +78,21 @@ class TestPretrainedBilm:
         assert len(passes) == 1
         assert all(ours is theirs for ours, theirs in zip(first.layers, second.layers, strict=True))
 
+    @pytest.mark.parametrize("stateful", [False, True])
+    def test_two_places_of_one_that_is_trained_share_a_pass(self, pretrained, batch, count_passes, stateful):
+        """Oracle: the runs of the biLM; the gradients of the sum of two runs that know nothing of each other."""
+        trained, other = (pretrained(requires_grad=True, stateful=stateful).train() for _ in range(2))
+        passes = count_passes(trained)
+        for step in range(1, 3):
+            for bilm, batches in ((trained, (batch, batch)), (other, (batch,))):
+                bilm.zero_grad()
+                first = bilm(batches[0]).layers[-1]
+                second = bilm(batches[1]).layers[-1] if len(batches) == 2 else first
+                (first.square().sum() + 2 * second.square().sum()).backward()
+            assert len(passes) == step
+            for ours, theirs in zip(trained.parameters(), other.parameters(), strict=True):
+                torch.testing.assert_close(ours.grad, theirs.grad)
+
     def test_another_batch_is_run_though_it_is_equal(self, pretrained, batch, count_passes):
         """Oracle: the number of runs: comparing the ids could cost more than it saves."""
         bilm = pretrained()
@@ -226,8 +241,13 @@ class TestPretrainedBilm:
                 larger["bilm"](batch)
 
     def test_random_weights_may_be_trained(self, pretrained, batch):
-        """Oracle: no error."""
-        assert pretrained(pretrained_file=None, requires_grad=True)(batch).layers[-1].requires_grad
+        """Oracle: no error, also where they are frozen after a step; before the first step it is one (`no_grad`)."""
+        bilm = pretrained(pretrained_file=None, requires_grad=True).train()
+        assert bilm(batch).layers[-1].requires_grad
+        assert not bilm.requires_grad_(False)(batch).layers[-1].requires_grad
+        bilm = pretrained(pretrained_file=None, requires_grad=True).requires_grad_(False)
+        with pytest.raises(ConfigurationError, match=r"never loaded.*'no_grad' in the trainer"):
+            bilm.train()(batch)
 
     def test_options_that_are_a_path_are_an_error(self, pretrained, fixtures_root):
         """Oracle: the message says how to import them."""

@@ -74,6 +74,27 @@ class TestPretrainedTransformer:
         with torch.no_grad():
             assert torch.equal(trained(batch).layers[-1], trained(batch.clone()).layers[-1])
 
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_all_that_is_trained_has_a_gradient(self, checkpoint, family):
+        """Oracle: torch's training in several processes takes a weight without one for an error."""
+        name = str(checkpoint(family))
+        trained = PretrainedTransformer(name, requires_grad=True).train()
+        pieces = tensor_of(TransformerTokenIndexer(name), SENTENCES)["elmo"]["pieces"]
+        sum(layer.sum() for layer in trained(pieces).layers).backward()
+        named = trained.named_parameters()
+        assert [name for name, weight in named if (weight.grad is None) == weight.requires_grad] == []
+
+    def test_random_weights_that_were_never_trained_are_an_error(self, name, batch):
+        """Oracle: the message; none after a step."""
+        config = {"bilm": {"type": "transformer", "model_name": name, "requires_grad": True}}
+        write_content(config)
+        content = {key: value for key, value in config["bilm"].items() if key != "pretrained_file"}
+        made = [ContextualModel.from_params(Params(dict(content))) for _ in range(2)]
+        with pytest.raises(ConfigurationError, match=r"never loaded.*'no_grad' in the trainer"):
+            made[0].requires_grad_(False).train()(batch)
+        made[1].train()(batch)
+        made[1].requires_grad_(False)(batch)
+
     @pytest.mark.parametrize("family", ["albert", "electra", "bert"])
     def test_autocast_does_not_change_a_frozen_one(self, checkpoint, family, tmp_path):
         """Oracle: the layers without it, also from a cache; a trained one still gives float32."""
