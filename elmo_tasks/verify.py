@@ -69,6 +69,23 @@ def verify(path: Path) -> Iterator[Finding]:
             yield _finding(file, reader)
     for file, (digest, lister) in listed.items():
         yield _finding(file, partial(_read_listed, digest, lister))
+    # An unfinished job keeps its parts in OUTPUT.parts.
+    for job in (file for file in paths if file.name == "_job.json" and file.parent.suffix != ".parts"):
+        yield from _missing(job)
+
+
+def _missing(job: Path) -> Iterator[Finding]:
+    """The parts that a folder of Parquet files has lost."""
+    from elmo_tasks.embed_job.job_folder import missing_parts
+
+    try:
+        missing = missing_parts(job)
+    except ValueError as error:
+        yield Finding(job, "damaged", str(error))
+        return
+    for part in missing:
+        reason = "missing: the embedding command with --force computes all parts again"
+        yield Finding(part, "damaged", reason)
 
 
 def _listed(path: Path) -> dict[Path, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pyarrow.parquet
 import pytest
 import torch
 
@@ -110,6 +111,23 @@ class TestVerify:
         flip(tmp_path / "below" / "b.npz", 5000)
         found = {str(finding.path.relative_to(tmp_path)): finding.state for finding in verify(tmp_path)}
         assert found == {"a.npz": "whole", "below/b.npz": "damaged", "gone.bin": "damaged"}
+
+    def test_a_part_that_a_folder_has_lost_is_missing(self, tmp_path):
+        """Oracle: by hand: seven lines in parts of three; an unfinished job may lack all; a record without numbers."""
+        for name, job in (
+            ("made", {"lines of the text": 7, "part_lines": 3}),
+            ("a.parts", {"lines of the text": 7, "part_lines": 3}),
+            ("odd", {"lines of the text": 7, "part_lines": 0}),
+        ):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "_job.json").write_text(json.dumps(job))
+        for number in (0, 2):
+            pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "made" / f"part-{number:08}.parquet")
+        found = {str(f.path.relative_to(tmp_path)): f.reason for f in verify(tmp_path) if f.state == "damaged"}
+        assert sorted(found) == ["made/part-00000001.parquet", "odd/_job.json"]
+        assert (
+            found["made/part-00000001.parquet"].startswith("missing: ") and "how many lines" in found["odd/_job.json"]
+        )
 
 
 class TestCommand:

@@ -3,9 +3,11 @@
 import argparse
 import codecs
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from inspect import signature
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +30,8 @@ __all__ = ["LineByLine", "predict"]
 _BAD_LINE = (ValueError, RecursionError)
 # What predictors that do not check their lines raise for missing keys and other types.
 _UNCHECKED = (LookupError, TypeError, AttributeError)
+# How Python says it of a class and an argument.
+_UNEXPECTED = re.compile(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'")
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -47,7 +51,7 @@ def predict(arguments: argparse.Namespace) -> None:
         if arguments.batch_size < 1:
             raise ConfigurationError(f"--batch-size must be at least 1, but is {arguments.batch_size}")
         predictions = LineByLine(
-            _get_predictor(arguments),
+            _predictor(arguments),
             arguments.input_file,
             arguments.output_file,
             arguments.batch_size,
@@ -59,6 +63,33 @@ def predict(arguments: argparse.Namespace) -> None:
         )
         with flushed_subnormals():
             predictions.run()
+
+
+def _predictor(arguments: argparse.Namespace) -> Predictor:
+    """AllenNLP's, with errors that name the option."""
+    if arguments.output_file and not Path(arguments.output_file).parent.is_dir():
+        raise ConfigurationError(f"{Path(arguments.output_file).parent} must be a folder, but is not: make it first")
+    try:
+        given = json.loads(arguments.predictor_args.strip() or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise ConfigurationError(
+            '--predictor-args must be a JSON object, such as \'{"language": "de"}\', but is '
+            f"{arguments.predictor_args!r:.200}"
+        )
+    try:
+        return _get_predictor(arguments)
+    except TypeError as error:
+        # Its class is known only once the archive is loaded.
+        found = _UNEXPECTED.search(str(error))
+        kinds = {kind.__name__: kind for kind, _ in Predictor._registry[Predictor].values()}
+        if found is None or found[1] not in kinds or found[2] not in given:
+            raise
+        known = [name for name in signature(kinds[found[1]]).parameters if name not in ("model", "dataset_reader")]
+        raise ConfigurationError(
+            f"--predictor-args must have arguments of {found[1]} ({', '.join(known)}), but has {found[2]!r}"
+        ) from error
 
 
 class _Item(NamedTuple):

@@ -37,7 +37,11 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
     "allennlp.common.cached_transformers": (third_party.accept_add_special_tokens,),
     "allennlp.common.file_utils": (saved_files.load_tensor_cache,),
     "allennlp.common.logging": (commands.keep_tracebacks_in_logs,),
-    "allennlp.common.params": (overrides.refuse_unknown_overrides, whole_files.write_configs_whole),
+    "allennlp.common.params": (
+        overrides.refuse_unknown_overrides,
+        overrides.say_what_overrides_must_be,
+        whole_files.write_configs_whole,
+    ),
     "allennlp.common.registrable": (archives.refuse_unregistered_types,),
     "allennlp.common.plugins": (plugins.add_our_plugin,),
     "allennlp.common.util": (

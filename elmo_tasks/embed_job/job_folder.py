@@ -10,11 +10,11 @@ from typing import Any
 
 from elmo_tasks.embed_job.formats.output_format import Format
 from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts, part_path
-from elmo_tasks.embed_job.options import differences
+from elmo_tasks.embed_job.options import LINES, differences
 from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, sync
 from elmo_tasks.files.checksums import check_file, checksum_path, write_checksum
 
-__all__ = ["JobFolder"]
+__all__ = ["JobFolder", "missing_parts"]
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,28 @@ logger = logging.getLogger(__name__)
 _JOB, _LOCK, _REPLACES = "_job.json", "_lock", "_replaces"
 # File systems of clusters that have no locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def missing_parts(job: Path) -> list[Path]:
+    """
+    The parts that a finished folder of Parquet files must have and has not.
+
+    # Parameters
+
+    job
+        Its file `_job.json`.
+
+    # Raises
+
+    `ValueError`
+        If that is damaged.
+    """
+    facts = _read_job(job)
+    n_lines, part_lines = ((facts or {}).get(key) for key in (LINES, "part_lines"))
+    if type(n_lines) is not int or type(part_lines) is not int or part_lines < 1:
+        raise ValueError(f"{job} must say how many lines the text and each part have, but does not")
+    n_parts = -(-n_lines // part_lines)
+    return [path for number in range(n_parts) if not (path := part_path(job.parent, number, "parquet")).exists()]
 
 
 class JobFolder:

@@ -19,7 +19,7 @@ __all__ = ["DTYPES", "WEIGHTS", "EmbedOptions", "differences", "digest_of_job", 
 
 DTYPES = ("float32", "float16")
 
-WEIGHTS = "weights of the biLM"
+WEIGHTS, LINES = "weights of the biLM", "lines of the text"
 """The entry of a fingerprint that is their digest, see `bilm_digest`."""
 
 
@@ -99,7 +99,7 @@ def fingerprint(options: EmbedOptions, summary: TextSummary, bilm: "Bilm") -> di
         WEIGHTS: bilm_digest(bilm.options, bilm.state_dict()).hex(),
         **({} if bilm.options.start_state == "zero" else {"start state of the biLM": bilm.options.start_state}),
         "text": summary.digest,
-        "lines of the text": summary.n_lines,
+        LINES: summary.n_lines,
         "elmo_tasks": __version__,
         "torch": torch.__version__,
         **({"spacy": version("spacy")} if options.tokenize else {}),

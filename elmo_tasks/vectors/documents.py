@@ -10,7 +10,7 @@ import torch
 
 from elmo_tasks.tokenization import blank_sentences
 from elmo_tasks.vectors.pooling import POOLS, Pool, pooled
-from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
+from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
 __all__ = ["Document", "Embed", "embed_documents", "embed_groups", "pooled_words"]
 
@@ -53,10 +53,7 @@ def embed_documents(
     `ValueError`
         If an argument or a document is something else.
     """
-    if isinstance(documents, str):
-        raise ValueError(
-            f"documents must be a list of documents, but is the string {documents[:60]!r}: put it into a list"
-        )
+    refuse_no_list(documents, "documents")
     if pool is not None and pool not in POOLS:
         raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, or None, but is {pool!r}")
 

@@ -16,7 +16,7 @@ from elmo_tasks.vectors.documents import Document, embed_documents
 from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
 from elmo_tasks.vectors.pooling import Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
-from elmo_tasks.vectors.sentences import Sentence, Tokenizer, words_of
+from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
 if TYPE_CHECKING:
     from elmo_tasks.bilm.cache.cached_bilm import CachedBilm
@@ -60,7 +60,7 @@ class Elmo:
     # Raises
 
     `ValueError`
-        If the biLM is stateful, or is to have a layer cache and is not frozen.
+        If the biLM is stateful, or is to have a layer cache and is not frozen, or the tokenizer is no function.
     """
 
     def __init__(
@@ -70,6 +70,11 @@ class Elmo:
             raise ValueError(
                 "the biLM must not be stateful, since sentences are put into batches by their length: make it with "
                 "stateful=False"
+            )
+        if tokenizer is not None and not callable(tokenizer):
+            raise ValueError(
+                f"a tokenizer must be a function from a string to its words, but is {tokenizer!r:.80}: for spaCy's "
+                "rules of a language give elmo_tasks.tokenization.blank_tokenizer('de')"
             )
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
@@ -332,10 +337,7 @@ class Elmo:
         progress: bool | None = None,
         **selection: Any,
     ) -> Iterator[Any]:
-        if isinstance(sentences, str):
-            raise ValueError(
-                f"sentences must be a list of sentences, but is the string {sentences[:60]!r}: put it into a list"
-            )
+        refuse_no_list(sentences, "sentences")
         if output not in _OUTPUTS:
             raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, but is {output!r}")
         if not isinstance(batch_tokens, int) or isinstance(batch_tokens, bool) or batch_tokens < 1:

@@ -1,11 +1,11 @@
 """The words of a sentence as callers give it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from elmo_tasks.tokenization import blank_tokenizer
 
-__all__ = ["Sentence", "Tokenizer", "words_of"]
+__all__ = ["Sentence", "Tokenizer", "refuse_no_list", "words_of"]
 
 Sentence = str | Sequence[str]
 """A sentence as a string, or as a list of its words."""
@@ -13,7 +13,31 @@ Tokenizer = Callable[[str], Sequence[str]]
 """Splits a string into words."""
 
 _RULE_OF_TOKENIZERS = "a tokenizer must return a list of words that are strings"
+_TEXTS_OF_TOKENS = "[token.text for token in doc], a list for each sentence"
 _RULE = "a sentence must be a string, or a list of words that are strings"
+
+
+def refuse_no_list(given: object, what: str) -> None:
+    """
+    # Parameters
+
+    given
+        What a caller gave as a list.
+    what
+        Of what it is to be a list, as "sentences".
+
+    # Raises
+
+    `ValueError`
+        If it is a string; or a table or a dictionary, whose names would be read in place of what is in it.
+    """
+    if isinstance(given, str):
+        raise ValueError(f"{what} must be a list of {what}, but is the string {given[:60]!r}: put it into a list")
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        raise ValueError(
+            f"{what} must be a list of {what}, but is a {type(given).__name__}, of which only the names would be read: "
+            "give one of its columns or values, as table['text']"
+        )
 
 
 def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None) -> list[str]:
@@ -56,5 +80,6 @@ def _checked(words: Iterable[object], rule: str, what: str) -> list[str]:
         raise ValueError(f"{rule}, but {what} is {words!r:.80}") from None
     for word in found:
         if not isinstance(word, str):
-            raise ValueError(f"{rule}, but {what} has the word {word!r:.80}, a {type(word).__name__}")
+            remedy = f": give {_TEXTS_OF_TOKENS}" if hasattr(word, "text") else ""
+            raise ValueError(f"{rule}, but {what} has the word {word!r:.80}, a {type(word).__name__}{remedy}")
     return cast(list[str], found)

@@ -19,6 +19,7 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.commands import predict as module
 from elmo_tasks.data.fields import KnownLabelField
+from elmo_tasks.predictors import SentencePredictor
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words
 
 
@@ -228,6 +229,9 @@ class TestPredict:
         [
             (["--batch-size", "0"], "--batch-size must be at least 1, but is 0"),
             (["--silent"], "with --silent, predictions must have an --output-file"),
+            (["--output-file", "not/there/out.jsonl"], "not/there must be a folder, but is not: make it first"),
+            (["--predictor-args", "language=de"], "--predictor-args must be a JSON object, such as .* 'language=de'"),
+            (["--predictor-args", "[1]"], "--predictor-args must be a JSON object"),
         ],
     )
     def test_options_that_would_predict_nothing_are_errors(self, command, use, options, message):
@@ -235,6 +239,17 @@ class TestPredict:
         use(LengthPredictor)
         with pytest.raises(SystemExit, match=message):
             command("predict", "archive", "in.jsonl", *options)
+
+    def test_an_argument_that_a_predictor_does_not_have_is_named(self, command, monkeypatch):
+        """Oracle: the message; an error of the predictor itself keeps its traceback."""
+        arguments = {"language": lambda: SentencePredictor(LengthModel(), LinesReader(), langauge="de")}
+        monkeypatch.setattr(module, "_get_predictor", lambda _: arguments["language"]())
+        call = ("predict", "archive", "in.jsonl", "--predictor-args", '{"langauge": "de"}')
+        with pytest.raises(SystemExit, match=r"arguments of SentencePredictor \(.*language.*\), but has 'langauge'"):
+            command(*call)
+        arguments["language"] = lambda: len(3)
+        with pytest.raises(TypeError, match="has no len"):
+            command(*call)
 
     def test_an_archive_that_is_not_there_is_one_line(self, command, tmp_path):
         """Oracle: the message."""

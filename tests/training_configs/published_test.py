@@ -92,6 +92,15 @@ class TestTemplates:
         with pytest.raises(ConfigurationError, match=r'elmo_at must name some of \["input", "output"\].*"inptu"'):
             evaluated(snippet)
 
+    def test_a_dropout_without_its_places_is_an_error(self, environment, tmp_path):
+        """Oracle: the message says the form and the value."""
+        snippet = tmp_path / "variant.jsonnet"
+        call = f"(import '{TRAINING_CONFIGS}/lib/snli.libsonnet')(elmo_at=['input', 'output'], elmo_dropout=%s)"
+        for dropout, shown in (("[0.5, 0.25]", r"\[0\.5, 0\.25\]"), ("{input: 0.5}", r'{"input": 0\.5}')):
+            snippet.write_text(call % dropout)
+            with pytest.raises(ConfigurationError, match=rf"elmo_dropout must have a number for each .*but is {shown}"):
+                evaluated(snippet)
+
     @pytest.mark.parametrize("task", TASKS)
     def test_arguments_reach_every_place(self, environment, tmp_path, task):
         """Oracle: by hand: layers and norm at both places, lambda in the regularizer; not with lambda 0."""

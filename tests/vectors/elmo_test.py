@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,11 +180,28 @@ class TestEmbedIter:
             elmo.embed_iter([["a"]], layers="best")
 
 
+class Table(dict[str, list[Any]]):
+    """As of pandas: it has columns, and its names are what a loop gets."""
+
+    columns = property(dict.keys)
+
+
 class TestErrors:
     def test_a_string_is_not_a_list_of_sentences(self, elmo):
         """Oracle: the rule and the value in the message."""
+        table = Table(text=["one film", "two"], label=[0, 1])
+        for names in (table, {"a b": 1}):
+            for embed in (elmo.embed, elmo.embed_documents):
+                with pytest.raises(ValueError, match=rf"is a {type(names).__name__}, of which only the names would be"):
+                    embed(names)
+        assert len(elmo.embed(table["text"])) == 2
         with pytest.raises(ValueError, match="sentences must be a list of sentences, but is the string 'one string'"):
             elmo.embed("one string")
+
+    def test_a_tokenizer_that_is_a_code_of_a_language_is_an_error(self):
+        """Oracle: the message, with what to give."""
+        with pytest.raises(ValueError, match=r"must be a function .* is 'de': .*blank_tokenizer"):
+            Elmo.from_pretrained(TINY_BILM, tokenizer="de")
 
     def test_an_object_that_is_not_a_sentence_is_named(self, elmo):
         """Oracle: the number of the sentence in the message."""

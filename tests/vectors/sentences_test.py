@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import spacy
 
 from elmo_tasks.vectors.sentences import words_of
 
@@ -30,6 +31,7 @@ class TestWordsOf:
             ("a \ud800", "sentence 7 cannot be encoded: .*surrogates not allowed"),
             (b"bytes", "but sentence 7 has the word 98, a int"),
             ([["a"]], r"but sentence 7 has the word \['a'\], a list"),
+            (spacy.blank("en")("It rains"), r"has the word It, a Token: give \[token.text for token in doc\]"),
         ],
     )
     def test_another_object_is_an_error(self, sentence, message):

@@ -30,6 +30,8 @@ function(
 ) {
   local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
   assert unknown == [] : 'elmo_at must name some of %s, but names %s' % [places, unknown],
+  assert std.isObject(elmo_dropout) && std.setDiff(std.set(elmo_at), std.objectFields(elmo_dropout)) == [] :
+         'elmo_dropout must have a number for each of %s, as { input: 0, output: 0.5 }, but is %s' % [elmo_at, elmo_dropout],
 
   local glove = environment.glove,
   local with_elmo = elmo_at != [],

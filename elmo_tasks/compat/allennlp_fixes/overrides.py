@@ -1,6 +1,4 @@
-"""
-Overrides of a config that name nothing: AllenNLP 2.10.1 adds them to the config and trains without them.
-"""
+"""Overrides of a config that name nothing, or are no overrides, in AllenNLP 2.10.1."""
 
 import difflib
 import inspect
@@ -9,8 +7,9 @@ from functools import wraps
 from typing import Any, get_args, get_origin
 
 from elmo_tasks.compat.import_hooks import Module
+from elmo_tasks.printable import one_line
 
-__all__ = ["refuse_unknown_overrides"]
+__all__ = ["refuse_unknown_overrides", "say_what_overrides_must_be"]
 
 # Keys at the top of a config that other functions take out before `TrainModel` is made of it.
 _TOP_LEVEL = {"random_seed", "numpy_seed", "pytorch_seed", "distributed", "include_in_archive", "evaluation", "type"}
@@ -40,6 +39,34 @@ def refuse_unknown_overrides(params: Module) -> None:
         return original(original_config, overrides, prefix)
 
     params.with_overrides = with_overrides
+
+
+def say_what_overrides_must_be(params: Module) -> None:
+    """
+    Symptom: `allennlp train -o '{trainer.num_epochs: 1}'`, whose key has no quotation marks, ends with the traceback of
+    a syntax error that does not name `-o`, and `allennlp predict` says it of the archive.
+
+    Cause: `parse_overrides` catches no error of Jsonnet, nor does it look at what the text is.
+    """
+    original = params.parse_overrides
+
+    @wraps(original)
+    def parse_overrides(serialized_overrides: str, ext_vars: Any = None) -> Any:
+        try:
+            parsed = original(serialized_overrides, ext_vars=ext_vars)
+            reason = "" if isinstance(parsed, dict) else f"it is a {type(parsed).__name__}"
+        except (RuntimeError, ValueError) as error:
+            reason = one_line(error)
+        if reason:
+            from allennlp.common.checks import ConfigurationError
+
+            raise ConfigurationError(
+                "--overrides must be a JSON object whose keys are in quotation marks, such as "
+                f"'{{\"trainer.num_epochs\": 1}}', but is {serialized_overrides!r:.200} ({reason})"
+            )
+        return parsed
+
+    params.parse_overrides = parse_overrides
 
 
 def _check(config: Mapping[str, Any], key: str) -> None:

@@ -91,7 +91,11 @@ class LmDataLoader(DataLoader):
             ("batches_per_epoch", batches_per_epoch, 1),
         ):
             if value is not None and value < lowest:
-                what = " (max_words of the reader, and two boundaries)" if name == "max_tokens_per_batch" else ""
+                what = (
+                    " (max_words of the reader, and two boundaries; 'tokens' in the size of a template)"
+                    if name == "max_tokens_per_batch"
+                    else ""
+                )
                 raise ConfigurationError(f"{name} must be at least {lowest}{what}, but is {value}")
         self.batches_per_epoch = batches_per_epoch
         self._reader = reader

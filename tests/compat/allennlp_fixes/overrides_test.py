@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from allennlp.common import Params
+from allennlp.common import Params, params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
@@ -17,6 +17,24 @@ def override(name: str, **overrides: object) -> Params:
     return Params.from_file(
         TRAINING_CONFIGS / name, json.dumps({k.replace("__", "."): v for k, v in overrides.items()})
     )
+
+
+class TestSayWhatOverridesMustBe:
+    @pytest.mark.parametrize(
+        "given", ["{trainer.num_epochs: 1}", "trainer.num_epochs=1", "[1]", "3", '{"a": std.extVar("none")}']
+    )
+    def test_what_is_no_object_is_an_error(self, given):
+        """Oracle: the message, with what was given and an example."""
+        with pytest.raises(
+            ConfigurationError, match=r"--overrides must be a JSON object .*\"trainer.num_epochs\": 1"
+        ) as error:
+            params.parse_overrides(given)
+        assert repr(given) in str(error.value)
+
+    def test_objects_are_as_before(self):
+        """Oracle: by hand, with Jsonnet's sums, and the default of no overrides."""
+        assert params.parse_overrides('{"a.b": 1 + 1, c: {d: 2}}') == {"a.b": 2, "c": {"d": 2}}
+        assert params.parse_overrides("") == {}
 
 
 class TestRefuseUnknownOverrides:
