@@ -161,8 +161,8 @@ def commands() -> str:
         "# Commands",
         "",
         "`python -m elmo_tasks` needs no AllenNLP; the subcommands of `allennlp` come with the plugin. Each ends with",
-        "status 0, with 1 and one line after an error, and with 130 and one line after Ctrl-C; `allennlp` with 143 and a",
-        "line after SIGTERM.",
+        "status 0, with 1 and one line after an error, and with 130 and one line after Ctrl-C; those of `allennlp`",
+        "with 143 and one line after SIGTERM.",
         "",
     ]
     with patch.dict(os.environ, _WIDTH):
