@@ -70,7 +70,7 @@ def verify(path: Path) -> Iterator[Finding]:
     for file, (digest, lister) in listed.items():
         yield _finding(file, partial(_read_listed, digest, lister))
     # An unfinished job keeps its parts in OUTPUT.parts.
-    for job in (file for file in paths if file.name == "_job.json" and file.parent.suffix != ".parts"):
+    for job in (file for file in paths if file.name == "_job.json" and file.parent.resolve().suffix != ".parts"):
         yield from _missing(job)
 
 
@@ -80,7 +80,7 @@ def _missing(job: Path) -> Iterator[Finding]:
 
     try:
         missing = missing_parts(job)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         yield Finding(job, "damaged", str(error))
         return
     for part in missing:

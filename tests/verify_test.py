@@ -118,6 +118,7 @@ class TestVerify:
             ("made", {"lines of the text": 7, "part_lines": 3}),
             ("a.parts", {"lines of the text": 7, "part_lines": 3}),
             ("odd", {"lines of the text": 7, "part_lines": 0}),
+            ("others", {"name": "cron"}),
         ):
             (tmp_path / name).mkdir()
             (tmp_path / name / "_job.json").write_text(json.dumps(job))

@@ -26,7 +26,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 def missing_parts(job: Path) -> list[Path]:
     """
-    The parts that a finished folder of Parquet files must have and has not.
+    The parts that a finished folder of Parquet files must have and has not; none for a file of another program.
 
     # Parameters
 
@@ -39,7 +39,9 @@ def missing_parts(job: Path) -> list[Path]:
         If that is damaged.
     """
     facts = _read_job(job)
-    n_lines, part_lines = ((facts or {}).get(key) for key in (LINES, "part_lines"))
+    if not {LINES, "part_lines"} & facts.keys():
+        return []
+    n_lines, part_lines = facts.get(LINES), facts.get("part_lines")
     if type(n_lines) is not int or type(part_lines) is not int or part_lines < 1:
         raise ValueError(f"{job} must say how many lines the text and each part have, but does not")
     n_parts = -(-n_lines // part_lines)

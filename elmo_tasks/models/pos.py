@@ -1,19 +1,21 @@
 """The model of parts of speech."""
 
-from typing import Any
+from typing import Any, Optional
 
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
 
 from elmo_tasks.models.classification import FixedLabels, labels_of
+from elmo_tasks.modules import initialize
 
 __all__ = ["PosClassifier"]
 
 
 @Model.register("elmo_pos")
-class PosClassifier(FixedLabels, SimpleTagger):
+class PosClassifier(SimpleTagger, FixedLabels):
     """
     A linear classifier of the words over an encoder; the paper's Table 6 (section 5.3) has no encoder, but a layer of
     the biLM. It is AllenNLP's `SimpleTagger`, whose parameters it takes, with a default predictor that knows its reader
@@ -33,12 +35,14 @@ class PosClassifier(FixedLabels, SimpleTagger):
         text_field_embedder: TextFieldEmbedder,
         encoder: Seq2SeqEncoder,
         label_namespace: str = "labels",
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         labels = labels_of(vocab, label_namespace)
         # By name, from the config: whatever else `SimpleTagger` takes.
         super().__init__(vocab, text_field_embedder, encoder, label_namespace=label_namespace, **kwargs)
         self.n_labels = len(labels)
+        initialize(self, initializer)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """

@@ -25,11 +25,11 @@ _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, Ctrl-C and SIGTERM end `allennlp` with some forty lines of traceback, at
-    whose end the sentence that matters is hard to find, and with status 1.
+    whose end the sentence that matters is hard to find; after SIGTERM with status 1, as after an error.
 
     Cause: `allennlp.commands.main` catches nothing. What AllenNLP, or this package, has raised to say what is wrong is
     now one line; errors of torch and of the user's own code keep their traceback, and `ALLENNLP_DEBUG=1` shows all.
-    After a signal the status is 128 and its number, as that of a program that does not catch it is in a shell.
+    After SIGTERM the status is 143, as a shell gives it for a program that does not catch the signal.
     """
     original = commands.main
 
@@ -75,6 +75,7 @@ def _end_of_log(
     is_ended = _signal_of(kind) is not None
     if os.environ.get("ALLENNLP_DEBUG") or not (is_ended or _is_for_the_user(error, traceback)):
         theirs(kind, error, traceback)
+        _exit_after_sigterm(kind)
         return
     root = logging.getLogger()
     exception = (kind, error, traceback)
@@ -97,9 +98,13 @@ def _end(before: _Hook, kind: type[BaseException], error: BaseException, traceba
         print(f"{command}: error: {one_line(error)} (ALLENNLP_DEBUG=1 shows where)", file=sys.stderr)
     else:
         before(kind, error, traceback)
-    if number is not None:
-        # Python takes the status from a hook that raises this.
-        raise SystemExit(128 + number)
+    _exit_after_sigterm(kind)
+
+
+def _exit_after_sigterm(kind: type[BaseException]) -> None:
+    # Python ends by SIGINT itself, so that a shell's loop ends too, and takes the status from a hook that raises this.
+    if _signal_of(kind) is signal.SIGTERM:
+        raise SystemExit(128 + signal.SIGTERM)
 
 
 def _signal_of(kind: type[BaseException]) -> signal.Signals | None:

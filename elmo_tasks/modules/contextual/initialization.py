@@ -1,5 +1,6 @@
 """The initializers of a model's config, and the frozen biLM that they may match."""
 
+import json
 import re
 from typing import Optional
 
@@ -43,7 +44,8 @@ def initialize(model: torch.nn.Module, initializer: Optional[InitializerApplicat
         if module.has_weights and others:
             raise ConfigurationError(
                 f"an initializer must leave the frozen biLM's weights, which were loaded, but one matches {others[0]}: "
-                f'add "prevent_regexes": ["{re.escape(prefix)}"] to the initializer, or set \'requires_grad\' to true'
+                f'add "prevent_regexes": {json.dumps([re.escape(prefix)])} to the initializer, '
+                "or set 'requires_grad' to true"
             )
     initializer(model)
     for prefix, module in frozen.items():

@@ -17,7 +17,8 @@ __all__ = ["PretrainedBilm"]
 class PretrainedBilm(ContextualModel):
     """
     The biLM that the embedders of a model share. It computes the layers of a batch once, however many embedders ask for
-    them; a frozen one without gradients.
+    them; a frozen one without gradients. Where it is trained, losses of several calls on one batch are added before
+    `backward`, or have `retain_graph=True`.
 
     AllenNLP drops the key `pretrained_file` when it loads an archive: there the weights come from the archive itself.
     The options are a part of the config for the same reason, so that an archive needs no other file; in Jsonnet,

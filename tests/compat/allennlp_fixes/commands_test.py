@@ -82,11 +82,15 @@ class TestEndInOneLine:
 
     @pytest.mark.parametrize("debug", ["", "1"])
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_the_status_of_a_process_that_was_ended_is_that_of_the_signal(self, number, debug):
-        """Oracle: 128 and the number of a real signal; a traceback if that is asked for."""
+    @pytest.mark.parametrize("in_training", [False, True])
+    def test_the_status_of_a_process_that_was_ended_is_that_of_the_signal(self, tmp_path, number, debug, in_training):
+        """Oracle: a real signal: 143, or that the process was ended by it; a traceback if that is asked for."""
         script = (
-            "import os, runpy, sys; from allennlp import commands\n"
-            f"commands.parse_args = lambda prog: os.kill(os.getpid(), {int(number)})\n"
+            "import os, runpy, sys; from allennlp import commands; from allennlp.common import logging\n"
+            "def parse_args(prog):\n"
+            f"    if {in_training}: logging.prepare_global_logging({str(tmp_path)!r})\n"
+            f"    os.kill(os.getpid(), {int(number)})\n"
+            "commands.parse_args = parse_args\n"
             "sys.argv = ['allennlp', 'evaluate']; runpy.run_module('allennlp', run_name='__main__')"
         )
         ended = subprocess.run(
@@ -96,7 +100,7 @@ class TestEndInOneLine:
             text=True,
             check=False,
         )
-        assert ended.returncode == 128 + number
+        assert ended.returncode == (128 + number if number == signal.SIGTERM else -number)
         assert ("Traceback" in ended.stderr) == bool(debug)
         if not debug:
             assert ended.stderr.splitlines()[-1].startswith("allennlp evaluate: ")

@@ -1,5 +1,7 @@
 """Tests of the initializers of a config."""
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -49,6 +51,11 @@ class TestInitialize:
         tagger, everything = Tagger(pretrained()), [("", ConstantInitializer(3.0))]
         with pytest.raises(ConfigurationError, match=r'matches elmo\.bilm\..*"prevent_regexes": \["elmo"\]'):
             initialize(tagger, InitializerApplicator(everything))
+        larger = torch.nn.ModuleDict({"below": tagger})
+        with pytest.raises(ConfigurationError, match=r"matches below\.elmo") as error:
+            initialize(larger, InitializerApplicator(everything))
+        (regex,) = json.loads(str(error.value).partition('"prevent_regexes": ')[2].partition(" to the")[0])
+        assert re.fullmatch(regex, "below.elmo")
         initialize(tagger, InitializerApplicator(everything, ["elmo"]))
         assert (tagger.projection.weight == 3).all()
         assert torch.equal(tagger.elmo(batch).layers[-1], pretrained()(batch).layers[-1])
