@@ -44,9 +44,10 @@ def figure_sections(plan: PlanResults) -> list[str]:
         Headings, sentences and tables in Markdown, of the figures that have values.
     """
     sections = []
-    if plan.sizes:
-        sections += [_CURVES, _curves(plan.sizes, "size", "training examples", lambda size: f"{size:,}")]
-        sections += [_curves(plan.epochs, "epoch", "epoch", str)] if plan.epochs else []
+    if sizes := compared(plan.sizes, "size"):
+        sections += [_CURVES, _curves(sizes, "training examples", lambda size: f"{size:,}")]
+        if epochs := compared(plan.epochs, "epoch"):
+            sections.append(_curves(epochs, "epoch", str))
     if plan.mixes:
         sections += [_WEIGHTS, _weights(plan.mixes)]
     return sections
@@ -64,24 +65,25 @@ def compared(rows: Sequence[Row], x: str) -> dict[str, Compared]:
     # Returns
 
     `Dict[str, Compared]`
-        By task, in the paper's order.
+        By task, in the paper's order; of tasks that have some.
     """
     found: dict[str, Compared] = {}
     for task in (task for task in TASKS if any(row["task"] == task for row in rows)):
         summaries = {
-            (row["variant"], row[x]): Summary(row["mean"], row["sd"] or None, row["n"])
+            (row["variant"], row[x]): Summary(row["mean"], None if row["sd"] == "" else row["sd"], row["n"])
             for row in rows
             if row["task"] == task
         }
         baseline, elmo = (variant.name for variant in variants_of(Exhibit.FIGURE_1, TASKS[task]))
         both = sorted(n for variant, n in summaries if variant == baseline and (elmo, n) in summaries)
-        found[task] = {number: (summaries[baseline, number], summaries[elmo, number]) for number in both}
+        if both:
+            found[task] = {number: (summaries[baseline, number], summaries[elmo, number]) for number in both}
     return found
 
 
-def _curves(rows: Sequence[Row], x: str, title: str, text: Callable[[int], str]) -> str:
+def _curves(by_task: dict[str, Compared], title: str, text: Callable[[int], str]) -> str:
     cells = []
-    for task, scores in compared(rows, x).items():
+    for task, scores in by_task.items():
         for number, (baseline, elmo) in scores.items():
             increase = f"{baseline.absolute_increase(elmo):+.2f}"
             cells.append(

@@ -23,9 +23,11 @@ class TestCompared:
         }
         assert compared(SIZES, "size") == {"srl": pairs} and list(compared(SIZES, "size")["srl"]) == [100, 1000]
 
-    def test_no_rows_are_no_tasks(self):
-        """Oracle: by hand."""
-        assert compared([], "epoch") == {}
+    def test_a_task_with_one_of_the_two_is_none(self):
+        """Oracle: by hand; seeds that agree have the deviation 0."""
+        assert compared([], "epoch") == compared(SIZES[:2], "size") == {}
+        rows = [{**row(variant, "epoch", 1, 40.0, n=2), "sd": 0.0} for variant in ("baseline", "input")]
+        assert compared(rows, "epoch") == {"srl": {1: (Summary(40.0, 0.0, 2), Summary(40.0, 0.0, 2))}}
 
 
 class TestFigureSections:
@@ -43,5 +45,5 @@ class TestFigureSections:
 
     def test_values_that_are_not_there_have_no_section(self):
         """Oracle: by hand; without a run on all of the training set there are no epochs."""
-        assert figure_sections(PlanResults()) == []
+        assert figure_sections(PlanResults()) == figure_sections(PlanResults(sizes=SIZES[:2], epochs=EPOCHS[:1])) == []
         assert len(figure_sections(PlanResults(sizes=SIZES))) == 2

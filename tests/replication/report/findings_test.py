@@ -141,6 +141,7 @@ class TestFindings:
             for epoch, mean in enumerate(means, 1)
         ]
         assert rows(findings([], PlanResults(epochs=epochs)))[0][2:] == [cell, verdict]
+        assert rows(findings([], PlanResults(epochs=epochs[:2]))) == []
 
     def test_word_senses_and_fine_tuning_have_files_of_their_own(self, tmp_path):
         """Oracle: by hand."""
