@@ -58,6 +58,8 @@ def verify(path: Path) -> Iterator[Finding]:
     if not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} must be a file or a folder, but is a pipe or a device")
     paths = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
+    # An unfinished job keeps its parts in OUTPUT.parts.
+    jobs = [file for file in paths if file.name == "_job.json" and file.parent.resolve().suffix != ".parts"]
     listed = {file: (digest, lister) for lister in paths for file, digest in _listed(lister).items()}
     for file in paths:
         if path.is_dir() and file.suffix == ".sha256":
@@ -65,17 +67,16 @@ def verify(path: Path) -> Iterator[Finding]:
                 yield Finding(file.with_suffix(""), "damaged", f"missing, but {file.name} is there")
             continue
         reader = _reader(file)
-        if file not in listed and (reader is not None or checksum_path(file).exists()):
+        if file not in jobs and file not in listed and (reader is not None or checksum_path(file).exists()):
             yield _finding(file, reader)
     for file, (digest, lister) in listed.items():
         yield _finding(file, partial(_read_listed, digest, lister))
-    # An unfinished job keeps its parts in OUTPUT.parts.
-    for job in (file for file in paths if file.name == "_job.json" and file.parent.resolve().suffix != ".parts"):
-        yield from _missing(job)
+    for job in jobs:
+        yield from _of_job(job)
 
 
-def _missing(job: Path) -> Iterator[Finding]:
-    """The parts that a folder of Parquet files has lost."""
+def _of_job(job: Path) -> Iterator[Finding]:
+    """The record of a folder of Parquet files, and the parts that the folder has lost."""
     from elmo_tasks.embed_job.job_folder import missing_parts
 
     try:
@@ -83,9 +84,9 @@ def _missing(job: Path) -> Iterator[Finding]:
     except (ValueError, OSError) as error:
         yield Finding(job, "damaged", str(error))
         return
+    yield Finding(job, "readable", "no checksum")
     for part in missing:
-        reason = "missing: the embedding command with --force computes all parts again"
-        yield Finding(part, "damaged", reason)
+        yield Finding(part, "damaged", "missing: the embedding command with --force computes all parts again")
 
 
 def _listed(path: Path) -> dict[Path, str]:

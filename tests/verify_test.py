@@ -9,7 +9,6 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import pyarrow.parquet
 import pytest
 import torch
 
@@ -113,19 +112,23 @@ class TestVerify:
         assert found == {"a.npz": "whole", "below/b.npz": "damaged", "gone.bin": "damaged"}
 
     def test_a_part_that_a_folder_has_lost_is_missing(self, tmp_path):
-        """Oracle: by hand: seven lines in parts of three; an unfinished job may lack all; a record without numbers."""
+        """Oracle: by hand: seven lines in parts of three; an unfinished job may lack all; records without numbers."""
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         for name, job in (
             ("made", {"lines of the text": 7, "part_lines": 3}),
             ("a.parts", {"lines of the text": 7, "part_lines": 3}),
             ("odd", {"lines of the text": 7, "part_lines": 0}),
             ("others", {"name": "cron"}),
+            ("list", []),
         ):
             (tmp_path / name).mkdir()
             (tmp_path / name / "_job.json").write_text(json.dumps(job))
         for number in (0, 2):
-            pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "made" / f"part-{number:08}.parquet")
-        found = {str(f.path.relative_to(tmp_path)): f.reason for f in verify(tmp_path) if f.state == "damaged"}
-        assert sorted(found) == ["made/part-00000001.parquet", "odd/_job.json"]
+            parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "made" / f"part-{number:08}.parquet")
+        findings = list(verify(tmp_path))
+        assert len({finding.path for finding in findings}) == len(findings) == 8
+        found = {str(f.path.relative_to(tmp_path)): f.reason for f in findings if f.state == "damaged"}
+        assert sorted(found) == ["list/_job.json", "made/part-00000001.parquet", "odd/_job.json"]
         assert (
             found["made/part-00000001.parquet"].startswith("missing: ") and "how many lines" in found["odd/_job.json"]
         )

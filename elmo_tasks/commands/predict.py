@@ -50,6 +50,8 @@ def predict(arguments: argparse.Namespace) -> None:
             raise ConfigurationError("with --silent, predictions must have an --output-file, but none is named")
         if arguments.batch_size < 1:
             raise ConfigurationError(f"--batch-size must be at least 1, but is {arguments.batch_size}")
+        if arguments.output_file and not (folder := Path(arguments.output_file).parent).is_dir():
+            raise ConfigurationError(f"{folder} must be a folder, but is not: make it first")
         predictions = LineByLine(
             _predictor(arguments),
             arguments.input_file,
@@ -66,9 +68,7 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def _predictor(arguments: argparse.Namespace) -> Predictor:
-    """AllenNLP's, with errors that name the option."""
-    if arguments.output_file and not Path(arguments.output_file).parent.is_dir():
-        raise ConfigurationError(f"{Path(arguments.output_file).parent} must be a folder, but is not: make it first")
+    """AllenNLP's, with errors that name `--predictor-args`."""
     try:
         given = json.loads(arguments.predictor_args.strip() or "{}")
     except ValueError:

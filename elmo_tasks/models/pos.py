@@ -38,10 +38,10 @@ class PosClassifier(SimpleTagger, FixedLabels):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
-        labels = labels_of(vocab, label_namespace)
+        labels_of(vocab, label_namespace)
         # By name, from the config: whatever else `SimpleTagger` takes.
         super().__init__(vocab, text_field_embedder, encoder, label_namespace=label_namespace, **kwargs)
-        self.n_labels = len(labels)
+        self.n_labels = self.num_classes
         initialize(self, initializer)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ Tokenizer = Callable[[str], Sequence[str]]
 """Splits a string into words."""
 
 _RULE_OF_TOKENIZERS = "a tokenizer must return a list of words that are strings"
-_TEXTS_OF_TOKENS = "[token.text for token in doc], a list for each sentence"
 _RULE = "a sentence must be a string, or a list of words that are strings"
 
 
@@ -80,6 +79,6 @@ def _checked(words: Iterable[object], rule: str, what: str) -> list[str]:
         raise ValueError(f"{rule}, but {what} is {words!r:.80}") from None
     for word in found:
         if not isinstance(word, str):
-            remedy = f": give {_TEXTS_OF_TOKENS}" if hasattr(word, "text") else ""
+            remedy = ": give [token.text for token in doc]" if hasattr(word, "text") else ""
             raise ValueError(f"{rule}, but {what} has the word {word!r:.80}, a {type(word).__name__}{remedy}")
     return cast(list[str], found)
