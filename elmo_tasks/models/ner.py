@@ -13,15 +13,21 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.models.classification import FixedLabels, labels_of
-from elmo_tasks.modules import ContextualModel, best_tags, concat_dim, concat_embedding, construct_embedders, initialize
+from elmo_tasks.modules import (
+    ContextualModel,
+    best_tags,
+    concat_dim,
+    concat_embedding,
+    construct_embedders,
+    initialize,
+    span_probabilities,
+)
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.training import SpanF1
 
 __all__ = ["NerTagger"]
 
 _SCHEME = "BIOUL"
-# A logit whose probability is practically 0, and which can be added up without overflow.
-_NEVER = -10_000.0
 
 
 @Model.register("elmo_ner")
@@ -160,46 +166,18 @@ class NerTagger(FixedLabels):
             the last word), `text`, and `score`: the probability that the CRF gives it.
         """
         readable: dict[str, Any] = {"words": output_dict["words"], "tags": [], "spans": []}
-        sentences = zip(
-            output_dict["words"],
-            self._tag_names(output_dict["tag_ids"]),
-            output_dict["logits"],
-            output_dict["mask"],
-            strict=True,
-        )
-        for words, tags, logits, mask in sentences:
-            spans = tags_to_spans(tags)
-            scores = self._probabilities(logits[mask], tags, spans)
-            readable["tags"].append(tags)
-            readable["spans"].append([_span(words, span, score) for span, score in zip(spans, scores, strict=True)])
+        logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
+        readable["tags"] = self._tag_names(tag_ids)
+        found = list(map(tags_to_spans, readable["tags"]))
+        places = [[(start, end) for _, start, end in spans] for spans in found]
+        scores = span_probabilities(self.crf, logits, mask, tag_ids, places)
+        for words, spans, of_spans in zip(readable["words"], found, scores, strict=True):
+            readable["spans"].append([_span(words, span, score) for span, score in zip(spans, of_spans, strict=True)])
         return readable
 
     def prediction_without_words(self) -> dict[str, Any]:
         """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
         return {"words": [], "tags": [], "spans": []}
-
-    @torch.no_grad()
-    def _probabilities(self, logits: torch.Tensor, tags: list[str], spans: list[Span]) -> list[float]:
-        """
-        The probability of each span's tags, summed over all tags of the other words: the share of the CRF's partition
-        function that is left when the span's words can have no other tag.
-
-        `logits`: shape `(timesteps, n_tags)`, of one sentence.
-        """
-        if not spans:
-            return []
-        index = {tag: number for number, tag in self._tags.items()}
-        # The first row is free; each other row fixes the tags of one span. Shape: (1 + n_spans, timesteps, n_tags)
-        # In float64: the score is the difference of two large numbers.
-        fixed = logits.double().repeat(1 + len(spans), 1, 1)
-        for row, (_, start, end) in enumerate(spans, start=1):
-            for word in range(start, end + 1):
-                others = torch.arange(fixed.size(-1), device=fixed.device) != index[tags[word]]
-                fixed[row, word, others] = _NEVER
-        mask = torch.ones(fixed.shape[:2], dtype=torch.bool, device=fixed.device)
-        # Shape: (1 + n_spans,)
-        partition = self.crf._input_likelihood(fixed, self.crf.transitions, mask)
-        return (partition[1:] - partition[0]).exp().tolist()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`precision`, `recall` and `f1-measure` of entities, each `-overall`: see `SpanF1`."""

@@ -7,7 +7,7 @@ from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.contextual.initialization import initialize
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.contextual.pretrained_transformer import PretrainedTransformer
-from elmo_tasks.modules.crf_decoder import best_tags
+from elmo_tasks.modules.crf_decoder import best_tags, span_probabilities
 from elmo_tasks.modules.distinct_characters import DistinctCharactersEncoder
 from elmo_tasks.modules.elmo_places import concat_dim, concat_embedding, construct_embedders
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
@@ -39,4 +39,5 @@ __all__ = [
     "concat_texts",
     "construct_embedders",
     "initialize",
+    "span_probabilities",
 ]
