@@ -5,10 +5,11 @@ of its pieces, and biLMs:
     ELMO_TASKS_DATA=DATA python benchmarks/frozen_input.py OUTPUT --models first=FOLDER:first mean=FOLDER \\
         --tasks ner --seeds 1 2 3 --results results/transformers/NAME
 
-The settings are those of `training_configs/open.jsonnet`. Each finished run is a file in `--results`; what is there of
-the same weights and pooling is not trained again, and the same command resumes. `ELMO_TASKS_CACHE` lets the runs of a
-task share the layers. At the end the means are printed, what each model gains on the first of them with each seed, and
-the means of the plan's runs with the same seeds where it has them.
+The settings are those of `training_configs/open.jsonnet`, and `snli_small` and `sst_small` have less to train on. Each
+finished run is a file in `--results`; what is there of the same weights and pooling is not trained again, and the same
+command resumes. `ELMO_TASKS_CACHE` lets the runs of a task share the layers. At the end the means are printed, what
+each model gains on the first of them with each seed, and the means of the plan's runs with the same seeds where it has
+them.
 """
 
 import argparse
@@ -27,7 +28,14 @@ from elmo_tasks.replication.train.surroundings import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / "benchmarks" / "equal_cost" / "input.jsonnet"
-METRIC = {"ner": "f1-measure-overall", "pos": "accuracy", "snli": "accuracy", "sst": "accuracy"}
+METRIC = {
+    "ner": "f1-measure-overall",
+    "pos": "accuracy",
+    "snli": "accuracy",
+    "snli_small": "accuracy",
+    "sst": "accuracy",
+    "sst_small": "accuracy",
+}
 POOLINGS = ("first", "mean")
 
 

@@ -49,7 +49,7 @@ def finished(script, tmp_path, checkpoint):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["ner", "pos", "snli", "sst"])
+@pytest.mark.parametrize("task", ["ner", "pos", "snli", "snli_small", "sst", "sst_small"])
 def test_model_and_seed_are_all_that_a_run_changes(script, checkpoint, environment, task):
     """Oracle: the configs with their defaults."""
     seeds = {"random_seed", "numpy_seed", "pytorch_seed"}
@@ -65,6 +65,29 @@ def test_model_and_seed_are_all_that_a_run_changes(script, checkpoint, environme
         assert {key.rpartition(".")[2] for key in found} == changed
         assert len(found) == len(changed)
         assert str(frozen.folder.resolve()) in json.dumps(plain)
+
+
+@pytest.mark.parametrize(
+    ("task", "changed"),
+    [
+        ("snli", {"validation_dataset_reader", "dataset_reader.max_instances"}),
+        ("sst", {"dataset_reader.min_phrase_length"}),
+    ],
+)
+def test_a_small_task_has_less_to_train_on(script, environment, task, changed):
+    """Oracle: the config of the whole task; the sentences that are scored are all of them."""
+    frozen = script.Frozen.of(f"b={TINY_BILM}")
+    configs = []
+    for name in (task, f"{task}_small"):
+        for variable, value in frozen.environment(name).items():
+            environment.setenv(variable, value)
+        configs.append(Params.from_file(str(script.CONFIG)).as_dict(quiet=True))
+    whole, small = configs
+    # Of the keys of a reader that only one has, all differ.
+    assert {
+        ".".join(key.split(".")[: 1 if key.startswith("validation") else 2]) for key in differences(*configs)
+    } == changed
+    assert small["validation_dataset_reader"] == whole.get("validation_dataset_reader", whole["dataset_reader"])
 
 
 def test_finished_runs_are_not_trained_again(script, run, finished, monkeypatch, capsys):
