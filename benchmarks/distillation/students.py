@@ -4,6 +4,7 @@ in this folder. The same command resumes.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -48,7 +50,7 @@ def main() -> None:
     os.environ |= {"TASK": arguments.task, "MODEL": "none"}
     folder = arguments.results / arguments.task
     about = {
-        "teachers": [sha256_of(path)[:16] for path in arguments.teachers],
+        "teachers": [sha256_of_weights(path)[:16] for path in arguments.teachers],
         "text": sha256_of(arguments.text)[:16],
     }
     config = Params.from_file(str(STUDENT))
@@ -80,7 +82,7 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
     reuse_labels(arguments.output, run, arguments.task)
     start = time.monotonic()
     if (run / "model.tar.gz").exists():
-        check_finished(run, about, size, epochs)
+        check_finished(run, arguments.teachers, about["text"], size, epochs)
     elif code := subprocess.run(command, check=False).returncode:
         sys.exit(f"students.py: error: the student in {run} ended with status {code}: see above")
     metrics = json.loads((run / "metrics.json").read_text())
@@ -104,12 +106,18 @@ def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epoc
         temporary.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def check_finished(run: Path, about: dict, size: int, epochs: int) -> None:
+def sha256_of_weights(archive: Path) -> str:
+    """Those of a model: the archive itself has the time in it, so that the same training leaves another."""
+    with tarfile.open(archive) as files, files.extractfile("weights.th") as weights:
+        return hashlib.file_digest(weights, "sha256").hexdigest()
+
+
+def check_finished(run: Path, teachers: list[Path], text: str, size: int, epochs: int) -> None:
     """A student whose file was not written, since this script was killed before its end, must be the one asked for."""
     record = read_sealed(run / "distillation.json")
     trainer = json.loads((run / "config.json").read_text())["trainer"]
-    found = [digest[:16] for digest in record["teachers"]], record["text"][:16], record["most_texts"]
-    if (*found, trainer["num_epochs"]) != (about["teachers"], about["text"], size, epochs):
+    found = record["teachers"], record["text"][:16], record["most_texts"], trainer["num_epochs"]
+    if found != (list(map(sha256_of, teachers)), text, size, epochs):
         sys.exit(f"students.py: error: {run} is of other teachers, texts or steps: remove it, or name another folder")
 
 
