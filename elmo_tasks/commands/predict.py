@@ -203,7 +203,7 @@ class LineByLine(_PredictManager):
             try:
                 content = self._predictor.load_line(decoded(line, self._source, number) + "\n")
                 if self._nfc:
-                    content = in_nfc(content)
+                    content = _in_nfc(content, getattr(self._predictor, "verbatim", ()))
                 shown = json.dumps(content)
             except (*_BAD_LINE, *_UNCHECKED) as error:
                 # As JSON, since control characters of a file have no business on a terminal.
@@ -229,6 +229,13 @@ class LineByLine(_PredictManager):
         # It may be a mistake in the program: its traceback is needed.
         error.add_note(self._where(item))
         return error
+
+
+def _in_nfc(content: Any, verbatim: tuple[str, ...]) -> Any:
+    """A line in Unicode's form NFC, but for the values of some keys."""
+    if not verbatim:
+        return in_nfc(content)
+    return {key: value if key in verbatim else in_nfc(value) for key, value in content.items()}
 
 
 def _result_of(predict: Callable[[list[Any]], Iterator[str]], content: Any) -> str | Exception:

@@ -92,7 +92,8 @@ class KnownTagsField(SequenceLabelField):
             if tag not in known:
                 raise ValueError(
                     f"{self._where}: tags must be those of the training ({', '.join(known)}), but {token.text!r} has "
-                    f"{tag!r}: read the column that the model was trained on; `allennlp predict` ignores tags"
+                    f"{tag!r}: read the column that the model was trained on, or leave out the sentence if only this "
+                    "tag is not known; `allennlp predict` ignores tags"
                 )
         super().index(vocab)
 
@@ -108,14 +109,17 @@ class SpanTagsField(SequenceLabelField):
         `O`, or a prefix and a label for each word.
     text : `TextField`
         The words.
+    where : `str`
+        The place of the sentence as an error names it: the file and the line.
     prefixes : `str`
         Those of the scheme: `BIO` has `BI`, and `BIOUL` has `BILU`.
     labels : `str`
         The labels as an error names them, `types of entities` for example.
     """
 
-    def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str, labels: str) -> None:
+    def __init__(self, tags: Sequence[str], text: TextField, where: str, *, prefixes: str, labels: str) -> None:
         super().__init__(list(tags), text)
+        self._where = where
         self._prefixes = prefixes
         self._name_of_labels = labels
 
@@ -136,8 +140,9 @@ class SpanTagsField(SequenceLabelField):
         known = _known(vocab, self._label_namespace)
         if unknown := _labels(tag for tag in self.labels if tag not in known):
             raise ValueError(
-                f"the {self._name_of_labels} must be those of the training ({', '.join(_labels(known))}), but the "
-                f"sentence {' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
+                f"{self._where}: the {self._name_of_labels} must be those of the training "
+                f"({', '.join(_labels(known))}), but the sentence "
+                f"{' '.join(token.text for token in self.sequence_field)!r:.100} has {', '.join(unknown)}: "
                 "train with a vocabulary that has them; `allennlp predict` ignores tags"
             )
         super().index(vocab)

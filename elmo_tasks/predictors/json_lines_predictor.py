@@ -14,6 +14,8 @@ from elmo_tasks.data.formats.json_objects import json_object
 
 __all__ = ["JsonLinesPredictor", "are_words", "readable_errors"]
 
+_FILES_OF_THE_TASK = "files of the task are read with --use-dataset-reader"
+
 
 class JsonLinesPredictor(Predictor):
     """
@@ -38,6 +40,8 @@ class JsonLinesPredictor(Predictor):
     example: ClassVar[JsonDict]
     # What a line must have, as an error says it.
     rule: ClassVar[str]
+    # The keys whose values are no text to the model, and stay as they are.
+    verbatim: ClassVar[tuple[str, ...]] = ()
     # The forms of a line: a key that tells the form, and the other keys that a line of this form may have.
     forms: ClassVar[dict[str, tuple[str, ...]]]
 
@@ -64,6 +68,7 @@ class JsonLinesPredictor(Predictor):
         except ValueError as error:
             raise ValueError(
                 f"a line must be a JSON object like {json.dumps(self.example)}, but is {line.strip()!r:.100} ({error})"
+                f"; {_FILES_OF_THE_TASK}"
             ) from None
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
@@ -137,12 +142,12 @@ class JsonLinesPredictor(Predictor):
                 raise ValueError(
                     f'a line with "{form}" may have the {"keys" if len(allowed) > 1 else "key"} '
                     f"{', '.join(map(json.dumps, allowed))}, but has {json.dumps(key)}, which would be ignored: "
-                    f"{remedy} (files of the task are read with --use-dataset-reader): {json.dumps(inputs)[:200]}"
+                    f"{remedy} ({_FILES_OF_THE_TASK}): {json.dumps(inputs)[:200]}"
                 )
 
     def broken_rule(self, inputs: Any) -> ValueError:
         """The error for a line that is not as `rule` says."""
-        return ValueError(f"the input must have {self.rule}, but is {json.dumps(inputs)[:200]}")
+        return ValueError(f"the input must have {self.rule} ({_FILES_OF_THE_TASK}), but is {json.dumps(inputs)[:200]}")
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         instance = self._read(json_dict)

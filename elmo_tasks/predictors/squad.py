@@ -26,6 +26,7 @@ class SquadPredictor(JsonLinesPredictor):
 
     example: ClassVar[JsonDict] = {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}
     rule: ClassVar[str] = 'the keys "question" and "passage", each with a text, and may have the key "id" with a text'
+    verbatim: ClassVar[tuple[str, ...]] = ("id",)
     forms: ClassVar[dict[str, tuple[str, ...]]] = {"passage": ("question", "id"), "context": ("question", "id")}
 
     def predict(self, question: str, passage: str) -> JsonDict:

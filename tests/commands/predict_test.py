@@ -125,6 +125,19 @@ class TestPredict:
         found = predict(['{"words": ["e\u0301"]}', '{"words": ["e\\u0301"]}'], *options)
         assert found == [{"n": length}] * 2
 
+    def test_what_is_no_text_stays_as_it_is(self, predict, use):
+        """Oracle: by hand, for a predictor that names its keys."""
+
+        class WithId(LengthPredictor):
+            verbatim: ClassVar[tuple[str, ...]] = ("id",)
+            forms: ClassVar[dict[str, tuple[str, ...]]] = {"words": ("id",)}
+
+            def instance_of(self, inputs: JsonDict) -> JsonDict:
+                return inputs
+
+        use(WithId)
+        assert predict(['{"words": ["e\u0301"], "id": "e\u0301"}']) == [{"words": ["é"], "id": "e\u0301"}]
+
     @pytest.mark.parametrize("batch_size", [1, 4])
     @pytest.mark.parametrize("bad", BAD)
     def test_the_first_bad_line_ends_the_command_after_those_before_it(self, predict, tmp_path, bad, batch_size):

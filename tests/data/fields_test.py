@@ -71,7 +71,9 @@ class TestKnownTagsField:
 
 def span_tags(tags: list[str], prefixes: str = "BI") -> Instance:
     text = TextField([Token(f"w{number}") for number in range(len(tags))], {"tokens": SingleIdTokenIndexer()})
-    return Instance({"tokens": text, "tags": SpanTagsField(tags, text, prefixes=prefixes, labels="kinds")})
+    return Instance(
+        {"tokens": text, "tags": SpanTagsField(tags, text, "file, line 3", prefixes=prefixes, labels="kinds")}
+    )
 
 
 class TestSpanTagsField:
@@ -98,7 +100,9 @@ class TestSpanTagsField:
     def test_an_unknown_label_is_named(self):
         """Oracle: the message has the labels of both sides, and the sentence."""
         vocab = Vocabulary.from_instances([span_tags(["B-X", "O"])])
-        with pytest.raises(ValueError, match=r"the kinds must be those of the training \(X\), .* 'w0 w1' has Y, Z: "):
+        with pytest.raises(
+            ValueError, match=r"file, line 3: the kinds must be those of the training \(X\), .* 'w0 w1' has Y, Z: "
+        ):
             span_tags(["B-Z", "I-Y"]).index_fields(vocab)
 
 

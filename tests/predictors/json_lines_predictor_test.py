@@ -137,7 +137,9 @@ class TestJsonLinesPredictor:
     @pytest.mark.parametrize("line", [{}, {"text": "a"}, {"sentence": 7}, [], 7], ids=json.dumps)
     def test_a_line_that_breaks_the_rule_is_an_error(self, predictor, line):
         """Oracle: the message says the rule and the line."""
-        with pytest.raises(ValueError, match='must have the key "sentence" with a text, or "words", but is') as error:
+        with pytest.raises(
+            ValueError, match='must have the key "sentence" with a text, or "words" \\(files of the task .*\\), but is'
+        ) as error:
             predictor.predict_json(line)
         assert str(error.value).endswith(json.dumps(line))
 

@@ -19,7 +19,7 @@ class TestTraining:
         trained = train_and_clear(command, environment, tmp_path, small_ner, name)
         assert 0.0 <= trained.metrics()["validation_f1-measure-overall"] <= 1.0
         columns = trained.data / "test.txt"
-        sentences = [words for words, _ in read_columns(columns)]
+        sentences = [words for words, *_ in read_columns(columns)]
         assert len(sentences) > 20
         lines = tmp_path / "test.jsonl"
         lines.write_text("".join(json.dumps({"words": words}) + "\n" for words in sentences))

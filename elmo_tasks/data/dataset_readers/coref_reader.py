@@ -1,5 +1,6 @@
 """Dataset reader of coreference, in the format of CoNLL-2012."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Optional
 
@@ -11,6 +12,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.data.formats.coref_conll import CorefDocument, read_documents
 
 __all__ = ["CorefReader"]
+
+logger = logging.getLogger(__name__)
 
 
 @DatasetReader.register("elmo_coref")
@@ -42,8 +45,12 @@ class CorefReader(DatasetReader):
         self._remove_singleton_clusters = remove_singleton_clusters
 
     def _read(self, file_path: str) -> Iterator[Instance]:
+        has_clusters = False
         for document in self.shard_iterable(read_documents(cached_path(file_path))):
+            has_clusters = has_clusters or bool(document.clusters)
             yield self.text_to_instance(**vars(document))
+        if not has_clusters:
+            logger.warning("%s: no document has a cluster of coreference: there are no scores of it", file_path)
 
     def text_to_instance(
         self,

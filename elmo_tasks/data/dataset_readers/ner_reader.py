@@ -46,10 +46,12 @@ class NerReader(DatasetReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for words, tags in self.shard_iterable(read_columns(cached_path(file_path))):
-            yield self.text_to_instance(words, tags)
+        for words, tags, where in self.shard_iterable(read_columns(cached_path(file_path))):
+            yield self.text_to_instance(words, tags, where)
 
-    def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
+    def text_to_instance(
+        self, words: Sequence[str | Token], tags: Sequence[str] | None = None, where: str = "the input"
+    ) -> Instance:
         """
         # Parameters
 
@@ -57,6 +59,8 @@ class NerReader(DatasetReader):
             A sentence.
         tags : `Sequence[str]`, optional
             A tag for each word.
+        where : `str`
+            The place of the sentence as an error names it.
 
         # Returns
 
@@ -68,16 +72,17 @@ class NerReader(DatasetReader):
         fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
         if tags is not None:
             bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
-            fields["tags"] = SpanTagsField(bioul, text, prefixes="BILU", labels="types of entities")
+            fields["tags"] = SpanTagsField(bioul, text, where, prefixes="BILU", labels="types of entities")
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["tokens"].token_indexers = self._token_indexers
 
 
-def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
+def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None, str]]:
     """
-    The sentences of a file and their tags, which are `None` in a file of words alone.
+    The sentences of a file, their tags, which are `None` in a file of words alone, and the file and the first line of
+    each, as an error names them.
 
     # Raises
 
@@ -86,12 +91,13 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
         the columns are separated by commas; with file and line.
     """
     n_columns = 0
+    where = ""
     sentence: list[list[str]] = []
     for number, line in numbered_lines(path):
         columns = columns_of(line)
         if not columns or columns[0] == "-DOCSTART-":
             if sentence:
-                yield _words_and_tags(sentence, f"{path}, line {number - 1}")
+                yield *_words_and_tags(sentence, f"{path}, line {number - 1}"), where
                 sentence = []
             continue
         n_columns = n_columns or len(columns)
@@ -105,9 +111,11 @@ def read_columns(path: str) -> Iterator[tuple[list[str], list[str] | None]]:
             raise ValueError(
                 f"{path}, line {number}: the last column must be a tag like O, B-PER or I-PER, but is {columns[-1]!a}"
             )
+        if not sentence:
+            where = f"{path}, line {number}"
         sentence.append(columns)
     if sentence:
-        yield _words_and_tags(sentence, f"{path}, line {number}")
+        yield *_words_and_tags(sentence, f"{path}, line {number}"), where
     if not n_columns:
         raise ValueError(f"{path} must hold at least one sentence, one word on each line, but holds none")
 

@@ -134,8 +134,13 @@ class SquadReader(DatasetReader):
         # Raises
 
         `ValueError`
-            If question or passage has no words.
+            If question or passage has no words, or an answer is not at its place in the passage.
         """
+        for text, start in answers or ():
+            if start < 0 or not text.strip() or not passage.startswith(text, start):
+                raise ValueError(
+                    f"an answer must be a part of the passage at its place, but {text!r:.99} is not at {start}"
+                )
         gold = None if answers is None else tuple(Answer(*answer) for answer in answers)
         asked = Question(question_id, question, passage, gold)
         return self._instance(self._tokenizer, asked, self._passage(self._tokenizer, passage), Counter())

@@ -13,7 +13,8 @@ from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextF
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data.fields import RepeatedTextField, SpanTagsField
-from elmo_tasks.data.formats.columns import columns_of
+from elmo_tasks.data.formats.columns import check_count, columns_of, word_of
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["Proposition", "SrlReader", "read_propositions"]
@@ -21,7 +22,7 @@ __all__ = ["Proposition", "SrlReader", "read_propositions"]
 logger = logging.getLogger(__name__)
 
 _SUFFIX = "gold_conll"
-_WORD = 3
+_NUMBER, _WORD = 2, 3
 # The predicates' columns are between that of the entities and the last, that of coreference.
 _FIRST_PREDICATE = 11
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
@@ -38,10 +39,13 @@ class Proposition(NamedTuple):
         The sentence: one object for all of its predicates.
     tags : `List[str]`
         For each word its place in an argument or in the predicate, in the BIO scheme.
+    where : `str`
+        The file and the first line of the sentence, as an error names them.
     """
 
     words: list[str]
     tags: list[str]
+    where: str
 
     @property
     def verb_indicator(self) -> list[int]:
@@ -75,10 +79,14 @@ class SrlReader(DatasetReader):
         for proposition in self.shard_iterable(read_propositions(str(cached_path(file_path)))):
             if text is None or words is not proposition.words:
                 words, text = proposition.words, RepeatedTextField([Token(word) for word in proposition.words])
-            yield self._instance(text, proposition.verb_indicator, proposition.tags)
+            yield self._instance(text, proposition.verb_indicator, proposition.tags, proposition.where)
 
     def text_to_instance(
-        self, words: Sequence[str | Token], verb_indicator: Sequence[int], tags: Sequence[str] | None = None
+        self,
+        words: Sequence[str | Token],
+        verb_indicator: Sequence[int],
+        tags: Sequence[str] | None = None,
+        where: str = "the input",
     ) -> Instance:
         """
         # Parameters
@@ -89,6 +97,8 @@ class SrlReader(DatasetReader):
             1 at the words of the predicate, 0 at the others.
         tags : `Sequence[str]`, optional
             The arguments in the BIO scheme.
+        where : `str`
+            The place of the sentence as an error names it.
 
         # Returns
 
@@ -102,9 +112,11 @@ class SrlReader(DatasetReader):
             If the indicator does not fit the sentence, or marks no word.
         """
         text = TextField([word if isinstance(word, Token) else Token(word) for word in words])
-        return self._instance(text, verb_indicator, tags)
+        return self._instance(text, verb_indicator, tags, where)
 
-    def _instance(self, text: TextField, verb_indicator: Sequence[int], tags: Sequence[str] | None) -> Instance:
+    def _instance(
+        self, text: TextField, verb_indicator: Sequence[int], tags: Sequence[str] | None, where: str
+    ) -> Instance:
         words = [token.text for token in text.tokens]
         if len(verb_indicator) != len(words) or not set(verb_indicator) <= {0, 1} or 1 not in verb_indicator:
             raise ValueError(
@@ -116,7 +128,7 @@ class SrlReader(DatasetReader):
         indicator = SequenceLabelField(list(verb_indicator), text)
         fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
         if tags is not None:
-            fields["tags"] = SpanTagsField(tags, text, prefixes="BI", labels="labels of arguments")
+            fields["tags"] = SpanTagsField(tags, text, where, prefixes="BI", labels="labels of arguments")
             metadata["gold_tags"] = list(tags)
         fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
@@ -137,20 +149,20 @@ def read_propositions(path: str) -> Iterator[Proposition]:
     """
     files = [path]
     if os.path.isdir(path):
-        files = sorted(str(file) for file in Path(path).rglob(f"*{_SUFFIX}") if file.is_file())
+        files = sorted(str(file) for file in files_below(Path(path)) if file.name.endswith(_SUFFIX))
         if not files:
             raise ValueError(f"{path} must hold files whose names end in {_SUFFIX}, but holds none")
     n_read = n_without_predicate = 0
     for file in files:
         for rows in _sentences(file):
-            words = [columns[_WORD] for _, columns in rows]
+            words = [word_of(columns[_WORD]) for _, columns in rows]
             for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
                 tags = _tags(file, rows, column)
                 if "B-V" not in tags:
                     n_without_predicate += 1
                     continue
                 n_read += 1
-                yield Proposition(words, tags)
+                yield Proposition(words, tags, f"{file}, line {rows[0][0]}")
     if not n_read:
         raise ValueError(f"{path} must hold at least one predicate with its arguments, but holds none")
     logger.info("%s: %d propositions", path, n_read)
@@ -192,6 +204,8 @@ def _sentences(file: str) -> Iterator[list[_Row]]:
                 f"{file}, line {number}: the last column must be that of coreference, '-' if there is none, but this "
                 f"one has arguments, {columns[-1]!r}: append a column of '-', or a predicate is lost"
             )
+        if rows:
+            check_count(rows[-1][1][_NUMBER], columns[_NUMBER], f"{file}, line {number}: ")
         rows.append((number, columns))
     if rows:
         yield rows

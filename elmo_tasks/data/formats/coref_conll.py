@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from elmo_tasks.data.formats.columns import columns_of
+from elmo_tasks.data.formats.columns import check_count, columns_of, word_of
 from elmo_tasks.data.formats.json_objects import check_unicode
 from elmo_tasks.files.text_lines import numbered_lines
 
@@ -115,6 +115,8 @@ class _Builder:
         self.document = document
         self._n_words = 0
         self._n_columns = 0
+        # Of the last word, as the file counts in its sentence.
+        self._number = ""
         # For each cluster, the first words of its open mentions, with their lines; and its mentions.
         self._open: dict[int, list[tuple[int, int]]] = {}
         self._mentions: dict[int, list[Mention]] = {}
@@ -131,8 +133,10 @@ class _Builder:
             self._n_columns = n_columns
             self.document.sentences.append([])
             self.document.speakers.append([])
-        # OntoNotes has some full stops and question marks of conversations with a slash.
-        self.document.sentences[-1].append(columns[3][1:] if columns[3] in ("/.", "/?") else columns[3])
+        else:
+            check_count(self._number, columns[2])
+        self._number = columns[2]
+        self.document.sentences[-1].append(word_of(columns[3]))
         self.document.speakers[-1].append(columns[9] if n_columns >= _WITH_SPEAKER else "-")
         if columns[-1] != "-":
             for bracket in columns[-1].split("|"):
@@ -200,7 +204,8 @@ def document_lines(
     # Raises
 
     `ValueError`
-        If the name or a word would break the columns, or a mention is not in the document.
+        If the name or a word would break the columns, a mention is not in the document, or one crosses another of its
+        cluster, which brackets cannot say.
     """
     _check_cell("name of the document", name)
     for word in (word for words in sentences for word in words):
@@ -231,7 +236,8 @@ def _cells(clusters: Iterable[Iterable[Sequence[int]]], n_words: int) -> dict[in
     begins: dict[int, list[tuple[int, str]]] = {}
     ends: dict[int, list[tuple[int, str]]] = {}
     for number, cluster in enumerate(clusters):
-        for start, end in cluster:
+        mentions = list(cluster)
+        for start, end in mentions:
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end < n_words):
                 raise ValueError(f"a mention must be within the {n_words} words of its document, but is {[start, end]}")
             if start == end:
@@ -239,8 +245,22 @@ def _cells(clusters: Iterable[Iterable[Sequence[int]]], n_words: int) -> dict[in
             else:
                 begins.setdefault(start, []).append((start - end, f"({number}"))
                 ends.setdefault(end, []).append((-start, f"{number})"))
+        _check_nested(mentions)
     # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones, and end after them.
     return {
         word: [bracket for _, bracket in [*sorted(ends.get(word, [])), *sorted(begins.get(word, []))]]
         for word in {*begins, *ends}
     }
+
+
+def _check_nested(mentions: Iterable[Sequence[int]]) -> None:
+    """Of one cluster: brackets of one number are closed in the order opposite to that in which they were opened."""
+    open_mentions: list[Sequence[int]] = []
+    for start, end in sorted(mentions, key=lambda mention: (mention[0], -mention[1])):
+        while open_mentions and open_mentions[-1][1] <= start:
+            open_mentions.pop()
+        if open_mentions and open_mentions[-1][1] < end:
+            raise ValueError(
+                f"mentions of one cluster must not cross, but {list(open_mentions[-1])} and {[start, end]} do"
+            )
+        open_mentions.append((start, end))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.text_lines import MAX_LINE_BYTES, numbered_lines, opened
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
@@ -85,7 +86,7 @@ class WsdCorpus:
         `FileNotFoundError`
             If there are no data sets.
         """
-        files = [file for end in ("", ".gz") for file in Path(folder).rglob(f"*{_XML}{end}")]
+        files = [file for file in files_below(Path(folder)) if file.name.endswith((_XML, f"{_XML}.gz"))]
         corpora = sorted((cls(file) for file in files if not file.name.startswith(f"ALL{_XML}")), key=lambda c: c.name)
         if not corpora:
             raise FileNotFoundError(f"'{folder}' must hold data sets, NAME{_XML} with NAME{_KEYS}, but holds none")

@@ -8,6 +8,7 @@ from typing import Any
 
 from elmo_tasks.environment import glove_remedy
 from elmo_tasks.files.checksums import sha256_of
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 
 __all__ = ["RECORD", "digest", "inputs_of", "with_roots_named"]
@@ -44,7 +45,7 @@ def digest(path: Path, record: Path) -> str:
         If it is not there.
     """
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
+        files = sorted(files_below(path))
         return json_sha256({file.relative_to(path).as_posix(): digest(file, record) for file in files})[:16]
     if not path.is_file():
         if path.parent.name == "glove":

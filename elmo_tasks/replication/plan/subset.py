@@ -8,6 +8,7 @@ from pathlib import Path
 
 from elmo_tasks.data.formats.columns import columns_of
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["SUBSET_TASKS", "size_of", "total_of", "write_subset"]
@@ -105,7 +106,8 @@ def _pairs(source: Path) -> Iterator[str]:
 
 def _sentences(source: Path) -> Iterator[str]:
     """The sentences of CoNLL-2012's columns that have a predicate."""
-    for file in sorted(source.rglob("*gold_conll")) if source.is_dir() else [source]:
+    files = [file for file in files_below(source) if file.name.endswith("gold_conll")] if source.is_dir() else [source]
+    for file in sorted(files):
         rows: list[str] = []
         for _, line in (*numbered_lines(str(file)), (0, "")):
             if line.strip() and not line.startswith("#"):

@@ -40,6 +40,14 @@ class TestCorefReader:
                 "clusters": document.clusters,
             }
 
+    def test_a_file_without_clusters_is_named(self, path, caplog):
+        """Oracle: the log; without them all scores are 0."""
+        assert len(list(CorefReader().read(str(path)))) == 7
+        assert not caplog.messages
+        path.write_text("\n".join(document_lines("nw/0", 0, SENTENCES, [])))
+        assert len(list(CorefReader().read(str(path)))) == 1
+        assert caplog.messages == [f"{path}: no document has a cluster of coreference: there are no scores of it"]
+
     def test_words_alone_are_enough(self):
         """Oracle: by hand: no speakers, no genre, no clusters."""
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))

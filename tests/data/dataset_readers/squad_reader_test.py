@@ -194,6 +194,12 @@ class TestSquadReader:
         with pytest.raises(ValueError, match=r"the answer '7' of question q1 must have a token, but Letters makes"):
             SquadReader(tokenizer=Letters()).text_to_instance("Who?", "Ann 7 Lee", [("7", 4)], "q1")
 
+    @pytest.mark.parametrize("answer", [("Lee", 5), ("Bob", 0), ("Ann", -9), (" ", 3), ("Lee", 90)])
+    def test_an_answer_must_be_at_its_place(self, answer):
+        """Oracle: the message says answer and place; those of files are checked where they are read."""
+        with pytest.raises(ValueError, match=f"at its place, but '{answer[0]}' is not at {answer[1]}$"):
+            SquadReader().text_to_instance("Who?", "Ann 7 Lee", [("7", 4), answer])
+
     def test_a_wrong_limit_is_an_error(self):
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="max_passage_tokens must be at least 1, but is 0"):

@@ -205,7 +205,11 @@ class TestSrlReader:
         vocabulary = Vocabulary.from_instances(reader.read(str(path)))
         instance = reader.text_to_instance(["c", "d"], [1, 0], ["B-V", "B-ARG9"])
         reader.apply_token_indexers(instance)
-        with pytest.raises(ValueError, match=r"training \(ARG0, V\), but the sentence 'c d' has ARG9"):
+        with pytest.raises(ValueError, match=r"^the input: .* training \(ARG0, V\), but the sentence 'c d' has ARG9"):
+            instance.index_fields(vocabulary)
+        path.write_text("\n" + rows("a b", "(ARG8*) (V*)"))
+        (instance,) = reader.read(str(path))
+        with pytest.raises(ValueError, match=rf"^{path}, line 2: the labels of arguments must .* 'a b' has ARG8"):
             instance.index_fields(vocabulary)
 
     @pytest.mark.slow
@@ -220,4 +224,27 @@ class TestSrlReader:
             for _, tags in sentence.srl_frames
         ]
         assert len(expected) > 4000
-        assert [tuple(proposition) for proposition in read_propositions(folder)] == expected
+        assert [(words, tags) for words, tags, _ in read_propositions(folder)] == expected
+
+    def test_folders_that_are_linked_are_read(self, path, tmp_path_factory):
+        """Oracle: by hand; OntoNotes is often put together of links."""
+        linked = tmp_path_factory.mktemp("linked")
+        (linked / "b.gold_conll").write_text(rows("Go", "(V*)"))
+        (path.parent / "bc").symlink_to(linked)
+        assert read(path.parent / "a.gold_conll", rows("Stay", "(V*)")) == [(["Stay"], [1], ["B-V"])]
+        assert [words for words, *_ in read_propositions(str(path.parent))] == [["Stay"], ["Go"]]
+
+    def test_marks_of_conversations_lose_their_slash(self, path):
+        """Oracle: the words of the reader of coreference."""
+        ((words, *_),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
+        assert words == ["Go", ".", "?", "/-"]
+
+    def test_a_lost_empty_line_is_an_error(self, path):
+        """Oracle: the message; numbers that are no numbers, or that begin anywhere, are none."""
+        path.write_text(rows("Ann slept", "(ARG0*) (V*)") + rows("Go", "(V*)").replace("(V*)", "*"))
+        with pytest.raises(ValueError, match=rf"{path}, line 3: the numbers of the words .* 0 comes after 1: put an"):
+            list(SrlReader().read(str(path)))
+        for first, second in (("-", "-"), ("1", "2"), ("0", "0")):
+            content = rows("Ann slept", "(ARG0*) (V*)")
+            content = content.replace("d   0   0", f"d   0   {first}").replace("d   0   1", f"d   0   {second}")
+            assert len(read(path, content)) == 1

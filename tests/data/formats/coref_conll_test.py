@@ -122,6 +122,11 @@ class TestReadDocuments:
             (document("-", "5"), 3, "has '5'"),
             (document("-", "(0)|"), 3, "has ''"),
             (document("-", "X -"), 3, "must have 5 columns.* has 6: 'x 0 1 word1 X -'"),
+            (
+                document("-", "-").replace("x 0 1", "x 3 1").replace("x 0 0", "x 0 2"),
+                3,
+                "must rise, but 1 comes after 2",
+            ),
             ("#begin document (x); part 000\nx 0 0 -\n", 2, "must have at least 5 columns.* has 4"),
             ("x 0 0 word -\n", 1, "words must be in a document, after '#begin document"),
             ("#end document\n", 1, "must begin before it ends"),
@@ -199,6 +204,13 @@ class TestDocumentLines:
         (_, line, *_) = document_lines("a#b", 0, [["#w\u00a0x"]], [])
         assert line.split("\t")[3] == "#w\u00a0x"
 
+    def test_mentions_of_one_cluster_that_cross_are_refused(self):
+        """Oracle: the message; they would be read as others. Those of two clusters may cross."""
+        words = ["a", "b", "c", "d", "e"]
+        with pytest.raises(ValueError, match=r"must not cross, but \[0, 2\] and \[1, 3\] do"):
+            list(document_lines("x", 0, [words], [[(1, 3), (4, 4), (0, 2)]]))
+        assert len(list(document_lines("x", 0, [words], [[(0, 2)], [(1, 3)]]))) == 8
+
     @settings(max_examples=200)
     @given(
         spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
@@ -209,7 +221,7 @@ class TestDocumentLines:
         clusters: dict[int, list[tuple[int, int]]] = {}
         for (start, end), number in zip(sorted(spans), numbers, strict=False):
             cluster = clusters.setdefault(number, [])
-            if not any(s < start <= e < end or start < s <= end < e for s, e in cluster):
+            if not any(s < start < e < end or start < s < end < e for s, e in cluster):
                 cluster.append((start, end))
         sentences = [[f"w{word}" for word in range(6)], ["a", "b", "c", "d"]]
         path = tmp_path_factory.mktemp("conll") / "file.conll"
