@@ -64,18 +64,20 @@ def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     # Raises
 
     `ValueError`
-        If there is no port of this number.
+        If there is no port of this number, or the host is an address of IPv6.
     `OSError`
         If the port is in use, or the host is not one of this machine.
     """
     if not 0 <= port <= _LARGEST_PORT:
         raise ValueError(f"the port must be from 0 to {_LARGEST_PORT:,}, but is {port:,}: name another with --port")
+    if ":" in host:
+        raise ValueError(f"the host must be a name or an address of IPv4, but is {host!r}: name another with --host")
     try:
         bound = socket.create_server((host, port), backlog=128)
     except OSError as error:
         raise OSError(
             f"the demo must have an address of this machine and a free port, but {host}:{port} is not one "
-            f"({error.strerror or error}): name another with --port, or --port 0 for any"
+            f"({error.strerror or error}): name others with --host and --port, or --port 0 for any"
         ) from error
     with bound:
         yield bound

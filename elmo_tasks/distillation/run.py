@@ -26,6 +26,7 @@ from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.soft_labels import check_labels
 from elmo_tasks.distillation.teacher import Teachers
 from elmo_tasks.environment import check_data
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 from elmo_tasks.transformer.self_contained import write_content
@@ -112,7 +113,8 @@ def distill(
     # Raises
 
     `ValueError`
-        If there is no text, or the kinds of teachers and student differ, or the labels of their data.
+        If there is no text, a teacher is no archive, or the kinds of teachers and student differ, or the labels of their
+        data.
     `ConfigurationError`
         If the student is no config of a training, its data is not there, or its vocabulary has other labels than the
         teacher; or the folder has another distillation, or another run, and is then as it was.
@@ -124,6 +126,7 @@ def distill(
     _check_student(student)
     _check_folder(folder)
     _check_text(unlabelled)
+    _check_archives(teachers)
     of_teachers = Teachers(teachers, torch.device(how.device))
     kind = Model.by_name(student["model"].get("type"))
     if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:
@@ -150,6 +153,8 @@ def distill(
         del of_teachers
         training = folder / _TRAINING
         config = _config_of_training(student, labels, folder / _TEACHER, digest, how)
+        if _has_begun(folder):
+            _follow_targets(training / CONFIG_NAME, config)
         allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
         return _write_archive(student, folder)
 
@@ -182,11 +187,19 @@ def _check_text(unlabelled: Path) -> None:
         )
 
 
+def _check_archives(teachers: Sequence[Path]) -> None:
+    for path in teachers:
+        if path.is_file() and not _is_archive(path):
+            raise ValueError(
+                f"a teacher must be an archive, but {path} is none: give the model.tar.gz that a training has written"
+            )
+
+
 def _is_archive(path: Path) -> bool:
     try:
         return tarfile.is_tarfile(path)
     except EOFError:
-        # A compressed text that is cut off, which is named where it is read.
+        # A compressed file that is cut off, which is named where it is read.
         return False
 
 
@@ -310,6 +323,16 @@ def _of_student(pattern: str) -> str:
 
 def _has_begun(folder: Path) -> bool:
     return any((folder / _TRAINING).glob(_CHECKPOINTS))
+
+
+def _follow_targets(file: Path, config: dict[str, Any]) -> None:
+    """Of a folder that was moved, the config of its training says the former place, and AllenNLP compares the two."""
+    before = Params.from_file(str(file)).as_dict(quiet=True)
+    loader = before.get("data_loader")
+    if isinstance(loader, dict) and loader.get("targets") != config["data_loader"]["targets"]:
+        loader["targets"] = config["data_loader"]["targets"]
+        with atomic_file(file) as temporary:
+            Params(before).to_file(str(temporary))
 
 
 def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:

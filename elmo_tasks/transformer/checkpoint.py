@@ -84,7 +84,6 @@ def size_of(config: dict[str, Any]) -> tuple[int, int]:
         ) from error
 
 
-@lru_cache(maxsize=4)
 def read_pieces(model_name: str) -> tuple[WordPieces, SpecialPieces]:
     """
     The tokenizer of a checkpoint.
@@ -104,6 +103,15 @@ def read_pieces(model_name: str) -> tuple[WordPieces, SpecialPieces]:
     `ValueError`
         If it cannot be had, or does not say which piece belongs to which word.
     """
+    folder = Path(model_name).expanduser()
+    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    state = tuple((str(path.resolve()), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    return _read_pieces(model_name, state)
+
+
+@lru_cache(maxsize=4)
+def _read_pieces(model_name: str, state: tuple[tuple[str, int, int], ...]) -> tuple[WordPieces, SpecialPieces]:
+    """As `read_pieces`; `state` has the files of a folder, which may be others when it is read again."""
     from transformers import AutoTokenizer
 
     with _errors_in_one_line(model_name, "a tokenizer.json, or files that it can be made from"):
@@ -228,6 +236,8 @@ def _config_of(config: dict[str, Any]) -> "PretrainedConfig":
         made = AutoConfig.for_model(model_type, **kept)
     # Of a decoder that is not asked for the next word.
     made.use_cache = False
+    # Where a type has several classes the library looks for one of them.
+    made.architectures = []
     return made
 
 

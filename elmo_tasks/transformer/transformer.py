@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,6 +69,11 @@ class Transformer(nn.Module):
         self.pooling = pooling
         self.num_layers, self._dim = size_of(config)
         self.network = network
+        self._inputs = frozenset(signature(network.forward).parameters)
+        # The vectors of words would depend on the longest sentence of their batch.
+        self._reads_padding = "attention_mask" not in self._inputs or any(
+            isinstance(module, nn.Conv1d) for module in network.modules()
+        )
         positions = _n_positions(network)
         longest = (_MAX_PIECES if positions is None else positions) if max_pieces is None else max_pieces
         self._window = longest - len(special)
@@ -157,12 +163,18 @@ class Transformer(nn.Module):
             )
 
     def _groups(self, of_batch: Sequence[Window]) -> Iterator[list[Window]]:
-        """Windows that are computed at once, in the order of their lengths, so that there is little padding."""
+        """
+        Windows that are computed at once, in the order of their lengths, so that there is little padding; of one length
+        where the network does not hide it.
+        """
         group: list[Window] = []
         for window in sorted(of_batch, key=lambda window: window.start - window.end):
             longest = group[0] if group else window
             length = longest.end - longest.start + len(self.special)
-            if group and (len(group) + 1) * length > self._max_pieces_per_batch:
+            is_shorter = window.end - window.start < longest.end - longest.start
+            if group and (
+                (len(group) + 1) * length > self._max_pieces_per_batch or (is_shorter and self._reads_padding)
+            ):
                 yield group
                 group = []
             group.append(window)
@@ -184,7 +196,8 @@ class Transformer(nn.Module):
             inputs["token_type_ids"][:, : len(before)] = self.special.types[: len(before)]
             for row, end in enumerate(lengths):
                 inputs["token_type_ids"][row, end - len(after) : end] = self.special.types[len(before) + 1 :]
-        tensors = {name: torch.from_numpy(array).to(device) for name, array in inputs.items()}
+        # Some networks have no mask, and some tokenizers types of which their network knows nothing.
+        tensors = {name: torch.from_numpy(array).to(device) for name, array in inputs.items() if name in self._inputs}
         layers = self.network(**tensors, output_hidden_states=True, return_dict=True).hidden_states
         if len(layers) != self.num_layers or any(layer.shape[1:] != (length, self._dim) for layer in layers):
             raise ValueError(

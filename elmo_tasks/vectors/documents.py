@@ -1,7 +1,7 @@
 """Vectors of documents: sentences that belong together share batches with all others."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -59,6 +59,11 @@ def embed_documents(
 
     def groups() -> Iterator[tuple[None, list[list[str]]]]:
         for number, document in enumerate(documents):
+            if isinstance(document, Mapping):
+                raise ValueError(
+                    f"a document must be a string, or a list of sentences, but document {number} is a "
+                    f"{type(document).__name__}, of which only the names would be read: give row['text'], for example"
+                )
             # spaCy takes no subclass of str, as NumPy's arrays of strings have.
             try:
                 given = list(blank_sentences()(str(document)) if isinstance(document, str) else document)

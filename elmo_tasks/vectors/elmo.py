@@ -324,6 +324,8 @@ class Elmo:
         As `embed_documents`, one document after another: in memory are the sentences that are read ahead (see
         `embed_iter`) and the vectors of one document.
         """
+        if "output" in arguments:
+            raise ValueError("documents have no `output`, and their vectors are arrays of NumPy: use torch.from_numpy")
         pool = arguments.pop("pool", None)
         embed = partial(self.embed_iter, output="numpy", **arguments)
         return embed_documents(embed, documents, whole=whole, pool=pool, tokenizer=self._tokenizer)

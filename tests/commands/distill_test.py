@@ -43,8 +43,10 @@ class TestDistill:
         with pytest.raises(SystemExit, match=r"elmo-distill: error: .* must be a new folder or that of an interrupted"):
             command(*call)
         (tmp_path / "student" / "model.tar.gz").unlink()
-        command(*call)
-        assert (tmp_path / "student" / "model.tar.gz").exists()
+        # Also where it was moved.
+        (tmp_path / "student").rename(tmp_path / "moved")
+        command(*(tmp_path / "moved" if each == tmp_path / "student" else each for each in call))
+        assert (tmp_path / "moved" / "model.tar.gz").exists()
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -196,6 +196,14 @@ class TestBoundSocket:
                 with bound_socket("127.0.0.1", port):
                     pass
 
+    def test_an_address_of_ipv6_is_an_error(self):
+        """Oracle: the message."""
+        from elmo_tasks.demo.server import bound_socket
+
+        with pytest.raises(ValueError, match=r"a name or an address of IPv4, but is '::1': name another with --host"):
+            with bound_socket("::1", 0):
+                pass
+
     @pytest.mark.parametrize("port", [-1, 65_536])
     def test_a_port_that_does_not_exist_is_an_error(self, port):
         """Oracle: the message."""

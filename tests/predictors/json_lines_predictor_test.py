@@ -138,7 +138,7 @@ class TestJsonLinesPredictor:
     def test_a_line_that_breaks_the_rule_is_an_error(self, predictor, line):
         """Oracle: the message says the rule and the line."""
         with pytest.raises(
-            ValueError, match='must have the key "sentence" with a text, or "words" \\(files of the task .*\\), but is'
+            ValueError, match=r'must have the key "sentence" with a text, or "words" \(files of the task .*\), but is'
         ) as error:
             predictor.predict_json(line)
         assert str(error.value).endswith(json.dumps(line))

@@ -108,7 +108,7 @@ class TestSentencePredictor:
     def test_other_inputs_are_errors(self, make_predictor, inputs):
         """Oracle: the message says the rule and the input."""
         with pytest.raises(
-            ValueError, match='"sentence" with a text, or "words" with a list of words .*, but'
+            ValueError, match=r'"sentence" with a text, or "words" with a list of words .*, but'
         ) as error:
             make_predictor("ner").predict_json(inputs)
         assert str(error.value).endswith(json.dumps(inputs))

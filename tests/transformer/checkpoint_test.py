@@ -75,6 +75,23 @@ class TestReading:
             name: value.shape for name, value in loaded.state_dict().items()
         }
 
+    def test_a_type_with_several_classes_is_made(self):
+        """Oracle: the library's class; its config names one of them, which ours does not keep."""
+        config = json.loads(transformers.FunnelConfig(d_model=16, block_sizes=[1], n_head=2).to_json_string())
+        assert type(make_network(config)).__name__ == "FunnelModel"
+
+    def test_another_tokenizer_in_the_folder_is_read(self, bert):
+        """Oracle: the library's, after its file has become another."""
+        before = read_pieces(str(bert))[0](["the"])
+        file = bert / "tokenizer.json"
+        content = json.loads(file.read_text())
+        vocabulary = content["model"]["vocab"]
+        piece = next(piece for piece, number in vocabulary.items() if number == before[0][0])
+        other = next(other for other, number in vocabulary.items() if number > 20 and other != piece)
+        vocabulary[piece], vocabulary[other] = vocabulary[other], vocabulary[piece]
+        file.write_text(json.dumps(content))
+        assert read_pieces(str(bert))[0](["the"])[0][0] == vocabulary[piece] != before[0][0]
+
     def test_a_folder_has_a_relative_name_too(self, bert, monkeypatch):
         """Oracle: the config by its absolute name."""
         monkeypatch.chdir(bert.parent)

@@ -1,6 +1,11 @@
+import json
+
 import pytest
 import torch
+import transformers
 
+from elmo_tasks.transformer.checkpoint import make_network, read_pieces
+from elmo_tasks.transformer.transformer import Transformer
 from tests.transformer.checkpoints import FAMILIES, reference_layers
 
 SENTENCES = [
@@ -113,6 +118,33 @@ class TestTransformer:
         make_transformer("roberta", max_pieces=40)
         with pytest.raises(ValueError, match="at most 40"):
             make_transformer("roberta", max_pieces=41)
+
+    @pytest.mark.parametrize("kind", ["ConvBert", "DistilBert", "FNet"])
+    def test_a_network_may_read_padding_or_lack_inputs(self, checkpoint, pieces_of, kind):
+        """
+        Oracle: each sentence alone. ConvBERT's convolutions read the padding, FNet has no mask, and DistilBERT no
+        types, while BERT's tokenizer gives them.
+        """
+        special = read_pieces(str(checkpoint("bert")))[1]
+        assert special.types is not None
+        sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+        if kind == "DistilBert":
+            sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+        of_kind = getattr(transformers, f"{kind}Config")(vocab_size=200, max_position_embeddings=40, **sizes)
+        config = json.loads(of_kind.to_json_string())
+        torch.manual_seed(0)
+        network = make_network(config)
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.mul_(10 if parameter.dim() > 1 else 1)
+        transformer = Transformer(network, config, special).eval()
+        with torch.no_grad():
+            together = transformer(pieces_of("bert", SENTENCES))
+            for row, words in enumerate(SENTENCES):
+                if words:
+                    alone = transformer(pieces_of("bert", [words]))
+                    for layer, expected in zip(together.layers, alone.layers, strict=True):
+                        torch.testing.assert_close(layer[row, : len(words)], expected[0], rtol=1e-4, atol=1e-5)
 
     def test_gradients_reach_the_network(self, make_transformer, pieces_of):
         """Oracle: with each pooling, a gradient that is not zero for the weights of all layers."""

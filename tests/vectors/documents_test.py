@@ -81,6 +81,8 @@ class TestEmbedDocuments:
             ("a text", {}, "documents must be a list of documents, but is the string 'a text'"),
             ([["a", 3]], {}, "a sentence must be a string, or a list of words.*, but sentence 1 is 3"),
             ([["a b"], None], {}, "a document must be a string .*, but document 1 is None"),
+            ([{"text": "a b"}], {}, r"document 0 is a dict, of which only the names would be read: give row\['text'\]"),
+            (["a b"], {"output": "torch"}, "documents have no `output`"),
             ([math.nan], {}, "but document 0 is nan"),
             (["a \ud800"], {}, "document 0 is .*surrogates not allowed"),
             ([], {"pool": "sum"}, "pool must be one of .* but is 'sum'"),

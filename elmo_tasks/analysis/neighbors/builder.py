@@ -128,7 +128,7 @@ def _checked_layers(layer: Layer | Sequence[Layer], elmo: Elmo) -> list[Layer]:
                 f"layers must be 'mix', 'top' or a number from 0 (context-insensitive) to {elmo.n_layers - 1}, but "
                 f"there is {each!r}"
             )
-    if not layers or len(set(layers)) < len(layers):
+    if not layers or len({elmo.n_layers - 1 if each == "top" else each for each in layers}) < len(layers):
         raise ValueError(f"layers must be one or more, each once, but are {layers!r}")
     return layers
 

@@ -217,7 +217,7 @@ class TestBuildIndex:
         with pytest.raises(ValueError, match=r"all have tags, or none"):
             build_index(elmo, [tagged[0], SENTENCES[0]], tmp_path / "mixed", progress=False)
 
-    @pytest.mark.parametrize("layer", [[], ["top", "top"], 3, [0, "all"], True])
+    @pytest.mark.parametrize("layer", [[], ["top", "top"], ["top", 2], 3, [0, "all"], True])
     def test_other_layers_are_errors(self, elmo, tmp_path, layer):
         """Oracle: the message."""
         with pytest.raises(ValueError, match=r"^layers must be"):
