@@ -113,8 +113,8 @@ def distill(
     # Raises
 
     `ValueError`
-        If there is no text, a teacher is no archive, or the kinds of teachers and student differ, or the labels of their
-        data.
+        If there is no text, a teacher is no archive, or the kinds of teachers and student differ, or the labels of
+        their data.
     `ConfigurationError`
         If the student is no config of a training, its data is not there, or its vocabulary has other labels than the
         teacher; or the folder has another distillation, or another run, and is then as it was.
