@@ -34,6 +34,7 @@ Weights that no word ever reaches, and that are never trained: XLNet's vector of
 in several processes takes a weight without a gradient for an error.
 """
 
+_TOKENIZER = "a tokenizer.json, or files that it can be made from"
 # Seconds.
 _ANSWERS_WITHIN = 5.0
 _PROBES = ("a", "e", "the", "1", ".")
@@ -103,9 +104,10 @@ def read_pieces(model_name: str) -> tuple[WordPieces, SpecialPieces]:
     `ValueError`
         If it cannot be had, or does not say which piece belongs to which word.
     """
-    folder = Path(model_name).expanduser()
-    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-    state = tuple((str(path.resolve()), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    with _errors_in_one_line(model_name, _TOKENIZER):
+        folder = Path(model_name).expanduser()
+        files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+        state = tuple((str(path.resolve()), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     return _read_pieces(model_name, state)
 
 
@@ -114,7 +116,7 @@ def _read_pieces(model_name: str, state: tuple[tuple[str, int, int], ...]) -> tu
     """As `read_pieces`; `state` has the files of a folder, which may be others when it is read again."""
     from transformers import AutoTokenizer
 
-    with _errors_in_one_line(model_name, "a tokenizer.json, or files that it can be made from"):
+    with _errors_in_one_line(model_name, _TOKENIZER):
         tokenizer = AutoTokenizer.from_pretrained(**_location(model_name), use_fast=True, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise ValueError(

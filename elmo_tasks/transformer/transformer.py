@@ -18,6 +18,8 @@ __all__ = ["Transformer"]
 
 # For a model whose positions have no limit, as T5's and XLNet's; they were trained on so many.
 _MAX_PIECES = 512
+# Types of networks whose convolutions, or hashes, take padding for pieces although it is masked.
+_READING_PADDING = ("convbert", "nystromformer", "yoso")
 
 
 class Transformer(nn.Module):
@@ -71,9 +73,7 @@ class Transformer(nn.Module):
         self.network = network
         self._inputs = frozenset(signature(network.forward).parameters)
         # The vectors of words would depend on the longest sentence of their batch.
-        self._reads_padding = "attention_mask" not in self._inputs or any(
-            isinstance(module, nn.Conv1d) for module in network.modules()
-        )
+        self._reads_padding = "attention_mask" not in self._inputs or config.get("model_type") in _READING_PADDING
         positions = _n_positions(network)
         longest = (_MAX_PIECES if positions is None else positions) if max_pieces is None else max_pieces
         self._window = longest - len(special)
@@ -100,7 +100,9 @@ class Transformer(nn.Module):
 
     def settings(self) -> bytes:
         """A digest of all but the weights that the layers depend on."""
-        settings = (sorted(self.config.items()), self.special, self.pooling, self._window, self._overlap)
+        # Of a network that reads padding a former version has cached other layers.
+        lengths = ("of one length",) if self._reads_padding else ()
+        settings = (sorted(self.config.items()), self.special, self.pooling, self._window, self._overlap, *lengths)
         return hashlib.blake2b(repr(settings).encode(), digest_size=32).digest()
 
     def forward(self, pieces: torch.Tensor) -> BilmOutput:

@@ -1,6 +1,6 @@
 """The words of a sentence as callers give it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from elmo_tasks.tokenization import blank_tokenizer
@@ -73,11 +73,13 @@ def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None)
 
 
 def _checked(words: Iterable[object], rule: str, what: str) -> list[str]:
-    if isinstance(words, Mapping | Set):
+    if isinstance(words, Mapping):
         raise ValueError(
-            f"{rule}, but {what} is a {type(words).__name__}, whose words have no order, or are names alone: "
-            f"give row['text'], for example, or a list; it is {words!r:.80}"
+            f"{rule}, but {what} is a {type(words).__name__}, of which only the names would be read, not the values "
+            f"(as row['text']): {words!r:.80}"
         )
+    if isinstance(words, set | frozenset):
+        raise ValueError(f"{rule}, but {what} is a {type(words).__name__}, whose words have no order: {words!r:.80}")
     try:
         found = list(words)
     except TypeError:

@@ -17,7 +17,9 @@ class TestFilesBelow:
         (data / "a" / "above").symlink_to(data)
         (data / "4.txt").symlink_to(other / "deep" / "3.txt")
         (data / "5.txt").symlink_to(tmp_path / "nothing")
+        # It would come first in the order of the names.
+        (data / "0").symlink_to(data / "a" / "b")
         found = sorted(path.relative_to(data).as_posix() for path in files_below(data))
-        assert found == ["2.txt", "4.txt", "a/b/1.txt", "twice/3.txt"]
+        assert found == ["2.txt", "4.txt", "a/b/1.txt", "linked/deep/3.txt"]
         assert sorted(files_below(data / "linked")) == [data / "linked" / "deep" / "3.txt"]
         assert list(files_below(tmp_path / "nothing")) == []

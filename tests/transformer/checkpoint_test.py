@@ -10,6 +10,8 @@ import torch
 import transformers
 
 from elmo_tasks.transformer.checkpoint import load_network, make_network, read_config, read_pieces, size_of
+from elmo_tasks.transformer.transformer import Transformer
+from elmo_tasks.transformer.word_pieces import SpecialPieces
 from tests.transformer.checkpoints import FAMILIES
 
 
@@ -75,10 +77,17 @@ class TestReading:
             name: value.shape for name, value in loaded.state_dict().items()
         }
 
-    def test_a_type_with_several_classes_is_made(self):
-        """Oracle: the library's class; its config names one of them, which ours does not keep."""
+    def test_a_type_with_other_layers_is_an_error(self):
+        """Oracle: the message: Funnel's layers are shorter than its sentences. Its config names one of two classes."""
         config = json.loads(transformers.FunnelConfig(d_model=16, block_sizes=[1], n_head=2).to_json_string())
-        assert type(make_network(config)).__name__ == "FunnelModel"
+        transformer = Transformer(make_network(config), config, SpecialPieces((), (), None))
+        assert "must give 2 layers with 16 units for each piece" in error_of(transformer, torch.ones(1, 3, 1).long())
+
+    @pytest.mark.parametrize("name", ["~nobody/x", "a" * 300])
+    def test_a_name_that_is_no_path(self, name):
+        """Oracle: an error in one line, for the tokenizer as for the config."""
+        for read in (read_pieces, read_config):
+            assert "must have" in error_of(read, name)
 
     def test_another_tokenizer_in_the_folder_is_read(self, bert):
         """Oracle: the library's, after its file has become another."""

@@ -119,7 +119,7 @@ class TestTransformer:
         with pytest.raises(ValueError, match="at most 40"):
             make_transformer("roberta", max_pieces=41)
 
-    @pytest.mark.parametrize("kind", ["ConvBert", "DistilBert", "FNet"])
+    @pytest.mark.parametrize("kind", ["ConvBert", "DistilBert", "FNet", "Nystromformer", "Yoso"])
     def test_a_network_may_read_padding_or_lack_inputs(self, checkpoint, pieces_of, kind):
         """
         Oracle: each sentence alone. ConvBERT's convolutions read the padding, FNet has no mask, and DistilBERT no

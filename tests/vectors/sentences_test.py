@@ -30,7 +30,7 @@ class TestWordsOf:
             (["a", 3], "but sentence 7 has the word 3, a int"),
             ("a \ud800", "sentence 7 cannot be encoded: .*surrogates not allowed"),
             (b"bytes", "but sentence 7 has the word 98, a int"),
-            ({"text": "a b"}, r"but sentence 7 is a dict, .* give row\['text'\], .* it is \{'text': 'a b'\}"),
+            ({"text": "a b"}, r"but sentence 7 is a dict, .* not the values \(as row\['text'\]\): \{'text': 'a b'\}"),
             ({"a"}, "but sentence 7 is a set, whose words have no order"),
             ([["a"]], r"but sentence 7 has the word \['a'\], a list"),
             (spacy.blank("en")("It rains"), r"has the word It, a Token: give \[token.text for token in doc\]"),

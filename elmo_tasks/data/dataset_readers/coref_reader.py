@@ -45,12 +45,8 @@ class CorefReader(DatasetReader):
         self._remove_singleton_clusters = remove_singleton_clusters
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        has_clusters = False
-        for document in self.shard_iterable(read_documents(cached_path(file_path))):
-            has_clusters = has_clusters or bool(document.clusters)
+        for document in self.shard_iterable(_with_clusters(cached_path(file_path))):
             yield self.text_to_instance(**vars(document))
-        if not has_clusters:
-            logger.warning("%s: no document has a cluster of coreference: there are no scores of it", file_path)
 
     def text_to_instance(
         self,
@@ -118,3 +114,13 @@ class CorefReader(DatasetReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         for text in instance["tokens"]:
             text.token_indexers = self._token_indexers
+
+
+def _with_clusters(path: str) -> Iterator[CorefDocument]:
+    """The documents of a file, of which at least one should have a cluster."""
+    has_clusters = False
+    for document in read_documents(path):
+        has_clusters = has_clusters or bool(document.clusters)
+        yield document
+    if not has_clusters:
+        logger.warning("%s: no document has a cluster of coreference: there are no scores of it", path)

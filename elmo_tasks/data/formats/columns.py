@@ -24,6 +24,6 @@ def check_count(former: str, number: str, where: str = "") -> None:
     """
     if former.isdecimal() and number.isdecimal() and int(number) < int(former):
         raise ValueError(
-            f"{where}the numbers of the words of a sentence, in the third column, must rise, but {number} comes after "
-            f"{former}: put an empty line between two sentences"
+            f"{where}the numbers of the words of a sentence, in the third column, must not fall, but {number} comes "
+            f"after {former}: put an empty line between two sentences"
         )
