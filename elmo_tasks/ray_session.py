@@ -76,12 +76,11 @@ def _connect(ray: Any, address: str, n_cpus: int | None) -> None:
         except Exception as error:  # Ray raises that very class where a cluster does not start in time.
             # Of what has started of it.
             ray.shutdown()
-            if not starts_left and is_local:
-                raise ConnectionError(
-                    f"Ray must start on this machine (--ray local), but did not in {_STARTS} attempts: run the command "
-                    f"again when fewer programs run, or without --ray: {error}"
-                ) from error
             if not starts_left:
-                raise ConnectionError(
-                    f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}: {error}"
-                ) from error
+                rule = (
+                    f"Ray must start on this machine (--ray local), but did not in {_STARTS} attempts: run the command "
+                    "again when fewer programs run, or without --ray"
+                    if is_local
+                    else f"--ray must be the address of a running cluster, 'auto' or 'local', but is {address!r}"
+                )
+                raise ConnectionError(f"{rule}: {error}") from error

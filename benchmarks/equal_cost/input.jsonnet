@@ -1,5 +1,6 @@
 // A task with a frozen model at its input alone, with the settings of training_configs/open.jsonnet: TASK is ner, snli,
-// sst, pos, or one of the two with less to train on, snli_small and sst_small; MODEL is the folder of a transformer, 'bilm' for that of ELMO_TASKS_BILM, or 'none' (not for pos).
+// sst, pos, or one of the two with less to train on, snli_small and sst_small; MODEL is the folder of a transformer,
+// 'bilm' for that of ELMO_TASKS_BILM, or 'none' (not for pos).
 local ner = import '../../training_configs/lib/ner.libsonnet';
 local pos = import '../../training_configs/lib/pos.libsonnet';
 local snli = import '../../training_configs/lib/snli.libsonnet';
@@ -21,9 +22,12 @@ local tasks = {
   },
   pos: pos(layer='mix', contextual=contextual),
   // The first pairs of the training set.
-  snli_small: self.snli + { validation_dataset_reader: tasks.snli.dataset_reader, dataset_reader+: { max_instances: 6000 } },
+  snli_small: tasks.snli + {
+    validation_dataset_reader: tasks.snli.dataset_reader,
+    dataset_reader+: { max_instances: 6000 },
+  },
   // Without the phrases of the sentences.
-  sst_small: self.sst + { dataset_reader+: { min_phrase_length: null } },
+  sst_small: tasks.sst + { dataset_reader+: { min_phrase_length: null } },
 };
 
 tasks[std.extVar('TASK')] + { evaluate_on_test: true }

@@ -77,7 +77,6 @@ class DistilledModel(Model):
         self._temperature = temperature
         self._labelled_weight = labelled_weight
         self._distance = Average()
-        self._has_distance = False
 
     def forward(
         self,
@@ -105,7 +104,6 @@ class DistilledModel(Model):
             return output
         distance = self._distance_to_teacher(dict(unlabelled))
         self._distance(distance.item())
-        self._has_distance = True
         own = self.student(**labelled)["loss"]
         return {"loss": self._labelled_weight * own + (1.0 - self._labelled_weight) * distance}
 
@@ -137,9 +135,8 @@ class DistilledModel(Model):
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """The student's; and `distillation_loss`, the mean distance to the teacher, if there was text of it."""
         metrics: dict[str, float] = self.student.get_metrics(reset)
-        if self._has_distance:
+        if self._distance._count:
             metrics = {**metrics, "distillation_loss": float(self._distance.get_metric(reset))}
-        self._has_distance = self._has_distance and not reset
         return metrics
 
 

@@ -189,6 +189,8 @@ def _check_text(unlabelled: Path) -> None:
 
 def _check_archives(teachers: Sequence[Path]) -> None:
     for path in teachers:
+        if path.is_dir():
+            raise ValueError(f"a teacher must be an archive, but {path} is a folder: give its model.tar.gz")
         if path.is_file() and not _is_archive(path):
             raise ValueError(
                 f"a teacher must be an archive, but {path} is none: give the model.tar.gz that a training has written"

@@ -60,13 +60,10 @@ class Teachers:
     # Raises
 
     `ValueError`
-        If one is a folder, its model is of another kind, or has other labels than the first.
+        If a model is of another kind, or has other labels than the first.
     """
 
     def __init__(self, archives: Sequence[Path], device: torch.device) -> None:
-        for path in archives:
-            if path.is_dir():
-                raise ValueError(f"a teacher must be an archive, but {path} is a folder: give its model.tar.gz")
         loaded = [load_archive(str(path)) for path in archives]
         self._models: list[tuple[Model, DatasetReader]] = []
         # The number that each model has for each label of the first.

@@ -122,6 +122,12 @@ class TestDistill:
         with pytest.raises(ValueError, match=r"must be an archive, but .*a.txt is none: give the model\.tar\.gz"):
             distill([tmp_path / "a.txt"], tmp_path / "b.txt", STUDENT, tmp_path / "out", Distillation())
 
+    def test_a_folder_is_no_teacher(self, tmp_path):
+        """Oracle: the message says what to give."""
+        (tmp_path / "b.txt").write_text("a b\n")
+        with pytest.raises(ValueError, match=r"must be an archive, but .* is a folder: give its model\.tar\.gz"):
+            distill([tmp_path], tmp_path / "b.txt", STUDENT, tmp_path / "out", Distillation())
+
     def test_a_text_that_is_not_there_is_an_error_at_once(self, tmp_path):
         """Oracle: the message; nothing is made."""
         with pytest.raises(FileNotFoundError, match=r"must be a file, but .*text is none"):

@@ -79,11 +79,6 @@ class TestTeachers:
             expected = torch.from_numpy(each.logits).float().div(2.0).softmax(-1)
             np.testing.assert_allclose(each.probabilities, expected, atol=5e-3)
 
-    def test_a_folder_is_an_error(self, tmp_path):
-        """Oracle: the message says what to give."""
-        with pytest.raises(ValueError, match=r"must be an archive, but .* is a folder: give its model\.tar\.gz"):
-            Teachers([tmp_path], torch.device("cpu"))
-
     def test_a_model_of_texts_has_a_row_for_each(self, archives, text, tmp_path):
         """Oracle: the shape."""
         models = archives("snli")
