@@ -1,6 +1,6 @@
 """A small biLM that learns the layers of a larger one from text."""
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -9,6 +9,7 @@ from allennlp.models import Model
 from allennlp.training.metrics import Average
 
 from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.distillation.pruning import copy_largest
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 
 __all__ = ["StudentBilm"]
@@ -33,14 +34,25 @@ class StudentBilm(Model):
         The content of an `options.json`: the shape of the student, with as many layers as the teacher has.
     teacher : `PretrainedBilm`
         Its weights are in the archive of a training too.
+    start : `Literal["random", "teacher"]`
+        What the student begins with: random weights, or a part of the teacher's (`copy_largest`), for which it must
+        differ from the teacher in nothing but the number of cells and filters.
 
     # Raises
 
     `ConfigurationError`
-        If the student has another number of layers, a biLM has dictionaries of its own, or the teacher is not frozen.
+        If the student has another number of layers, or differs too much to begin with weights of the teacher; a biLM
+        has dictionaries of its own; or the teacher is not frozen.
     """
 
-    def __init__(self, vocab: Vocabulary, options: dict[str, Any], teacher: PretrainedBilm, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        options: dict[str, Any],
+        teacher: PretrainedBilm,
+        start: Literal["random", "teacher"] = "random",
+        **kwargs: Any,
+    ) -> None:
         # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
         try:
@@ -59,6 +71,15 @@ class StudentBilm(Model):
             )
         if any(weight.requires_grad for weight in teacher.parameters()):
             raise ConfigurationError("the teacher must be frozen, but its requires_grad is true: omit it")
+        if start not in ("random", "teacher"):
+            raise ConfigurationError(f"the start of a student must be 'random' or 'teacher', but is {start!r}")
+        if start == "teacher":
+            try:
+                copy_largest(self.bilm, teacher.bilm)
+            except ValueError as error:
+                raise ConfigurationError(
+                    f"the student cannot begin with weights of its teacher: {error}; or set start to 'random'"
+                ) from error
         self.teacher = teacher
         dims = self.bilm.get_output_dim(), teacher.get_output_dim()
         maps = [torch.nn.Linear(*dims) for _ in range(teacher.num_layers)]

@@ -81,6 +81,12 @@ class TestStudentBilm:
         model.bilm.load_state_dict(teacher.bilm.state_dict())
         assert model(**batch())["loss"].item() == pytest.approx(0, abs=1e-12)
 
+    def test_it_may_begin_with_weights_of_its_teacher(self, teacher):
+        """Oracle: at the teacher's own size there is nothing to learn."""
+        options = options_of(teacher.bilm, dim=8)
+        model = StudentBilm(Vocabulary(), options, teacher, start="teacher")
+        assert model(**batch())["loss"].item() == pytest.approx(0, abs=1e-12)
+
     def test_the_student_learns_and_the_teacher_stays(self, teacher):
         """Oracle: gradients by name; the loss falls by a fifth; the weights of the teacher as they were."""
         model = make(teacher)
@@ -121,6 +127,21 @@ class TestBadInput:
         """Oracle: the message names the key."""
         with pytest.raises(ConfigurationError, match=r"the student cannot be made: .*lstm\.dim must be .* but is 0"):
             make(teacher, dim=0)
+
+    @pytest.mark.parametrize(
+        ("start", "message"),
+        [
+            ("zero", "the start of a student must be 'random' or 'teacher', but is 'zero'"),
+            (
+                "teacher",
+                r"cannot begin with weights of its teacher: lstm\.dim must be at most 8, .* set start to 'random'",
+            ),
+        ],
+    )
+    def test_a_start_that_cannot_be_is_an_error(self, teacher, start, message):
+        """Oracle: the message."""
+        with pytest.raises(ConfigurationError, match=message):
+            StudentBilm(Vocabulary(), options_of(teacher.bilm, dim=9), teacher, start=start)
 
     def test_a_teacher_that_is_trained_is_an_error(self, teacher):
         """Oracle: the message."""

@@ -11,6 +11,9 @@ function(
   projection=teacher.options.lstm.projection_dim,
   // Of the character CNN: half of the teacher's.
   filters=[[filter[0], std.max(1, std.floor(filter[1] / 2))] for filter in teacher.options.char_cnn.filters],
+  // What the student begins with: 'teacher', its cells and filters of the largest weights; or 'random', which any shape
+  // may.
+  start='teacher',
   // Of the teacher's products: 'float32', or 'bf16', which is faster where the device has instructions for it.
   precision='float32',
   // Text: a file, a folder or a pattern.
@@ -24,6 +27,7 @@ function(
   local training = {
     tokens: tokens_per_batch,
     epochs: epochs,
+    optimizer: { type: 'elmo_fused_adam', lr: 0.005 },
     scheduler: { type: 'linear_with_warmup', warmup_steps: 200 },
   };
   // Nothing is predicted: the words of a batch have numbers because its data loader gives them some.
@@ -36,6 +40,7 @@ function(
         lstm+: { dim: cells, projection_dim: projection },
         char_cnn+: { filters: filters },
       },
+      start: start,
       teacher: { options: teacher.options, pretrained_file: teacher.pretrained_file, precision: precision },
     },
     data_loader+: { [if batches_per_epoch != null then 'batches_per_epoch']: batches_per_epoch },
