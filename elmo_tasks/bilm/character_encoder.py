@@ -209,6 +209,7 @@ class CharacterEncoder(nn.Module):
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
+            self._packed.forget()
             return self._made_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
         return self._packed(
             parameters, dtype, lambda: self._made_by(lambda weight, bias: PackedLinear(weight, bias, dtype=dtype))

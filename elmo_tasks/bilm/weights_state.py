@@ -12,8 +12,8 @@ __all__ = ["WeightsState", "bilm_digest", "n_changes", "weights_digest"]
 
 def n_changes(tensor: torch.Tensor) -> int | None:
     """
-    How often a tensor was changed in place, loading included. Changes by way of `tensor.data` are not counted; of
-    tensors that were made in inference mode none are, and their number is `None`.
+    How often a tensor was changed in place, loading included. Changes by way of `tensor.data`, and by torch's fused
+    optimizers, are not counted; of tensors that were made in inference mode none are, and their number is `None`.
     """
     return None if tensor.is_inference() else tensor._version
 

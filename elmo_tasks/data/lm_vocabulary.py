@@ -88,11 +88,11 @@ class LmVocabulary(Vocabulary):
         # Raises
 
         `ConfigurationError`
-            If the file is not such a list; with its name, and the line where there is one.
+            If there is no such file, or it is not such a list; with its name, and the line where there is one.
         """
         try:
             return cls._from_words(WordList.from_file(cached_path(path)).words)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise ConfigurationError(str(error)) from error
 
     @classmethod

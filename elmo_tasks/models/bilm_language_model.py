@@ -16,6 +16,7 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.data import LM_NAMESPACE
+from elmo_tasks.data.lm_vocabulary import NO_WORD_ID
 from elmo_tasks.training import Perplexity
 
 __all__ = ["BilmLanguageModel"]
@@ -138,19 +139,28 @@ class BilmLanguageModel(Model):
             Shape `(batch_size, timesteps, 50)`, zero where there is no word.
         word_ids : `torch.Tensor`
             Shape `(batch_size, timesteps)`: the words' numbers in the vocabulary, -1 where there is no word. With
-            `running_state` both are the windows of `elmo_lm_windows`.
+            `running_state` both are the windows of `elmo_lm_windows`, of shapes `(2, n_streams, timesteps, 50)` and
+            `(2, n_streams, timesteps)`.
 
         # Returns
 
         `Dict[str, torch.Tensor]`
             `loss`: the mean of a prediction, in nats; in evaluation also `log_likelihood`, of shape `(batch_size, 2)`:
-            of each sentence, forward and backward, including its closing boundary.
+            of each sentence, forward and backward, including its closing boundary; or of each stream.
 
         # Raises
 
+        `ConfigurationError`
+            If sentences are given to a model with `running_state`, or windows to one without.
         `ValueError`
             If the loss is not a number. The batch is kept for inspection.
         """
+        if (word_ids.dim() == 3) != self.bilm.stateful:
+            raise ConfigurationError(
+                "running_state of the model must be true with the data loader 'elmo_lm_windows' and false with "
+                f"'elmo_lm', but is {str(self.bilm.stateful).lower()}, and the words of a batch have the shape "
+                f"{tuple(word_ids.shape)}"
+            )
         # Shape: (2, n_predictions, projection_dim), (2, n_predictions) and (n_predictions,)
         hidden, targets, rows = (self._running_text if self.bilm.stateful else self._sentences)(character_ids, word_ids)
         output: dict[str, torch.Tensor] = {}
@@ -165,11 +175,12 @@ class BilmLanguageModel(Model):
             of_each = -likelihood.sum(1)
             output["loss"] = -likelihood.mean()
             # Shape: (batch_size, 2)
-            of_sentences = likelihood.new_zeros(len(word_ids), 2)
+            of_sentences = likelihood.new_zeros(word_ids.size(-2), 2)
             output["log_likelihood"] = of_sentences.index_add_(0, rows, likelihood.T.contiguous())
         if not torch.isfinite(output["loss"]):
             self._stop(character_ids, word_ids)
-        self._perplexity(of_each, targets.size(1), word_ids)
+        is_boundary = torch.isin(word_ids, word_ids.new_tensor(self._boundaries)) & self.bilm.stateful
+        self._perplexity(of_each, targets.size(1), word_ids.masked_fill(is_boundary, NO_WORD_ID))
         return output
 
     def _sentences(
@@ -183,16 +194,12 @@ class BilmLanguageModel(Model):
     def _running_text(
         self, character_ids: torch.Tensor, word_ids: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        # Shape: (2, n_streams, window + 1), forward and backward
-        words = word_ids.unflatten(0, (2, -1))
-        hidden = self.bilm.running_contexts(
-            character_ids.unflatten(0, (2, -1))[:, :, :-1], dropout=self._dropout if self.training else 0.0
-        )
+        hidden = self.bilm.running_contexts(character_ids[:, :, :-1], dropout=self._dropout if self.training else 0.0)
         # That one sentence follows another is no prediction of a word; both directions have it at the same places.
         # Shape: (n_streams, window)
-        is_word = words[0, :, 1:] != self._boundaries[0]
+        is_word = word_ids[0, :, 1:] != self._boundaries[0]
         rows = is_word.nonzero()[:, 0]
-        return hidden[:, is_word], words[:, :, 1:][:, is_word], rows
+        return hidden[:, is_word], word_ids[:, :, 1:][:, is_word], rows
 
     def train(self, mode: bool = True) -> "BilmLanguageModel":
         """Training and evaluation read different texts, so LSTM state must not carry over between them."""

@@ -45,7 +45,11 @@ class FusedAdam(Optimizer, torch.optim.Adam):
             # The kernel reads both in the order of their memory. Autograd gives them the same; other code may not.
             if gradient is not None and not gradient.is_sparse and gradient.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(gradient)
-        return super().step(closure)
+        result = super().step(closure)
+        for parameter in (parameter for group in self.param_groups for parameter in group["params"]):
+            # The kernel does not tell autograd, nor what keeps values that were made of the weights.
+            torch.autograd.graph.increment_version(parameter)
+        return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads the state of this class, or of AllenNLP's `adam`, which has another kernel among its options."""

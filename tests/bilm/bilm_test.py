@@ -581,6 +581,25 @@ class TestPrecision:
 
 
 class TestTraining:
+    @pytest.mark.parametrize("start_state", ["zero", "settled"])
+    def test_weights_that_were_trained_meanwhile_are_used(self, start_state):
+        """Oracle: a copy that was never used before; torch's fused kernel changes weights without a trace."""
+        bilm = random_bilm(dataclasses.replace(SMALL, start_state=start_state))
+        with torch.no_grad():
+            bilm(BATCH)
+        bilm.requires_grad_(True)
+        optimizer = torch.optim.Adam(bilm.parameters(), lr=0.1, fused=True)
+        for _ in range(2):
+            optimizer.zero_grad()
+            bilm(BATCH).layers[-1].square().sum().backward()
+            optimizer.step()
+        bilm.requires_grad_(False)
+        new = random_bilm(bilm.options)
+        new.load_state_dict(bilm.state_dict())
+        with torch.no_grad():
+            for found, expected in zip(bilm(BATCH).layers, new(BATCH).layers, strict=True):
+                assert torch.equal(found, expected)
+
     def test_gradients_equal_allennlps(self, tmp_path):
         """
         Oracle: AllenNLP's `_ElmoBiLm` with the same weights, by autograd. There matrices are transposed, the gates are

@@ -42,6 +42,14 @@ class TestFusedAdam:
         train(theirs, made("adam", theirs, **options), range(50))
         assert_equal(ours, theirs)
 
+    def test_a_step_is_a_change_of_the_weights(self):
+        """Oracle: torch's count of changes, by which values that were made of weights are known to be old."""
+        network = networks(200)[0]
+        before = [parameter._version for parameter in network.parameters()]
+        train(network, made("elmo_fused_adam", network), range(1))
+        after = [parameter._version for parameter in network.parameters()]
+        assert all(new > old for new, old in zip(after, before, strict=True))
+
     @pytest.mark.parametrize("before", ["adam", "elmo_fused_adam"])
     @pytest.mark.parametrize("after", ["adam", "elmo_fused_adam"])
     def test_a_recovered_run_continues_where_it_stopped(self, before, after):

@@ -84,6 +84,9 @@ class BidirectionalLayer:
         is_frozen = not any(parameter.requires_grad for parameter in parameters)
         outputs: torch.Tensor | None = None
         if torch.is_grad_enabled() and (inputs.requires_grad or not is_frozen):
+            if not is_frozen:
+                self._weights.forget()
+                self._graphs.forget()
             outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
                 inputs, *self._stacked_parameters(), output, memory, batch_sizes, *clips
             )

@@ -23,8 +23,8 @@ class _Entry(Generic[T]):
 class WeightCache(Generic[T]):
     """
     A value made from parameters for fast use, and made again when they change. For parameters that are trained nothing
-    is kept, since what trains and averages them changes them by way of `parameter.data`, which `WeightsState` does not
-    see. Threads that need a value at the same time may make it twice.
+    is kept, since what trains and averages them changes them in ways that `WeightsState` does not see. Threads that
+    need a value at the same time may make it twice.
 
     A copy, pickled or not, starts empty.
     """
@@ -36,6 +36,7 @@ class WeightCache(Generic[T]):
     def __call__(self, parameters: Sequence[torch.Tensor], key: Any, make: Callable[[], T]) -> T:
         """The value that `make` returned for these parameters and this key, or now returns."""
         if any(parameter.requires_grad for parameter in parameters):
+            self.forget()
             with torch.no_grad():
                 return make()
         entry = self._entry
@@ -51,6 +52,10 @@ class WeightCache(Generic[T]):
             torch.cuda.current_stream(device).synchronize()
         self._entry = _Entry(WeightsState(parameters), key, value)
         return value
+
+    def forget(self) -> None:
+        """For parameters that are trained, where no value is asked for."""
+        self._entry = None
 
     def __reduce__(self) -> tuple[type["WeightCache[T]"], tuple[()]]:
         return WeightCache, ()

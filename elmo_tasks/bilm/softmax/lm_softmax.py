@@ -82,6 +82,9 @@ class LmSoftmax(nn.Module):
         `torch.Tensor`
             Shape `()`: the negative log-likelihood, summed over the rows.
         """
+        if not torch.is_autocast_enabled(hidden.device.type):
+            # Those of a biLM that computes in bfloat16.
+            hidden = hidden.to(self.weight.dtype)
         if self.training and self.n_samples is not None:
             negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
             return self._sampled_losses(hidden, targets, negatives).sum()

@@ -7,6 +7,7 @@ from typing import Any
 from elmo_tasks.compat.import_hooks import Module
 
 __all__ = [
+    "average_losses_of_recovered_epochs",
     "end_recovered_runs_that_had_ended",
     "omit_scores_of_evaluations_without_labels",
     "omit_scores_of_tests_without_labels",
@@ -125,6 +126,31 @@ def _is_ours(model: Any) -> bool:
 
 def _name_of(data_loader: Any) -> Any:
     return getattr(data_loader, "data_path", "this data")
+
+
+def average_losses_of_recovered_epochs(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: the training loss of an epoch in the midst of which a run was recovered is several times too low.
+
+    Cause: the losses since then are divided by all batches of the epoch, also those before. What is shown while the
+    epoch runs is not corrected.
+    """
+    trainer = gradient_descent_trainer.GradientDescentTrainer
+    original = trainer._train_epoch
+
+    @wraps(original)
+    def _train_epoch(self: Any, epoch: int) -> dict[str, float]:
+        metrics: dict[str, float] = original(self, epoch)
+        is_recovered = self._epochs_completed == self._start_after_epochs_completed
+        before = self._start_after_batches_in_epoch_completed if is_recovered else 0
+        of_all = self._batches_in_epoch_completed
+        if 0 < before < of_all:
+            # Processes have the same number of batches.
+            for name in {"loss", "reg_loss"} & metrics.keys():
+                metrics[name] *= of_all / (of_all - before)
+        return metrics
+
+    trainer._train_epoch = _train_epoch
 
 
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:

@@ -6,6 +6,7 @@ from itertools import count, islice
 import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
 
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
@@ -21,9 +22,9 @@ __all__ = ["LmWindowDataLoader"]
 class LmWindowDataLoader(DataLoader):
     """
     Batches of windows of text for a biLM that carries its state from batch to batch: each row continues where the same
-    row of the previous batch ended. Rows are streams of sentences between their boundaries; the second half of the rows
-    has the sentences of the first, each read from its end. The authors' code trains like this; it is here for
-    comparison.
+    row of the previous batch ended. Rows are streams of sentences between their boundaries, forward and backward: the
+    same sentences, each read from its end. The tensors have the shapes `(2, n_streams, window + 1, 50)` and
+    `(2, n_streams, window + 1)`. The authors' code trains like this; it is here for comparison.
 
     Registered as a `DataLoader` with name "elmo_lm_windows". For one process.
 
@@ -36,13 +37,18 @@ class LmWindowDataLoader(DataLoader):
     n_streams : `int`
         Streams in each direction.
     window : `int`
-        Words that are predicted in each row of a batch; a row has one word more.
+        Words that are predicted in each row of a batch, at least 2; a row has one word more.
     buffer_sentences : `int`
         How many sentences are shuffled together.
     shuffle : `bool`
         Whether sentences are shuffled.
     seed : `int`
         The seed of the order.
+
+    # Raises
+
+    `ConfigurationError`
+        If the reader is another, a value is out of its range, or the training is distributed.
     """
 
     def __init__(
@@ -66,10 +72,16 @@ class LmWindowDataLoader(DataLoader):
                 f"the dataset reader of a language model must read the whole text, but has max_instances "
                 f"{reader.max_instances}: cut the text off instead"
             )
-        if min(n_streams, window, buffer_sentences) < 1:
+        # A window of one word may have that of a boundary that follows another, which nobody predicts.
+        if min(n_streams, window - 1, buffer_sentences) < 1:
             raise ConfigurationError(
-                f"n_streams, window and buffer_sentences must be at least 1, but are {n_streams}, {window} and "
-                f"{buffer_sentences}"
+                f"n_streams and buffer_sentences must be at least 1, and window at least 2, but are {n_streams}, "
+                f"{buffer_sentences} and {window}"
+            )
+        if is_distributed():
+            raise ConfigurationError(
+                "the data loader 'elmo_lm_windows' must be used in one process, since all would have the same windows: "
+                "omit 'distributed', or use the data loader 'elmo_lm'"
             )
         self._reader = reader
         self._data_path = data_path
@@ -109,7 +121,8 @@ class LmWindowDataLoader(DataLoader):
             windows = [" ".join(row[: self._window + 1]) for row in rows]
             batch = UniqueWordBatch.from_sentences(windows, self._vocabulary, self._vocabulary[UNKNOWN_WORD])
             is_empty = False
-            yield batch.to_tensors(self._device)
+            tensors = batch.to_tensors(self._device)
+            yield {name: tensor.view(2, self._n_streams, *tensor.shape[1:]) for name, tensor in tensors.items()}
             rows = [row[self._window :] for row in rows]
 
     def _sentences(self, epoch: int) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ import torch
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.fields import ArrayField, Field
 
-from elmo_tasks.bilm.characters import word_to_character_ids
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
 from elmo_tasks.data.formats.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
@@ -69,7 +69,8 @@ class LmReader(DatasetReader):
         return Instance({"word_ids": _WordsField(words)})
 
     def apply_token_indexers(self, instance: Instance) -> None:
-        rows = np.array([word_to_character_ids(word) for word in instance["word_ids"].words])
+        rows = np.array([word_to_character_ids(word) for word in instance["word_ids"].words], dtype=np.int64)
+        rows = rows.reshape(-1, MAX_CHARACTERS_PER_TOKEN)
         instance.add_field("character_ids", ArrayField(rows, padding_value=0, dtype=rows.dtype))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from elmo_tasks.files.text_lines import byte_lines, checked_text
 from elmo_tasks.unicode_text import in_nfc
 
@@ -28,8 +29,8 @@ class LmText:
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        A file, a folder (all its files but hidden ones, not those of its folders) or a pattern like `news/*.txt.gz`.
-        Files that end with `.gz` or `.xz` are decompressed.
+        A file, a folder (all its files but hidden ones, not those of its folders) or a pattern like `news/*.txt.gz` for
+        both. Files that end with `.gz` or `.xz` are decompressed.
     errors : `str`
         `"replace"`: bytes that are not UTF-8 become U+FFFD. `"strict"`: they are an error.
     max_words : `int`
@@ -45,8 +46,9 @@ class LmText:
     `ConfigurationError`
         If there is no such file, or an option has an unknown value.
     `ValueError`
-        While reading: if a line is not UTF-8, has NUL or a carriage return, is longer than 16 MiB, a file cannot be
-        decompressed, or there is no sentence at all. The message names the file and the line.
+        While reading: if a line is not UTF-8, has NUL or a carriage return, is longer than 16 MiB, or stands between
+        the boundaries `<S>` and `</S>`; if a file cannot be decompressed, or there is no sentence at all. The message
+        names the file and the line.
     """
 
     def __init__(
@@ -93,6 +95,11 @@ class LmText:
                 if "\r" in text or "\0" in text:
                     text = checked_text(text.encode(), file, number)
                 words = (in_nfc(text) if self._nfc else text).split()
+                if words and words[0] == BEGIN_OF_SENTENCE and words[-1] == END_OF_SENTENCE:
+                    raise ValueError(
+                        f"{file}:{number}: a sentence must not stand between the boundaries {BEGIN_OF_SENTENCE} and "
+                        f"{END_OF_SENTENCE}, which the biLM adds: remove them from the text"
+                    )
                 if 0 < len(words) <= self._max_words:
                     n_sentences += 1
                     yield words
@@ -128,18 +135,25 @@ def text_files(path: str) -> list[str]:
     `ConfigurationError`
         If there is none.
     """
-    if os.path.isdir(path):
-        files = [str(file) for file in Path(path).iterdir() if file.is_file() and not file.name.startswith(".")]
-    elif os.path.isfile(path):
-        files = [path]
+    if os.path.exists(path):
+        named = [path]
     else:
-        files = [file for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+        folder, name = os.path.split(path)
+        # A folder that is there is no pattern, whatever its name.
+        named = glob.glob(os.path.join(glob.escape(folder), name) if os.path.isdir(folder) else path, recursive=True)
+    files = {file for each in named for file in _files_of(each)}
     if not files:
         raise ConfigurationError(
             f"the path of a text must be a file, a folder with files or a pattern that matches files, but nothing is "
             f"found at {path!r}, as seen from {os.getcwd()}"
         )
     return sorted(files)
+
+
+def _files_of(path: str) -> list[str]:
+    if not os.path.isdir(path):
+        return [path] if os.path.isfile(path) else []
+    return [str(file) for file in Path(path).iterdir() if file.is_file() and not file.name.startswith(".")]
 
 
 def _split_evenly(words: list[str], max_words: int) -> list[list[str]]:

@@ -22,6 +22,8 @@ class SharedPass:
     layers; they are computed again if batch or weights were changed.
 
     Layers with gradients are kept until the first gradient arrives at one of them: what computed them is freed then.
+    Layers without are forgotten when layers with gradients are computed, that is when the weights are trained: some
+    optimizers change weights in ways that `WeightsState` does not see.
 
     They belong to this object: a copy, pickled or not, starts without any.
     """
@@ -54,6 +56,10 @@ class SharedPass:
         is_useless = output is not None and output.layers[0].is_inference() and not torch.is_inference_mode_enabled()
         if output is None or known != state or is_useless:
             output = compute()
+            if _has_gradients(output):
+                for batch, (_, other) in list(self._passes.items()):
+                    if not _has_gradients(other):
+                        del self._passes[batch]
             self._passes[words] = (state, output)
             # Where gradients are accumulated, the trainer keeps batches that nobody asks for any more.
             while len(self._passes) > _MOST_BATCHES:
@@ -76,3 +82,7 @@ class SharedPass:
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
         return SharedPass, ()
+
+
+def _has_gradients(output: BilmOutput) -> bool:
+    return any(layer.requires_grad for layer in output.layers)

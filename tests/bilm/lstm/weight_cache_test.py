@@ -35,6 +35,21 @@ class TestWeightCache:
         cached, linear = Counting(), torch.nn.Linear(2, 3)
         assert [cached(list(linear.parameters())) for _ in range(3)] == [1, 2, 3]
 
+    @pytest.mark.parametrize("is_asked", [True, False])
+    def test_parameters_that_were_trained_meanwhile_have_a_new_value(self, is_asked):
+        """Oracle: how often it was made; the change is by way of `.data`, unnoticed."""
+        cached, linear = Counting(), torch.nn.Linear(2, 3).requires_grad_(False)
+        parameters = list(linear.parameters())
+        assert cached(parameters) == 1
+        linear.requires_grad_(True)
+        if is_asked:
+            assert cached(parameters) == 2
+        else:
+            cached.cache.forget()
+        linear.weight.data.add_(1)
+        linear.requires_grad_(False)
+        assert cached(parameters) == (3 if is_asked else 2)
+
     def test_changed_parameters_have_a_new_value(self):
         """Oracle: how often it was made: in place, by loading, by assigning, by another type, of fewer parameters."""
         cached, linear = Counting(), torch.nn.Linear(2, 3).requires_grad_(False)

@@ -91,6 +91,19 @@ class TestFull:
         rounded = hidden.detach().bfloat16().float()
         torch.testing.assert_close(likelihood.sum(), -softmax(rounded, targets).detach())
 
+    @pytest.mark.parametrize("n_samples", [None, 9])
+    def test_vectors_of_bfloat16_are_used_in_the_type_of_the_weights(self, n_samples):
+        """Oracle: the loss of the same numbers in that type, and a gradient of bfloat16."""
+        softmax = random_softmax(n_samples=n_samples)
+        hidden, targets = random_rows()
+        half = hidden.detach().bfloat16().requires_grad_()
+        torch.manual_seed(0)
+        loss = softmax(half, targets)
+        loss.backward()
+        torch.manual_seed(0)
+        assert loss.item() == pytest.approx(softmax(half.detach().double(), targets).item())
+        assert half.grad is not None and half.grad.abs().sum() > 0
+
     def test_a_new_softmax_starts_as_bilm_tf_says(self):
         """Oracle: a normal distribution of standard deviation 1 / sqrt(dim); a bias of zero; the names."""
         softmax = LmSoftmax(4000, 25)

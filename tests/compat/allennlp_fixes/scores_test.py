@@ -1,6 +1,8 @@
 """Tests of elmo_tasks.compat.allennlp_fixes.scores."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +113,36 @@ class TestRefuseTrainingWithoutLabels:
             trainer(OurClassifier(), INSTANCES, training=UNLABELLED).train()
         with pytest.raises(RuntimeError, match="does not contain a 'loss' key"):
             trainer(Classifier(), INSTANCES, training=UNLABELLED).train()
+
+
+class TestAverageLossesOfRecoveredEpochs:
+    def test_the_loss_is_that_of_the_batches_since_then(self, tmp_path):
+        """Oracle: by hand, of the scores of each batch; the epoch that follows is as without the interruption."""
+        model = Classifier()
+        torch.nn.init.normal_(model.scores.weight)
+        instances = [INSTANCES[number] for number in (0, 0, 0, 0, 1, 1)]
+
+        def run(folder: Path, n_epochs: int) -> dict[str, Any]:
+            made = trainer(model, INSTANCES, folder, n_epochs, training=instances)
+            made.data_loader = SimpleDataLoader(instances, batch_size=1, vocab=VOCAB)
+            made._checkpointer = FrozenOnceCheckpointer(
+                str(folder), save_every_num_batches=4, keep_most_recent_by_count=9
+            )
+            found: dict[str, Any] = made.train()
+            return found
+
+        whole = run(tmp_path / "whole", 2)
+        stopped = tmp_path / "stopped"
+        stopped.mkdir()
+        files = list((tmp_path / "whole").glob("*_e0_b4*"))
+        assert files
+        for file in files:
+            shutil.copy(file, stopped)
+        recovered = run(stopped, 1)
+        of_each = [evaluate(model, loader([instance]))["loss"] for instance in INSTANCES]
+        assert whole["training_loss"] == pytest.approx((4 * of_each[0] + 2 * of_each[1]) / 6, rel=1e-5)
+        assert recovered["training_loss"] == pytest.approx(of_each[1], rel=1e-5)
+        assert run(stopped, 2)["training_loss"] == pytest.approx(whole["training_loss"], rel=1e-5)
 
 
 class TestEndRecoveredRunsThatHadEnded:

@@ -28,7 +28,7 @@ def make(path):
     def make(**options):
         loader = LmWindowDataLoader(LmReader(), path, **{"n_streams": 2, "window": 3, **options})
         loader.index_with(vocabulary)
-        return lambda: [[[words[int(i)] for i in row] for row in batch["word_ids"]] for batch in loader]
+        return lambda: [[[words[int(i)] for i in row] for row in batch["word_ids"].flatten(0, 1)] for batch in loader]
 
     return make
 
@@ -79,10 +79,11 @@ class TestLmWindowDataLoader:
 
         loader = LmWindowDataLoader(LmReader(), path, n_streams=1, window=5, shuffle=False)
         loader.index_with(LmVocabulary.from_counts(LmReader().text_to_instance(line.split()) for line in TEXT))
-        ids = next(iter(loader))["character_ids"]
-        assert ids.shape == (2, 6, 50)
+        batch = next(iter(loader))
+        ids = batch["character_ids"]
+        assert ids.shape == (2, 1, 6, 50) and batch["word_ids"].shape == (2, 1, 6)
         for column, word in enumerate(["<S>", "a", "b", "c", "</S>", "<S>"]):
-            assert ids[0, column].tolist() == word_to_character_ids(word).tolist()
+            assert ids[0, 0, column].tolist() == word_to_character_ids(word).tolist()
 
     def test_too_little_text_for_the_streams_is_an_error(self, make):
         """Oracle: the message with the remedy; without it a training would have no batch, and a perplexity of 0."""
@@ -93,6 +94,12 @@ class TestLmWindowDataLoader:
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="must have the word <UNK> in its namespace 'lm'"):
             LmWindowDataLoader(LmReader(), path).index_with(Vocabulary())
+
+    def test_several_processes_are_refused(self, path, monkeypatch):
+        """Oracle: the message."""
+        monkeypatch.setattr("elmo_tasks.data.data_loaders.lm_window_data_loader.is_distributed", lambda: True)
+        with pytest.raises(ConfigurationError, match=r"must be used in one process, .* use the data loader 'elmo_lm'"):
+            LmWindowDataLoader(LmReader(), path)
 
     @pytest.mark.parametrize("loader", [LmWindowDataLoader, partial(LmDataLoader, max_tokens_per_batch=500)])
     def test_a_part_of_the_text_is_refused(self, path, loader):
@@ -106,7 +113,9 @@ class TestLmWindowDataLoader:
             ConfigurationError, match="must have a dataset reader of type 'elmo_lm', but has a NerReader"
         ):
             LmWindowDataLoader(NerReader(), path)
-        with pytest.raises(ConfigurationError, match="must be at least 1, but are 128, 0 and"):
-            LmWindowDataLoader(LmReader(), path, window=0)
+        for window in (0, 1):
+            message = f"must be at least 1, and window at least 2, but are 128, 100000 and {window}"
+            with pytest.raises(ConfigurationError, match=message):
+                LmWindowDataLoader(LmReader(), path, window=window)
         with pytest.raises(TypeError, match="not known before the end"):
             len(LmWindowDataLoader(LmReader(), path))

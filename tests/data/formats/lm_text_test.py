@@ -44,6 +44,15 @@ class TestLmText:
         assert list(LmText(f"{tmp_path}/*.txt")) == [["a.txt"], ["b.txt"]]
         assert list(LmText(f"{tmp_path}/**/*.txt")) == [["a.txt"], ["b.txt"], ["d"]]
 
+    def test_a_pattern_may_match_folders_and_be_in_one_with_brackets(self, tmp_path):
+        """Oracle: the sentences of a file and of the files of a folder, once each."""
+        folder = tmp_path / "data[1]"
+        (folder / "train").mkdir(parents=True)
+        for name, word in (("train.txt", "a"), ("train/1.txt", "b"), ("train/2.txt", "c"), ("train/.d", "d")):
+            (folder / name).write_text(f"{word}\n")
+        assert sorted(LmText(folder / "train*")) == [["a"], ["b"], ["c"]]
+        assert sorted(LmText(folder / "**")) == [["a"], ["b"], ["c"]]
+
     def test_a_file_whose_name_looks_like_a_pattern_is_that_file(self, tmp_path):
         """Oracle: by hand; as a pattern the name matches `a.txt`."""
         for name in ("[a].txt", "a.txt"):
@@ -131,6 +140,14 @@ class TestLmText:
         path.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, {rest}"):
             list(LmText(path, errors=errors))
+
+    def test_a_sentence_between_boundaries_is_an_error_with_file_and_line(self, path):
+        """Oracle: the message; one of the two words alone is a word."""
+        path.write_text("<S> a\nb </S>\n<S> c </S>\n")
+        with pytest.raises(
+            ValueError, match=r"text.txt:3: .* between the boundaries <S> and </S>, which the biLM adds"
+        ):
+            list(LmText(path))
 
     def test_a_pipe_is_no_text(self, tmp_path):
         """Oracle: the message, and that the other file of the folder is read."""

@@ -62,6 +62,19 @@ class TestSharedPass:
         assert passes(words, "evaluation").layers[0].tolist() == [2, 2]
         assert passes.n == 3
 
+    def test_a_training_forgets_what_was_evaluated(self, weight):
+        """Oracle: the number of passes, and the layers of the changed weight, whose change cannot be seen."""
+        passes, dev, words = Passes(weight), torch.ones(2), torch.ones(2)
+        with torch.no_grad():
+            passes(dev)
+            passes(dev)
+        assert passes.n == 1
+        passes(words).layers[0].sum().backward()
+        weight.data.mul_(2)
+        with torch.no_grad():
+            assert passes(dev).layers[0].tolist() == [2, 2]
+        assert passes.n == 3
+
     def test_layers_with_gradients_go_with_their_batch(self, weight):
         """Oracle: a weak reference to a layer, and one to the batch."""
         passes, words = Passes(weight), torch.ones(2)
