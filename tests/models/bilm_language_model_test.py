@@ -140,7 +140,7 @@ class TestRunningState:
             torch.testing.assert_close(output["log_likelihood"], expected, rtol=1e-5, atol=1e-5)
 
     def test_boundaries_are_no_words(self, vocab):
-        """Oracle: by hand: of two words in the first stream's second window one is unknown, of two in the other none."""
+        """Oracle: by hand: one of two words in the second window of the first stream is unknown, none in the other."""
         model = make(vocab, running_state=True).eval()
         model(**self.windows(vocab, 1))
         assert model.get_metrics()["unknown_share"] == pytest.approx(1 / 4)

@@ -1,4 +1,5 @@
 import io
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -72,6 +73,16 @@ class TestRandomStateCallback:
         found = [torch.rand(5, generator=each, device=each.device) for each in generators]
         assert len(found) == len(state["cuda"]) > 0
         assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
+
+    @pytest.mark.parametrize("is_mixed", [True, False])
+    def test_the_scale_of_mixed_precision_resumes(self, tmp_path, is_mixed):
+        """Oracle: torch's scaler; a run with one may resume without."""
+        callback, resumed = (RandomStateCallback(str(tmp_path)) for _ in range(2))
+        callback.on_start(SimpleNamespace(_scaler=torch.amp.GradScaler("cpu", init_scale=8.0)))
+        resumed.load_state_dict(through_a_file(callback.state_dict()))
+        scaler = torch.amp.GradScaler("cpu") if is_mixed else None
+        resumed.on_start(SimpleNamespace(_scaler=scaler))
+        assert scaler is None or scaler.get_scale() == 8.0
 
     def test_it_is_made_from_a_config(self, environment):
         """Oracle: the name in AllenNLP's registry."""
