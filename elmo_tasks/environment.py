@@ -36,6 +36,7 @@ __all__ = [
     "english_bilm_notice",
     "evaluate_file",
     "glove_remedy",
+    "inputs_of_config",
     "small_data_notice",
     "with_checked_data",
 ]
@@ -234,7 +235,7 @@ def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     """
     _drop_missing_test_data(params)
     root = config_variables(environ)[_DATA].rstrip("/")
-    used = [(key, path) for key, path in _inputs(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
+    used = [(key, path) for key, path in inputs_of_config(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
     for key, path in used:
         if not _is_there(path):
             raise ConfigurationError(_missing(key, Path(path), root))
@@ -259,7 +260,7 @@ def english_bilm_notice(config: Mapping[str, Any], environ: Mapping[str, str] = 
     A sentence for users who have named no biLM and train on a text of another script than English: the biLM that ships
     has never seen its characters. `None` for all others.
     """
-    inputs = list(_inputs(config))
+    inputs = list(inputs_of_config(config))
     if environ.get(_BILM) or not any(path.startswith(f"{PRETRAINED}{os.sep}") for _, path in inputs):
         return None
     for key, path in inputs:
@@ -322,17 +323,17 @@ def _is_there(path: str) -> bool:
     return os.path.exists(path) or bool(glob.glob(path))
 
 
-def _inputs(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+def inputs_of_config(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """The paths of a config that must be there when a training begins, each with its key."""
     if isinstance(config, str):
         if key := _input_key(keys):
             yield key, config
     elif isinstance(config, dict):
         for name, value in config.items():
-            yield from _inputs(value, (*keys, name))
+            yield from inputs_of_config(value, (*keys, name))
     elif isinstance(config, list):
         for value in config:
-            yield from _inputs(value, keys)
+            yield from inputs_of_config(value, keys)
 
 
 def _input_key(keys: tuple[str, ...]) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.printable import one_line
 from elmo_tasks.replication.evidence.measurement import measurement_files
 from elmo_tasks.replication.overview.report_page import report_page, without_figures
@@ -79,7 +80,7 @@ def _of_plan(plan: str, runs: Path) -> tuple[PlanResults, set[str]]:
     And the names of the runs of earlier code. Whether data and archives are here does not matter: pages are the same
     on every machine.
     """
-    if not any(runs.rglob("*.json")):
+    if not any(path.suffix == ".json" for path in files_below(runs)):
         return PlanResults(), set()
     replication = replication_of(plan, data=None, results=None, runs=runs.absolute(), with_data=False)
     if refused := replication.evidence.refused:

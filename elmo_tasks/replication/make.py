@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 from elmo_tasks.replication.train.outcome import Outcome
+from elmo_tasks.replication.train.record import clear, locked
 from elmo_tasks.replication.train.runner import run_here, run_on_ray
 from elmo_tasks.replication.train.wsd_run import WordSenseRun
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -86,7 +88,8 @@ def train_runs(
     # Returns
 
     `Generator[Outcome]`
-        One for each run, as they end. When the caller stops asking, or is interrupted, the trainings are ended.
+        One for each run, as they end. When the caller stops asking, or is interrupted, the trainings are ended. A run
+        whose data or biLM was changed meanwhile is removed.
     """
     ready = []
     for run in runs:
@@ -97,10 +100,26 @@ def train_runs(
             yield Outcome(run, str(error))
         else:
             ready.append(run)
-    if ray is not None:
-        yield from run_on_ray(ready, address=ray, jobs=jobs)
-    else:
-        yield from run_here(ready, jobs=1 if jobs is None else jobs)
+    jobs_here = 1 if jobs is None else jobs
+    training = run_here(ready, jobs=jobs_here) if ray is None else run_on_ray(ready, address=ray, jobs=jobs)
+    with closing(training) as outcomes:
+        for outcome in outcomes:
+            yield _of_same_data(experiment, outcome)
+
+
+def _of_same_data(experiment: Experiment, outcome: Outcome) -> Outcome:
+    """An outcome; of a run whose inputs were changed since it was made, that it does not count: it is removed."""
+    run = outcome.run
+    if outcome.error is not None:
+        return outcome
+    try:
+        if not (changed := experiment.changed_inputs(run)):
+            return outcome
+        with locked(run.folder):
+            clear(run.folder)
+    except OSError as error:
+        return Outcome(run, f"is finished, but what it was trained on cannot be compared: {error}")
+    return Outcome(run, f"was trained while {changed[0]} was changed, and is removed: run the command again")
 
 
 def table_of(exhibit: Exhibit, runs: Sequence[FinishedRun]) -> tuple[Table, str]:

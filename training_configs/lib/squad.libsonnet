@@ -55,7 +55,8 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 45, sorting_keys: ['passage'] },
     },
     trainer: {
-      // TensorFlow's default rho, as in the paper's code, and not torch's.
+      // TensorFlow's default rho, as in the paper's code, and not torch's. Differs from the paper: torch's epsilon of
+      // 1e-6, where TensorFlow's is 1e-8.
       optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95 },
       moving_average: { type: 'elmo_exponential', decay: 0.999 },
       validation_metric: '+f1',

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.files.atomic_files import TEMPORARY
-from elmo_tasks.replication.evidence.measurement import MEASUREMENTS
 from elmo_tasks.replication.evidence.run_file import (
     RunFile,
     digests_of,
     failed_file,
     finished_file,
     place_of,
+    run_files,
     with_sentences,
 )
 from elmo_tasks.replication.plan.experiment import Experiment
@@ -72,10 +71,7 @@ class Evidence:
         """Reads the files, and the folders of runs that have none: other processes may have written some since."""
         self._files, self.refused, self.outdated = {}, {}, set()
         runs = {place_of(self.folder, run.task, run.variant, run.seed, run.size): run for run in self.runs}
-        for path in sorted(self.folder.rglob("*.json")):
-            # Those that another process is writing are not there yet.
-            if path.parent == self.folder / MEASUREMENTS or path.name.startswith(TEMPORARY):
-                continue
+        for path in run_files(self.folder):
             run = runs.get(path)
             try:
                 file = RunFile.read(path)
@@ -125,7 +121,7 @@ class Evidence:
         except (ValueError, OSError):
             problem += ": rename it, or move it away"
         else:
-            if other.run == file.run:
+            if _scores(other) == _scores(file):
                 problem += ", which is there with the same scores: move one of them away"
             else:
                 problem += ", which is there with other scores: find out which is right, and move the other away"
@@ -284,6 +280,10 @@ class Evidence:
         except (ConfigurationError, ValueError) as error:
             return Outcome(run, str(error), str(error).replace(f"{run.folder}/", ""))
         return Outcome(run)
+
+
+def _scores(file: RunFile) -> tuple[float | None, ...] | None:
+    return None if file.run is None else (file.run.dev, file.run.test, *file.run.epochs)
 
 
 def _trained_here(run: Run) -> FinishedRun | None:

@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from elmo_tasks.files.atomic_files import TEMPORARY
+from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
+from elmo_tasks.replication.evidence.measurement import MEASUREMENTS
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
@@ -17,7 +20,7 @@ from elmo_tasks.replication.report.layer_weights import LayerWeight
 from elmo_tasks.replication.report.sentence_scores import sentences_from_text
 from elmo_tasks.replication.train.record import read_record, training_seconds
 
-__all__ = ["FORMAT", "RunFile", "digests_of", "failed_file", "finished_file", "place_of", "with_sentences"]
+__all__ = ["FORMAT", "RunFile", "digests_of", "failed_file", "finished_file", "place_of", "run_files", "with_sentences"]
 
 FORMAT = 1
 
@@ -143,6 +146,17 @@ def place_of(folder: Path, task: str, variant: str, seed: int, size: int | None)
     """Where the file of a run is, in the folder of all."""
     name = f"{seed}.json" if size is None else f"{seed}-{size}.json"
     return folder / task / variant / name
+
+
+def run_files(folder: Path) -> list[Path]:
+    """All files of runs in a folder, sorted, but for those that another process is writing. Links are followed."""
+    if not folder.is_dir():
+        return []
+    return sorted(
+        path
+        for path in files_below(folder)
+        if path.suffix == ".json" and path.parent != folder / MEASUREMENTS and not path.name.startswith(TEMPORARY)
+    )
 
 
 def digests_of(run: Run) -> dict[str, Any]:

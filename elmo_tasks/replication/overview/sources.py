@@ -4,15 +4,15 @@ import json
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.files.sealed_json import json_sha256
-from elmo_tasks.replication.evidence.measurement import MEASUREMENTS, measurement_files
-from elmo_tasks.replication.evidence.run_file import RunFile
+from elmo_tasks.replication.evidence.measurement import measurement_files
+from elmo_tasks.replication.evidence.run_file import RunFile, run_files
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.plan import variants_of
 from elmo_tasks.replication.plan.run import Run
@@ -23,11 +23,12 @@ from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
-from elmo_tasks.replication.train.record import read_record
+from elmo_tasks.replication.train.record import is_whole, read_record
 
 __all__ = ["ReportedRun", "Sources", "read_sources"]
 
 _RECORD = "record.json"
+_DIGESTS = ("digest of data/", "digest of biLM", "digest of the config", "digest of what the code computes")
 _TABLES = (Exhibit.TABLE_1, Exhibit.TABLE_2, Exhibit.TABLE_3, Exhibit.TABLE_6)
 _ERRORS = (ValueError, OSError, ConfigurationError)
 
@@ -137,14 +138,8 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
             problems.append(f"{path} must be a file of results, but has a value of another type: {error}")
     own: dict[tuple[Any, ...], ReportedRun] = {}
     # A run that has a file and a folder is the same in both: the folder has its config.
-    run_files = [
-        path
-        for path in sorted(files.rglob("*.json"))
-        if path.parent != files / MEASUREMENTS
-        and _name(path, files) not in without
-        and not path.name.startswith(TEMPORARY)
-    ]
-    for path in [*run_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
+    of_files = [path for path in run_files(files) if _name(path, files) not in without]
+    for path in [*of_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
         try:
             run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)
             key = (run.task, run.variant, run.size, run.seed)
@@ -152,7 +147,18 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
             own[key] = run if earlier is None else replace(earlier, config=run.config)
         except _ERRORS as error:
             problems.append(str(error))
-    for table in _tables_of(own.values()):
+    of_one_kind: list[ReportedRun] = []
+    for task, of_task in groupby(sorted(own.values(), key=_order), key=lambda run: run.task):
+        together = list(of_task)
+        if (difference := _difference(together)) is None:
+            of_one_kind += together
+        else:
+            problems.append(
+                f"{TASKS[task].title} is in no table of runs: {difference}; move those of one kind to another folder"
+            )
+    of_tables, of_others = _tables_of(of_one_kind)
+    problems += of_others
+    for table in of_tables:
         if table.title in tables and tables[table.title].rows != table.rows:
             table = replace(table, title=f"{table.title} (of the runs that have files of their own)")
         else:
@@ -263,7 +269,6 @@ def _of_run_file(path: Path) -> ReportedRun:
         {
             "run file": "/".join(path.parts[-4:]),
             "commits": ", ".join(map(str, content["commits"])),
-            "command": "allennlp elmo-tables --plan open",
             **_settings(about),
             "digest of the config": file.digests.get("config"),
             "digest of what the code computes": file.digests.get("computation"),
@@ -288,7 +293,7 @@ def _of_record(path: Path, folder: Path) -> ReportedRun:
         run = Run(**named, size=size, results=folder, config={}, identity=identity, about=about)
         if run.folder != path.parent or run.task not in TASKS:
             raise ValueError(f"it is {run.name}, which has another folder")
-        if record["finished"] is None:
+        if record["finished"] is None and not is_whole(run.serialization_dir):
             raise ValueError("it is not finished")
         # Those who share runs may omit the archives, which are large.
         finished = FinishedRun.of(run, with_layers=(run.serialization_dir / "model.tar.gz").is_file())
@@ -319,14 +324,37 @@ def _versions(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def _tables_of(runs: Iterable[ReportedRun]) -> list[Table]:
-    """Those tables of which some runs on the whole training set are there."""
-    tables = []
+def _difference(runs: Iterable[ReportedRun]) -> str | None:
+    """Why runs of a task must not be averaged or compared: their data, settings or code differ."""
+    known: dict[tuple[Any, ...], ReportedRun] = {}
+    for run in runs:
+        for fact in (name for name in run.facts if name.startswith(_DIGESTS)):
+            # All runs of a task have the same data; those with the same variant, the same config and code.
+            shared = () if fact.startswith(_DIGESTS[0]) else (run.variant, run.size)
+            other = known.setdefault((fact, *shared), run)
+            if other.facts[fact] != run.facts[fact]:
+                return (
+                    f"{_title(other)} and {_title(run)} must have the same {fact}, but have {other.facts[fact]} and "
+                    f"{run.facts[fact]}"
+                )
+    return None
+
+
+def _title(run: ReportedRun) -> str:
+    return f"{run.task}/{run.variant}/{run.seed}" + ("" if run.size is None else f" of {run.size}")
+
+
+def _tables_of(runs: Iterable[ReportedRun]) -> tuple[list[Table], list[str]]:
+    """Those tables of which some runs on the whole training set are there, and why others cannot be made."""
+    tables, problems = [], []
     whole = [run.finished for run in runs if run.finished is not None and run.size is None]
     for exhibit in _TABLES:
         if chosen := [run for run in whole if _is_in(exhibit, run)]:
-            tables.append(layout(Results.of_runs(exhibit, chosen)))
-    return tables
+            try:
+                tables.append(layout(Results.of_runs(exhibit, chosen)))
+            except ValueError as error:
+                problems.append(f"{exhibit.value} cannot be made: {error}")
+    return tables, problems
 
 
 def _is_in(exhibit: Exhibit, run: FinishedRun) -> bool:

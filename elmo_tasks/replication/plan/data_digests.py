@@ -1,12 +1,13 @@
 """Digests of the files that a config trains on: the same data has the same, wherever it is."""
 
 import logging
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.environment import glove_remedy
+from elmo_tasks.environment import glove_remedy, inputs_of_config
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
@@ -111,7 +112,7 @@ def with_roots_named(value: Any, roots: Mapping[str, str]) -> Any:
     return value
 
 
-def inputs_of(config: Any, roots: Mapping[str, str], record: Path) -> dict[str, str]:
+def inputs_of(config: Any, roots: Mapping[str, str], record: Path, *, without: Collection[str] = ()) -> dict[str, str]:
     """
     # Parameters
 
@@ -121,27 +122,35 @@ def inputs_of(config: Any, roots: Mapping[str, str], record: Path) -> dict[str, 
         As for `with_roots_named`.
     record
         As for `digest`.
+    without
+        Names of roots whose files are not read.
 
     # Returns
 
     `Dict[str, str]`
-        For each file or folder below the roots that the config names, its name and its digest; for a URL, itself.
+        For each file or folder that the config names, its digest: by its name where it is below the roots, or by its
+        path where it is data or weights from elsewhere; for a URL, itself.
 
     # Raises
 
     `FileNotFoundError`
-        If one of them is not there.
+        If one of those below the roots is not there.
     """
+    # From elsewhere are those that an override or an argument names.
+    elsewhere = {path for _, path in inputs_of_config(config)}
     found: dict[str, str] = {}
-    stack = [config]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            stack += value.values()
-        elif isinstance(value, list):
-            stack += value
-        elif isinstance(value, str):
-            name = with_roots_named(value, roots)
-            if name != value:
-                found[name] = value if "://" in value else digest(Path(value), record)
+    for value in _strings(config):
+        name = with_roots_named(value, roots)
+        if name != value and name.partition("/")[0] not in without:
+            found[name] = value if "://" in value else digest(Path(value), record)
+        elif name == value and value in elsewhere and os.path.exists(value):
+            found[value] = digest(Path(value), record)
     return dict(sorted(found.items()))
+
+
+def _strings(config: Any) -> Iterator[str]:
+    if isinstance(config, str):
+        yield config
+    elif isinstance(config, dict | list):
+        for value in config.values() if isinstance(config, dict) else config:
+            yield from _strings(value)

@@ -16,7 +16,7 @@ from elmo_tasks.replication.plan.variant import Variant, is_bilm
 __all__ = ["Experiment"]
 
 _OF_VARIANTS = {"elmo_at", "elmo_layers", "elmo_l2", "layer", "contextual"}
-_BILM = "biLM"
+_DATA, _BILM = "data", "biLM"
 _OURS = {*SEEDS, "evaluate_on_test", "trainer.checkpointer"}
 
 
@@ -149,7 +149,7 @@ class Experiment:
 
     @property
     def _roots(self) -> dict[str, str]:
-        names = {"ELMO_TASKS_DATA": "data", "ELMO_TASKS_BILM": _BILM}
+        names = {"ELMO_TASKS_DATA": _DATA, "ELMO_TASKS_BILM": _BILM}
         return {self.variables[variable].rstrip("/"): name for variable, name in names.items()}
 
     def _training_set(self, task: str) -> Path:
@@ -171,12 +171,17 @@ class Experiment:
         """The digests of the files that a config names."""
         if (task, variant) not in self._inputs:
             config, _ = self._config(task, variant)
-            roots = self._roots
-            if task in self.without_data:
-                roots = {folder: name for folder, name in roots.items() if name == _BILM}
-            known = {**roots, **_other_roots(variant)}
-            self._inputs[task, variant] = inputs_of(config, known, self.results / RECORD)
+            known = {**self._roots, **_other_roots(variant)}
+            without = {_DATA} if task in self.without_data else ()
+            self._inputs[task, variant] = inputs_of(config, known, self.results / RECORD, without=without)
         return self._inputs[task, variant]
+
+    def changed_inputs(self, run: Run) -> list[str]:
+        """The names of files that are not those that a run is of, as when they were changed while it was trained."""
+        (variant,) = (variant for task, variant in self._configs if (task, variant.name) == (run.task, run.variant))
+        self._inputs.pop((run.task, variant), None)
+        found, known = self._inputs_of(run.task, variant), run.identity["inputs"]
+        return sorted(name for name in {*found, *known} if found.get(name) != known.get(name))
 
     def _about(self, task: str, variant: Variant, config: Mapping[str, Any]) -> dict[str, Any]:
         model = config["model"]

@@ -99,7 +99,7 @@ class PlanFile:
     path
         The file.
     bilm
-        The name of a biLM, or its folder.
+        The name of a biLM, or its folder, as seen from the plan's.
     glove
         The file of word vectors, in the folder `glove` of the data.
     tasks
@@ -147,7 +147,9 @@ class PlanFile:
                 )
         except ValueError as error:
             raise ValueError(f"{path} must be a plan, but: {error}") from None
-        return cls(path, content["bilm"], content["glove"], tasks, tuple(map(Exhibit, given)))
+        bilm = content["bilm"]
+        beside = path.parent / bilm
+        return cls(path, str(beside) if beside.is_dir() else bilm, content["glove"], tasks, tuple(map(Exhibit, given)))
 
     @property
     def name(self) -> str:

@@ -62,6 +62,7 @@ SIX_TASKS = {
                 "a word cannot attend to nothing",
                 "a word without a vector has a fixed random one, not zeros",
                 "no dropout of characters",
+                "Adadelta with torch's epsilon of 1e-6, where TensorFlow's is 1e-8, and longer steps at first",
             ),
         ),
         Task(

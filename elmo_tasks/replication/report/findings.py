@@ -144,14 +144,20 @@ def _pair(finding: _Finding, results: Results, task: Task) -> tuple[Summary, Sum
     return None if lower is None or higher is None else (lower, higher)
 
 
-def _one_seed(*summaries: Summary) -> str:
-    return " (one seed)" if min(summary.n for summary in summaries) < 2 else ""
+def _few_seeds(*summaries: Summary) -> str:
+    """As tables say it: with two seeds the standard deviations of a test mean little."""
+    number = min(summary.n for summary in summaries)
+    return {1: " (one seed)", 2: " (two seeds)"}.get(number, "")
+
+
+def _untested(*summaries: Summary) -> str:
+    return _few_seeds(*summaries) or " (not tested)"
 
 
 def _case(task: Task, lower: Summary, higher: Summary) -> _Case:
     p = lower.p_value(higher)
-    remark = _one_seed(lower, higher)
-    if not remark and (p is None or p >= _ALPHA):
+    remark = _few_seeds(lower, higher)
+    if min(lower.n, higher.n) > 1 and (p is None or p >= _ALPHA):
         remark = " (not significant)"
     return _Case(task.title, f"{lower.mean:.1f} → {higher.mean:.1f}", higher.mean > lower.mean, remark)
 
@@ -164,7 +170,7 @@ def _of_sizes(plan: PlanResults) -> Iterator[_Case]:
         part, whole = sorted(scores)[-2:]
         less, more = (scores[size][0].absolute_increase(scores[size][1]) for size in (part, whole))
         text = f"{less:+.1f} with {part:,}, {more:+.1f} with {whole:,}"
-        yield _Case(TASKS[task].title, text, less > more, _one_seed(*scores[part], *scores[whole]))
+        yield _Case(TASKS[task].title, text, less > more, _untested(*scores[part], *scores[whole]))
 
 
 def _of_epochs(plan: PlanResults) -> Iterator[_Case]:
@@ -174,7 +180,7 @@ def _of_epochs(plan: PlanResults) -> Iterator[_Case]:
         as_good = [epoch for epoch, (_, elmo) in scores.items() if elmo.mean >= scores[best][0].mean]
         text = f"epoch {best} → {min(as_good)}" if as_good else f"epoch {best} → none"
         seen = scores[min(as_good)] if as_good else scores[best]
-        yield _Case(TASKS[task].title, text, bool(as_good) and min(as_good) < best, _one_seed(scores[best][0], seen[1]))
+        yield _Case(TASKS[task].title, text, bool(as_good) and min(as_good) < best, _untested(scores[best][0], seen[1]))
 
 
 def _of_word_senses(content: dict[str, Any]) -> Iterator[_Case]:

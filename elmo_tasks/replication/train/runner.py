@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,9 @@ __all__ = ["run_here", "run_on_ray"]
 _SECONDS_BETWEEN_LOOKS = 0.05
 
 
-def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALLENNLP) -> Iterator[Outcome]:
+def run_here(
+    runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALLENNLP
+) -> Generator[Outcome, None, None]:
     """
     Trains runs on this machine. When the caller stops asking, or is interrupted, the trainings are ended. Several at
     once share the cores: threads that outnumber them wait for each other, and are many times as slow.
@@ -35,7 +37,7 @@ def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALL
 
     # Returns
 
-    `Iterator[Outcome]`
+    `Generator[Outcome]`
         One for each run, as they end.
 
     # Raises
@@ -48,7 +50,7 @@ def run_here(runs: Iterable[Run], *, jobs: int = 1, command: Sequence[str] = ALL
     return _run_here(deque(runs), jobs, command)
 
 
-def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Iterator[Outcome]:
+def _run_here(waiting: deque[Run], jobs: int, command: Sequence[str]) -> Generator[Outcome, None, None]:
     active: list[Training] = []
     n_threads = None if jobs == 1 else max(1, n_cores() // jobs)
     try:
@@ -94,7 +96,7 @@ def _interrupts_held() -> Iterator[None]:
 
 def run_on_ray(
     runs: Iterable[Run], *, address: str, jobs: int | None = None, command: Sequence[str] = ALLENNLP
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """
     Trains runs on a Ray cluster, one on a CPU, or on a GPU where the cluster has any. All its machines have to see the
     folders of data and results under the same names, and to have elmo_tasks installed.
@@ -112,7 +114,7 @@ def run_on_ray(
 
     # Returns
 
-    `Iterator[Outcome]`
+    `Generator[Outcome]`
         One for each run, as they end; a run whose machine is lost has an outcome that says so.
 
     # Raises
@@ -128,7 +130,9 @@ def run_on_ray(
         yield from _run_on_ray(ray, deque(runs), jobs, command)
 
 
-def _run_on_ray(ray: Any, waiting: deque[Run], jobs: int | None, command: Sequence[str]) -> Iterator[Outcome]:
+def _run_on_ray(
+    ray: Any, waiting: deque[Run], jobs: int | None, command: Sequence[str]
+) -> Generator[Outcome, None, None]:
     has_gpus = ray.cluster_resources().get("GPU", 0) >= 1
     # Ray must not retry a run that failed: the reason is to be read first.
     remote = ray.remote(num_cpus=1, num_gpus=int(has_gpus), max_retries=0)(train)

@@ -131,6 +131,13 @@ class TestEvidence:
         evidence = Evidence(folder, [run])
         assert not evidence.refused and evidence.state(run) == "finished"
 
+    def test_files_of_runs_may_lie_in_folders_that_are_linked(self, noted, folder, tmp_path):
+        """Oracle: the state of a run whose file another disk has."""
+        run = noted()
+        (folder / "ner").rename(tmp_path / "elsewhere")
+        (folder / "ner").symlink_to(tmp_path / "elsewhere")
+        assert Evidence(folder, [run]).state(run) == "finished"
+
     def test_a_run_of_another_plan_is_refused(self, noted, make, folder):
         """Oracle: the messages for other settings, and for a seed that the plan does not have."""
         noted()
@@ -157,7 +164,7 @@ class TestEvidence:
         """Oracle: the message names both files; with other scores, neither of them counts."""
         run = noted()
         path = path_of(folder, run)
-        write_sealed(folder / "a copy.json", {**read_sealed(path), "dev": dev})
+        write_sealed(folder / "a copy.json", {**read_sealed(path), "dev": dev, "seconds": 1.5})
         evidence = Evidence(folder, [run])
         message = evidence.refused[str(folder / "a copy.json")]
         assert str(path) in message and says in message

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
@@ -71,6 +73,37 @@ class TestReadSources:
         assert len(sources.problems) == len(wanted)
         for problem, words in zip(sources.problems, wanted, strict=True):
             assert words in problem
+
+    @pytest.mark.parametrize(
+        ("other", "named"),
+        [
+            (
+                {"config": "c1"},
+                r"ner/input/1 and ner/input/2 must have the same digest of the config, .* c0ffee and c1;",
+            ),
+            ({"computation": "b1"}, r"digest of what the code computes, but have ba5e and b1; move those of one kind"),
+            ({"inputs": {"data/train.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* data/train.txt"),
+        ],
+    )
+    def test_runs_of_other_data_settings_or_code_make_no_table(self, tmp_path, other, named):
+        """Oracle: the sentence; the runs are there, and the table of another task."""
+        digests = read_sealed(write_run_file(tmp_path, "ner", "baseline", 1, 70.0))["digests"]
+        write_run_file(tmp_path, "ner", "input", 1, 80.0)
+        write_run_file(tmp_path, "ner", "input", 2, 82.0, digests={**digests, **other})
+        write_run_file(tmp_path, "sst", "baseline", 1, 40.0, digests={**digests, "inputs": {"data/sst/train.txt": "e"}})
+        sources = read_sources(tmp_path)
+        assert sources.tables and all(row[0] == "SST-5" for table in sources.tables for row in table.rows)
+        assert len(sources.runs) == 4
+        (problem,) = sources.problems
+        assert problem.startswith("NER is in no table of runs: ") and re.search(named, problem)
+
+    def test_a_table_that_cannot_be_made_is_named(self, tmp_path):
+        """Oracle: the sentence, for two runs with other numbers of sentences; the runs are there."""
+        for variant, sentences, score in (("baseline", "1;0", 50.0), ("both", "1;1;1", 100.0)):
+            write_run_file(tmp_path, "snli", variant, 1, score, test=score, sentences=sentences)
+        sources = read_sources(tmp_path)
+        assert not any(table.title.startswith("Table 1") for table in sources.tables) and len(sources.runs) == 2
+        assert any("must be compared on the same sentences" in problem for problem in sources.problems)
 
     def test_a_table_that_a_result_file_has_too_is_there_once(self, tmp_path):
         """Oracle: the titles: the same rows are one table, of the runs; other rows are a second one."""

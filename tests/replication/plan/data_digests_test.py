@@ -131,4 +131,14 @@ class TestInputsOf:
         }
         expected = {"data/train.txt": digest(tmp_path / "train.txt", record)}
         assert inputs_of({"train": config["train"]}, roots, record) == expected
+        assert inputs_of({"train": config["train"]}, roots, record, without={"data"}) == {}
         assert inputs_of(["https://a.b/c/w"], roots, record) == {"biLM/w": "https://a.b/c/w"}
+
+    @pytest.mark.parametrize("without", [(), {"data"}])
+    def test_data_and_weights_from_elsewhere_are_named_by_their_paths(self, tmp_path, record, without):
+        """Oracle: by hand: outputs, and what is not there, have no digest."""
+        (tmp_path / "mine.txt").write_text("mine")
+        mine = f"{tmp_path}/mine.txt"
+        config = {"train_data_path": mine, "test_data_path": f"{tmp_path}/none", "model": {"log": mine}}
+        found = inputs_of(config, {"/data": "data"}, record, without=without)
+        assert found == {mine: digest(tmp_path / "mine.txt", record)}

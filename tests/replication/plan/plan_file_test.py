@@ -31,6 +31,12 @@ class TestPlanFile:
         }
         assert plan.exhibits == list(Exhibit)
 
+    def test_a_bilm_may_lie_next_to_the_plan(self, tmp_path):
+        """Oracle: the folder, wherever the command is called; a name stays one."""
+        (tmp_path / "mine").mkdir()
+        assert PlanFile.from_file(write(tmp_path, TASK, bilm="mine")).bilm == str(tmp_path / "mine")
+        assert PlanFile.from_file(write(tmp_path, TASK)).bilm == "small-open"
+
     def test_table_1_grows_first_seed_by_seed(self, tmp_path):
         """Oracle: the order by hand; a run that two tables have is there once."""
         ner = {**TASK, "seeds": {"table 1": 3}}
