@@ -7,7 +7,6 @@ defaults to what ships with this package. A config imports the options of the bi
 """
 
 import functools
-import glob
 import json
 import logging
 import os
@@ -23,6 +22,7 @@ from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.files.atomic_files import TEMPORARY
+from elmo_tasks.files.folders import matches
 from elmo_tasks.files.text_lines import opened
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
 from elmo_tasks.transformer.checkpoint import read_config, size_of
@@ -320,7 +320,7 @@ def _drop_missing_test_data(params: Params) -> None:
 
 def _is_there(path: str) -> bool:
     """Whether a path exists or, as the text of a language model may, is a pattern of files that do."""
-    return os.path.exists(path) or bool(glob.glob(path))
+    return os.path.exists(path) or bool(matches(path))
 
 
 def inputs_of_config(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:

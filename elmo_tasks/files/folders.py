@@ -1,10 +1,11 @@
-"""The files of a folder."""
+"""The files of a folder, and of a pattern."""
 
+import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["files_below"]
+__all__ = ["files_below", "matches"]
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -28,3 +29,20 @@ def files_below(folder: Path) -> Iterator[Path]:
             seen.add(os.path.realpath(parent))
             links += [path for name in sorted(folders) if (path := Path(parent, name)).is_symlink()]
             yield from (path for name in files if (path := Path(parent, name)).is_file())
+
+
+def matches(pattern: str) -> list[str]:
+    """
+    The files and folders that a pattern like `news/*.txt` names; a folder at its beginning that is there is no pattern,
+    whatever its name.
+
+    # Parameters
+
+    pattern
+        As `glob.glob` takes it, with `**` for folders at any depth.
+    """
+    folder, rest = pattern, ""
+    while folder and not os.path.isdir(folder):
+        folder, name = os.path.split(folder)
+        rest = os.path.join(name, rest) if rest else name
+    return [os.path.normpath(path) for path in glob.glob(os.path.join(glob.escape(folder), rest), recursive=True)]

@@ -179,8 +179,11 @@ class BilmLanguageModel(Model):
             output["log_likelihood"] = of_sentences.index_add_(0, rows, likelihood.T.contiguous())
         if not torch.isfinite(output["loss"]):
             self._stop(character_ids, word_ids)
-        is_boundary = torch.isin(word_ids, word_ids.new_tensor(self._boundaries)) & self.bilm.stateful
-        self._perplexity(of_each, targets.size(1), word_ids.masked_fill(is_boundary, NO_WORD_ID))
+        if self.bilm.stateful:
+            # Boundaries are no words.
+            for boundary in self._boundaries:
+                word_ids = word_ids.masked_fill(word_ids == boundary, NO_WORD_ID)
+        self._perplexity(of_each, targets.size(1), word_ids)
         return output
 
     def _sentences(

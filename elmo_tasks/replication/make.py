@@ -117,6 +117,8 @@ def _of_same_data(experiment: Experiment, outcome: Outcome) -> Outcome:
             return outcome
         with locked(run.folder):
             clear(run.folder)
+    except BlockingIOError as error:
+        return Outcome(run, str(error))
     except OSError as error:
         return Outcome(run, f"is finished, but what it was trained on cannot be compared: {error}")
     return Outcome(run, f"was trained while {changed[0]} was changed, and is removed: run the command again")

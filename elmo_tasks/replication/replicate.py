@@ -186,7 +186,8 @@ def replication_of(
         If there is no such plan, data or biLM; and see `PlanFile`, `Experiment`.
     """
     file = PlanFile.from_file(plan)
-    root = os.path.expanduser(data or os.environ.get("ELMO_TASKS_DATA", "")) if with_data else None
+    given = data or os.environ.get("ELMO_TASKS_DATA")
+    root = os.path.expanduser(given) if with_data and given else None
     missing = {task.task: problem for task in file.tasks if (problem := _missing(root, task.task, file.glove))}
     experiment = experiment_of(
         data=root or str(FIXTURES),

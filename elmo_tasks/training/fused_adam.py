@@ -40,15 +40,15 @@ class FusedAdam(Optimizer, torch.optim.Adam):
 
     def step(self, closure: Any = None) -> Any:
         """Updates the weights; see `torch.optim.Adam.step`."""
-        for parameter in (parameter for group in self.param_groups for parameter in group["params"]):
+        parameters = [parameter for group in self.param_groups for parameter in group["params"]]
+        for parameter in parameters:
             gradient = parameter.grad
             # The kernel reads both in the order of their memory. Autograd gives them the same; other code may not.
             if gradient is not None and not gradient.is_sparse and gradient.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(gradient)
         result = super().step(closure)
-        for parameter in (parameter for group in self.param_groups for parameter in group["params"]):
-            # The kernel does not tell autograd, nor what keeps values that were made of the weights.
-            torch.autograd.graph.increment_version(parameter)
+        # The kernel does not tell autograd, nor what keeps values that were made of the weights.
+        torch.autograd.graph.increment_version(parameters)
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

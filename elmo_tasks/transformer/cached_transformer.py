@@ -65,6 +65,10 @@ class CachedTransformer:
         )
         return BilmOutput(tuple(torch.from_numpy(layers).to(weight.device)), torch.from_numpy(mask).to(weight.device))
 
+    def forget(self) -> None:
+        """To be called where weights are trained, which may change in ways that `WeightsState` does not see."""
+        self._state = WeightsState()
+
     def _model_digest(self) -> bytes:
         import transformers
 

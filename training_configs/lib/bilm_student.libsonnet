@@ -11,9 +11,19 @@ function(
   projection=teacher.options.lstm.projection_dim,
   // Of the character CNN: half of the teacher's.
   filters=[[filter[0], std.max(1, std.floor(filter[1] / 2))] for filter in teacher.options.char_cnn.filters],
-  // What the student begins with: 'teacher', its cells and filters of the largest weights; or 'random', which any shape
-  // may.
-  start='teacher',
+  // What the student begins with: 'teacher', its cells and filters of the largest weights; or 'random', which is the
+  // default where a student of that shape cannot begin so.
+  start=(
+    local widths(filters) = [filter[0] for filter in filters];
+    local is_part = projection == teacher.options.lstm.projection_dim
+                    && cells <= teacher.options.lstm.dim
+                    && widths(filters) == widths(teacher.options.char_cnn.filters)
+                    && std.all([
+                      filters[i][1] <= teacher.options.char_cnn.filters[i][1]
+                      for i in std.range(0, std.length(filters) - 1)
+                    ]);
+    if is_part then 'teacher' else 'random'
+  ),
   // Of the teacher's products: 'float32', or 'bf16', which is faster where the device has instructions for it.
   precision='float32',
   // Text: a file, a folder or a pattern.
@@ -27,7 +37,7 @@ function(
   local training = {
     tokens: tokens_per_batch,
     epochs: epochs,
-    optimizer: { type: 'elmo_fused_adam', lr: 0.005 },
+    optimizer: { type: 'elmo_fused_adam', lr: if start == 'teacher' then 0.005 else 0.002 },
     scheduler: { type: 'linear_with_warmup', warmup_steps: 200 },
   };
   // Nothing is predicted: the words of a batch have numbers because its data loader gives them some.

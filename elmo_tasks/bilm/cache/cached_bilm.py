@@ -53,6 +53,7 @@ class CachedBilm:
         """
         character_ids = inputs if isinstance(inputs, torch.Tensor) else self.bilm.word_rows.batch(inputs)
         if not self._is_repeatable():
+            self.forget()
             return self.bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
         lengths = sentence_lengths(ids, self.bilm.word_rows)
@@ -71,6 +72,10 @@ class CachedBilm:
         )
         weight = next(self.bilm.parameters())
         return BilmOutput(tuple(torch.from_numpy(layers).to(weight.device, weight.dtype)), mask.to(weight.device))
+
+    def forget(self) -> None:
+        """To be called where weights are trained, which may change in ways that `WeightsState` does not see."""
+        self._state = WeightsState()
 
     def _compute(self, character_ids: torch.Tensor, lengths: list[int]) -> list[np.ndarray]:
         """The layers of each sentence, of shape `(n_layers, n_words, dim)`, as the cache will return them."""

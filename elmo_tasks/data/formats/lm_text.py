@@ -1,6 +1,5 @@
 """The training text of a biLM: one tokenised sentence a line."""
 
-import glob
 import logging
 import os
 from collections import Counter
@@ -11,6 +10,7 @@ from pathlib import Path
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.files.folders import matches
 from elmo_tasks.files.text_lines import byte_lines, checked_text
 from elmo_tasks.unicode_text import in_nfc
 
@@ -135,12 +135,7 @@ def text_files(path: str) -> list[str]:
     `ConfigurationError`
         If there is none.
     """
-    if os.path.exists(path):
-        named = [path]
-    else:
-        folder, name = os.path.split(path)
-        # A folder that is there is no pattern, whatever its name.
-        named = glob.glob(os.path.join(glob.escape(folder), name) if os.path.isdir(folder) else path, recursive=True)
+    named = [path] if os.path.exists(path) else matches(path)
     files = {file for each in named for file in _files_of(each)}
     if not files:
         raise ConfigurationError(

@@ -130,6 +130,8 @@ class PretrainedBilm(ContextualModel):
                 "public ELMo format, or 'requires_grad' to true, without 'no_grad' in the trainer, to train it from "
                 "random weights"
             )
+        if is_trained and self._cached_bilm is not None:
+            self._cached_bilm.forget()
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
             bilm = self.bilm if is_trained else self._cached_bilm or self.bilm
             mode = self.bilm.carried_states, torch.is_grad_enabled()

@@ -141,6 +141,8 @@ class PretrainedTransformer(ContextualModel):
         is_training = self.training and is_trained
         if self.transformer.training != is_training:
             self.transformer.train(is_training)
+        if is_trained and self._cached is not None:
+            self._cached.forget()
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
             mode = is_training, torch.is_grad_enabled()
             compute = self.transformer if is_trained else self._frozen

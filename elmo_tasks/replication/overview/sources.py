@@ -28,7 +28,9 @@ from elmo_tasks.replication.train.record import is_whole, read_record
 __all__ = ["ReportedRun", "Sources", "read_sources"]
 
 _RECORD = "record.json"
-_DIGESTS = ("digest of data/", "digest of biLM", "digest of the config", "digest of what the code computes")
+_DIGEST, _RUN = "digest of ", "digest of the run"
+# All runs of a task have the same data, whether below the folder of the data or elsewhere.
+_OF_DATA = (f"{_DIGEST}data/", f"{_DIGEST}/")
 _TABLES = (Exhibit.TABLE_1, Exhibit.TABLE_2, Exhibit.TABLE_3, Exhibit.TABLE_6)
 _ERRORS = (ValueError, OSError, ConfigurationError)
 
@@ -303,7 +305,7 @@ def _of_record(path: Path, folder: Path) -> ReportedRun:
                 "folder": run.name,
                 "command": f"allennlp train {run.name}/config.json -s {run.name}/run",
                 **_settings(about),
-                "digest of the run": record["digest"],
+                _RUN: record["digest"],
                 "digest of the config": json_sha256(identity["config"])[:16],
                 **{f"digest of {name}": digest for name, digest in identity["inputs"].items()},
                 "versions": _versions(record["versions"]),
@@ -328,9 +330,8 @@ def _difference(runs: Iterable[ReportedRun]) -> str | None:
     """Why runs of a task must not be averaged or compared: their data, settings or code differ."""
     known: dict[tuple[Any, ...], ReportedRun] = {}
     for run in runs:
-        for fact in (name for name in run.facts if name.startswith(_DIGESTS)):
-            # All runs of a task have the same data; those with the same variant, the same config and code.
-            shared = () if fact.startswith(_DIGESTS[0]) else (run.variant, run.size)
+        for fact in (name for name in run.facts if name.startswith(_DIGEST) and name != _RUN):
+            shared = () if fact.startswith(_OF_DATA) else (run.variant, run.size)
             other = known.setdefault((fact, *shared), run)
             if other.facts[fact] != run.facts[fact]:
                 return (

@@ -13,6 +13,7 @@ from elmo_tasks.replication.plan.subset import SUBSET_TASKS
 from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.plan.variant import Variant
 from elmo_tasks.shipped import TRAINING_CONFIGS
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["PlanFile", "PlannedRun", "PlannedTask"]
 
@@ -148,8 +149,9 @@ class PlanFile:
         except ValueError as error:
             raise ValueError(f"{path} must be a plan, but: {error}") from None
         bilm = content["bilm"]
-        beside = path.parent / bilm
-        return cls(path, str(beside) if beside.is_dir() else bilm, content["glove"], tasks, tuple(map(Exhibit, given)))
+        if bilm and bilm not in NAMED_BILMS and (beside := path.parent / bilm).is_dir():
+            bilm = str(beside)
+        return cls(path, bilm, content["glove"], tasks, tuple(map(Exhibit, given)))
 
     @property
     def name(self) -> str:

@@ -29,6 +29,7 @@ class RandomStateCallback(TrainerCallback):
         super().on_start(trainer, is_primary, **kwargs)
         if self._scaler and trainer._scaler is not None:
             trainer._scaler.load_state_dict(self._scaler)
+            self._scaler = None
 
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {"cpu": torch.get_rng_state()}

@@ -208,6 +208,22 @@ class TestWhatLayersAreKeptFor:
             torch.backends.cudnn.allow_tf32 = before[1]
         assert len(seen) == 1
 
+    @pytest.mark.parametrize("is_asked", [True, False])
+    def test_weights_that_were_trained_meanwhile_have_other_layers(self, cached, is_asked):
+        """Oracle: the biLM; the change is by way of `.data`, unnoticed."""
+        before = cached(BATCH).layers[2]
+        cached.bilm.requires_grad_(True)
+        if is_asked:
+            cached(BATCH)
+        else:
+            cached.bilm(BATCH)
+            cached.forget()
+        next(cached.bilm.forward_layers.parameters()).data.mul_(2)
+        cached.bilm.requires_grad_(False)
+        found = cached(BATCH)
+        assert not torch.equal(found.layers[2], before)
+        assert_close(found, copy.deepcopy(cached.bilm)(BATCH))
+
     def test_the_weights_are_hashed_once(self, cached, monkeypatch):
         """Oracle: the number of digests, each of which takes half a second for the paper's weights."""
         hashed = []

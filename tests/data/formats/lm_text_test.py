@@ -46,12 +46,13 @@ class TestLmText:
 
     def test_a_pattern_may_match_folders_and_be_in_one_with_brackets(self, tmp_path):
         """Oracle: the sentences of a file and of the files of a folder, once each."""
-        folder = tmp_path / "data[1]"
+        folder = tmp_path / "data[1]" / "text"
         (folder / "train").mkdir(parents=True)
         for name, word in (("train.txt", "a"), ("train/1.txt", "b"), ("train/2.txt", "c"), ("train/.d", "d")):
             (folder / name).write_text(f"{word}\n")
         assert sorted(LmText(folder / "train*")) == [["a"], ["b"], ["c"]]
-        assert sorted(LmText(folder / "**")) == [["a"], ["b"], ["c"]]
+        assert sorted(LmText(folder / "**")) == sorted(LmText(f"{folder}/./**")) == [["a"], ["b"], ["c"]]
+        assert sorted(LmText(folder.parent / "*" / "*.txt")) == [["a"]]
 
     def test_a_file_whose_name_looks_like_a_pattern_is_that_file(self, tmp_path):
         """Oracle: by hand; as a pattern the name matches `a.txt`."""

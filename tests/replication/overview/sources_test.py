@@ -83,12 +83,15 @@ class TestReadSources:
             ),
             ({"computation": "b1"}, r"digest of what the code computes, but have ba5e and b1; move those of one kind"),
             ({"inputs": {"data/train.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* data/train.txt"),
+            ({"inputs": {"/mine/train.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* /mine/train.txt"),
         ],
     )
     def test_runs_of_other_data_settings_or_code_make_no_table(self, tmp_path, other, named):
         """Oracle: the sentence; the runs are there, and the table of another task."""
-        digests = read_sealed(write_run_file(tmp_path, "ner", "baseline", 1, 70.0))["digests"]
-        write_run_file(tmp_path, "ner", "input", 1, 80.0)
+        inputs = {"data/train.txt": "d00d", "/mine/train.txt": "d00d"}
+        digests = {"config": "c0ffee", "computation": "ba5e", "inputs": inputs}
+        write_run_file(tmp_path, "ner", "baseline", 1, 70.0, digests=digests)
+        write_run_file(tmp_path, "ner", "input", 1, 80.0, digests=digests)
         write_run_file(tmp_path, "ner", "input", 2, 82.0, digests={**digests, **other})
         write_run_file(tmp_path, "sst", "baseline", 1, 40.0, digests={**digests, "inputs": {"data/sst/train.txt": "e"}})
         sources = read_sources(tmp_path)

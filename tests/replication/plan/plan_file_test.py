@@ -33,7 +33,8 @@ class TestPlanFile:
 
     def test_a_bilm_may_lie_next_to_the_plan(self, tmp_path):
         """Oracle: the folder, wherever the command is called; a name stays one."""
-        (tmp_path / "mine").mkdir()
+        for name in ("mine", "small-open"):
+            (tmp_path / name).mkdir()
         assert PlanFile.from_file(write(tmp_path, TASK, bilm="mine")).bilm == str(tmp_path / "mine")
         assert PlanFile.from_file(write(tmp_path, TASK)).bilm == "small-open"
 
