@@ -2,6 +2,17 @@
 local bilm = import 'bilm.libsonnet';
 local environment = import 'environment.libsonnet';
 
+// Whether a student of that shape can begin with cells and filters of its teacher.
+local is_part(teacher, cells, projection, filters) =
+  local widths(filters) = [filter[0] for filter in filters];
+  projection == teacher.lstm.projection_dim
+  && cells <= teacher.lstm.dim
+  && widths(filters) == widths(teacher.char_cnn.filters)
+  && std.all([
+    filters[i][1] <= teacher.char_cnn.filters[i][1]
+    for i in std.range(0, std.length(filters) - 1)
+  ]);
+
 function(
   // { options, pretrained_file } of the biLM to learn from.
   teacher=environment.bilm,
@@ -13,17 +24,7 @@ function(
   filters=[[filter[0], std.max(1, std.floor(filter[1] / 2))] for filter in teacher.options.char_cnn.filters],
   // What the student begins with: 'teacher', its cells and filters of the largest weights; or 'random', which is the
   // default where a student of that shape cannot begin so.
-  start=(
-    local widths(filters) = [filter[0] for filter in filters];
-    local is_part = projection == teacher.options.lstm.projection_dim
-                    && cells <= teacher.options.lstm.dim
-                    && widths(filters) == widths(teacher.options.char_cnn.filters)
-                    && std.all([
-                      filters[i][1] <= teacher.options.char_cnn.filters[i][1]
-                      for i in std.range(0, std.length(filters) - 1)
-                    ]);
-    if is_part then 'teacher' else 'random'
-  ),
+  start=if is_part(teacher.options, cells, projection, filters) then 'teacher' else 'random',
   // Of the teacher's products: 'float32', or 'bf16', which is faster where the device has instructions for it.
   precision='float32',
   // Text: a file, a folder or a pattern.
