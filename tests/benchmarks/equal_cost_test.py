@@ -116,6 +116,29 @@ class TestBatches:
         assert torch.equal(first["labels"][is_predicted], of_gpt["input_ids"][is_predicted])
 
 
+class TestLoss:
+    @pytest.mark.parametrize("kind", ["bert", "gpt"])
+    def test_it_is_that_of_all_logits(self, script, folder, kind):
+        """Oracle: the loss of the library, which ignores those of pieces that are not predicted."""
+        tokenizer = script.tokenizer_of(folder / kind / "training_tokenizer", LmText(TEXT), 300)
+        collate = script.Collator(tokenizer, is_masked=kind == "bert", seed=1)
+        batch = collate([(0, ["The river was cold .", "He saw it ."] * 30)])
+        network = script.network_of(script.parser().parse_args([kind, "x", "--train", "x", "--steps", "1"]), 300).eval()
+        # GPT-2's default; the library warns where none was chosen.
+        network.loss_type = {"bert": None, "gpt": "ForCausalLM"}[kind]
+        with torch.no_grad():
+            assert script.loss_of(network, batch).item() == pytest.approx(network(**batch).loss.item(), rel=1e-5)
+
+    def test_a_batch_without_a_masked_piece_has_no_loss(self, script):
+        """Oracle: 0, where the library's mean over nothing is not a number."""
+        network = script.network_of(script.parser().parse_args(["bert", "x", "--train", "x", "--steps", "1"]), 300)
+        ids = torch.ones(2, 3, dtype=torch.long)
+        batch = {"input_ids": ids, "attention_mask": ids, "labels": torch.full_like(ids, -100)}
+        loss = script.loss_of(network, batch)
+        loss.backward()
+        assert loss.item() == 0.0
+
+
 class TestModels:
     def test_all_three_have_about_the_same_number_of_parameters(self, script, environment):
         """Oracle: 3 million, and none of them further than 10% from another; the numbers of the README."""
