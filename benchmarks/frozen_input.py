@@ -5,11 +5,11 @@ of its pieces, and biLMs:
     ELMO_TASKS_DATA=DATA python benchmarks/frozen_input.py OUTPUT --models first=FOLDER:first mean=FOLDER \\
         --tasks ner --seeds 1 2 3 --results results/transformers/NAME
 
-The settings are those of `training_configs/open.jsonnet`, and `snli_small` and `sst_small` have less to train on. Each
-finished run is a file in `--results`; what is there of the same weights and pooling is not trained again, and the same
-command resumes. `ELMO_TASKS_CACHE` lets the runs of a task share the layers. At the end the means are printed, what
-each model gains on the first of them with each seed, and the means of the plan's runs with the same seeds where it has
-them.
+The model `none` is the task without a model, which parts of speech do not have. The settings are those of
+`training_configs/open.jsonnet`, and `snli_small` and `sst_small` have less to train on. Each finished run is a file in
+`--results`; what is there of the same weights and pooling is not trained again, and the same command resumes.
+`ELMO_TASKS_CACHE` lets the runs of a task share the layers. At the end the means are printed, what each model gains on
+the first of them with each seed, and the means of the plan's runs with the same seeds where it has them.
 """
 
 import argparse
@@ -43,22 +43,25 @@ class Frozen(NamedTuple):
     """A model as the command line has it, with the digest of its weights."""
 
     name: str
-    folder: Path
-    # `None` for a biLM.
+    # `None` where there is no model.
+    folder: Path | None
+    # `None` where there is no transformer.
     pooling: str | None
-    weights: str
+    weights: str | None
 
     @classmethod
     def of(cls, argument: str) -> "Frozen":
-        """From `NAME=FOLDER`, `NAME=FOLDER:first` or `NAME=FOLDER:mean`."""
+        """From `NAME=FOLDER`, `NAME=FOLDER:first`, `NAME=FOLDER:mean` or `none`."""
+        if argument == "none":
+            return cls("none", None, None, None)
         name, _, place = argument.partition("=")
         head, _, tail = place.rpartition(":")
         folder, pooling = (Path(head), tail) if tail in POOLINGS else (Path(place), "mean")
         bilm, transformer = folder / "weights.hdf5", folder / "model.safetensors"
         if not name.isidentifier() or not (bilm.exists() or transformer.exists()):
             raise argparse.ArgumentTypeError(
-                "must be NAME=FOLDER, NAME=FOLDER:first or NAME=FOLDER:mean, with letters for NAME and weights.hdf5 or "
-                f"model.safetensors in FOLDER, but is {argument!r}"
+                "must be none, NAME=FOLDER, NAME=FOLDER:first or NAME=FOLDER:mean, with letters for NAME and "
+                f"weights.hdf5 or model.safetensors in FOLDER, but is {argument!r}"
             )
         if bilm.exists():
             return cls(name, folder, None, sha256_of(bilm)[:16])
@@ -66,6 +69,8 @@ class Frozen(NamedTuple):
 
     def environment(self, task: str) -> dict[str, str]:
         """What the config reads of it."""
+        if self.folder is None:
+            return {"TASK": task, "MODEL": "none"}
         place = str(self.folder.resolve())
         return {"TASK": task, **({"MODEL": place} if self.pooling else {"MODEL": "bilm", "ELMO_TASKS_BILM": place})}
 
@@ -79,7 +84,7 @@ class Frozen(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, help="folder for the runs")
-    parser.add_argument("--models", nargs="+", type=Frozen.of, required=True, metavar="NAME=FOLDER[:POOLING]")
+    parser.add_argument("--models", nargs="+", type=Frozen.of, required=True, metavar="NAME=FOLDER[:POOLING]|none")
     parser.add_argument("--tasks", nargs="+", choices=tuple(METRIC), required=True)
     parser.add_argument("--seeds", type=int, nargs="+", required=True)
     parser.add_argument("--results", type=Path, required=True, help="folder for a file of each run")
@@ -89,14 +94,17 @@ def main() -> None:
         parser.error(f"the names of --models must differ, but are {', '.join(names)}")
 
     for task in arguments.tasks:
+        # A linear classifier of the layers.
+        models = [model for model in arguments.models if task != "pos" or model.folder is not None]
         for seed in arguments.seeds:
-            for model in arguments.models:
+            for model in models:
                 file = file_of(arguments.results, task, model.name, seed)
                 if not file.exists():
                     score(model, task, seed, arguments.output / file.stem, file)
                 elif changed := changes(json.loads(file.read_text()), model):
                     sys.exit(f"frozen_input.py: error: {file} is of other {changed}: give the model another name")
-        print_means(arguments.results, task, names, arguments.seeds)
+        if models:
+            print_means(arguments.results, task, [model.name for model in models], arguments.seeds)
 
 
 def file_of(results: Path, task: str, name: str, seed: int) -> Path:

@@ -90,6 +90,28 @@ def test_a_small_task_has_less_to_train_on(script, environment, task, changed):
     assert small["validation_dataset_reader"] == whole.get("validation_dataset_reader", whole["dataset_reader"])
 
 
+@pytest.mark.parametrize("task", ["ner", "snli_small", "sst_small"])
+def test_none_is_the_baseline(script, environment, task):
+    """Oracle: the config of the biLM without what it adds."""
+    configs = []
+    for frozen in (script.Frozen.of("none"), script.Frozen.of(f"b={TINY_BILM}")):
+        for variable, value in frozen.environment(task).items():
+            environment.setenv(variable, value)
+        configs.append(Params.from_file(str(script.CONFIG), json.dumps(frozen.overrides(task, 2))).as_dict(quiet=True))
+    none, bilm = configs
+    assert "bilm" not in none["model"] and "bilm" in bilm["model"]
+    assert none["trainer"]["num_epochs"] == bilm["trainer"]["num_epochs"] and none["random_seed"] == 2
+
+
+def test_parts_of_speech_have_no_baseline(script, tmp_path, monkeypatch, capsys):
+    """Oracle: nothing is trained, and there is nothing to print."""
+    given = [tmp_path / "runs", "--models", "none", "--tasks", "pos", "--seeds", "1", "--results", tmp_path]
+    monkeypatch.setattr("sys.argv", ["frozen_input.py", *map(str, given)])
+    monkeypatch.setattr(finished_training(script).subprocess, "run", None)
+    script.main()
+    assert capsys.readouterr().out == ""
+
+
 def test_finished_runs_are_not_trained_again(script, run, finished, monkeypatch, capsys):
     """Oracle: means and differences by hand; no process is started."""
     for name, seed, score in (("first", 101, 40), ("first", 102, 42), ("bilm", 101, 43), ("bilm", 102, 44)):
@@ -185,5 +207,5 @@ def test_the_seconds_of_an_epoch_are_the_median_of_all_calls(script, tmp_path):
 @pytest.mark.parametrize("argument", ["folder", "a-b={}", "a=missing", "a={}:last", "=x"])
 def test_another_argument_is_an_error(script, checkpoint, argument):
     """Oracle: the message."""
-    with pytest.raises(script.argparse.ArgumentTypeError, match="must be NAME=FOLDER, NAME=FOLDER:first or"):
+    with pytest.raises(script.argparse.ArgumentTypeError, match="must be none, NAME=FOLDER, NAME=FOLDER:first or"):
         script.Frozen.of(argument.format(checkpoint("bert")))
