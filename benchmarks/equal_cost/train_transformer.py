@@ -285,7 +285,7 @@ def trainer_of(
         per_device_train_batch_size=1,
         learning_rate=asked.lr,
         lr_scheduler_type="linear",
-        warmup_steps=max(1, min(500, steps // 10)),
+        warmup_steps=max(1, steps // 10),
         weight_decay=0.01,
         save_steps=asked.save_steps,
         save_total_limit=2,
