@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["files_below", "matches"]
 
 
-def files_below(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path, *, with_broken_links: bool = False) -> Iterator[Path]:
     """
     The files of a folder, however deep, in no order. Links to folders are followed, as corpora are often put together
     of such, if they lead to other folders than those that are below it without links; each folder is read once.
@@ -17,6 +17,8 @@ def files_below(folder: Path) -> Iterator[Path]:
 
     folder
         Where to look.
+    with_broken_links
+        Whether links to files that are not there are files too.
     """
     seen: set[str] = set()
     links = [folder]
@@ -28,7 +30,9 @@ def files_below(folder: Path) -> Iterator[Path]:
                 continue
             seen.add(os.path.realpath(parent))
             links += [path for name in sorted(folders) if (path := Path(parent, name)).is_symlink()]
-            yield from (path for name in files if (path := Path(parent, name)).is_file())
+            for path in (Path(parent, name) for name in files):
+                if path.is_file() or (with_broken_links and path.is_symlink()):
+                    yield path
 
 
 def matches(pattern: str) -> list[str]:
@@ -45,4 +49,5 @@ def matches(pattern: str) -> list[str]:
     while folder and not os.path.isdir(folder):
         folder, name = os.path.split(folder)
         rest = os.path.join(name, rest) if rest else name
-    return [os.path.normpath(path) for path in glob.glob(os.path.join(glob.escape(folder), rest), recursive=True)]
+    # A path has one name, but the `..` after a link stays: it is above the folder that the link leads to.
+    return [str(Path(path)) for path in glob.glob(os.path.join(glob.escape(folder), rest), recursive=True)]

@@ -1,8 +1,9 @@
 """Tests of the files of a folder."""
 
+import glob
 from pathlib import Path
 
-from elmo_tasks.files.folders import files_below
+from elmo_tasks.files.folders import files_below, matches
 
 
 class TestFilesBelow:
@@ -23,3 +24,25 @@ class TestFilesBelow:
         assert found == ["2.txt", "4.txt", "a/b/1.txt", "linked/deep/3.txt"]
         assert sorted(files_below(data / "linked")) == [data / "linked" / "deep" / "3.txt"]
         assert list(files_below(tmp_path / "nothing")) == []
+        broken = set(files_below(data, with_broken_links=True)) - set(files_below(data))
+        assert broken == {data / "5.txt"}
+
+
+class TestMatches:
+    def test_what_is_above_a_linked_folder_is_where_the_link_leads(self, tmp_path: Path, monkeypatch):
+        """Oracle: `glob.glob`, for a folder next to the link that would be meant if `link/..` were nothing."""
+        for folder in ("real/deep/lm", "lm", "real/deep/in"):
+            (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / "real" / "deep" / "lm" / "right.txt").touch()
+        (tmp_path / "lm" / "wrong.txt").touch()
+        (tmp_path / "link").symlink_to(tmp_path / "real" / "deep" / "in")
+        monkeypatch.chdir(tmp_path)
+        assert matches("link/../lm/*.txt") == glob.glob("link/../lm/*.txt") == ["link/../lm/right.txt"]
+
+    def test_a_path_has_one_name(self, tmp_path: Path, monkeypatch):
+        """Oracle: by hand."""
+        (tmp_path / "lm").mkdir()
+        (tmp_path / "lm" / "a.txt").touch()
+        monkeypatch.chdir(tmp_path)
+        assert matches("./lm//*.txt") == ["lm/a.txt"]
+        assert sorted(matches("lm/**")) == ["lm", "lm/a.txt"]

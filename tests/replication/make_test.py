@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.replication import TASKS, Variant, make
+from elmo_tasks.replication import TASK_TEXTS, TASKS, Variant, fine_tunings, make
 from elmo_tasks.replication.train.outcome import Outcome
 from tests.paths import FIXTURES, TINY_BILM
 
@@ -88,6 +88,13 @@ class TestTrainRuns:
             assert (
                 ner.error == "was trained while data/ner/train.txt was changed, and is removed: run the command again"
             )
+
+    def test_the_bilms_of_table_7_are_trained(self, tmp_path, monkeypatch):
+        """Oracle: an outcome for each; a function in place of the trainings."""
+        experiment = make.experiment_of(data=str(FIXTURES), bilm="small-open", results=tmp_path, **NOTHING)
+        runs = fine_tunings(experiment, [TASK_TEXTS[name] for name in ("ner", "sst")])
+        monkeypatch.setattr(make, "run_here", lambda runs, jobs: (Outcome(run) for run in runs))
+        assert list(make.train_runs(experiment, runs)) == [Outcome(run) for run in runs]
 
 
 class TestWordSenses:

@@ -154,7 +154,7 @@ def run_files(folder: Path) -> list[Path]:
         return []
     return sorted(
         path
-        for path in files_below(folder)
+        for path in files_below(folder, with_broken_links=True)
         if path.suffix == ".json" and path.parent != folder / MEASUREMENTS and not path.name.startswith(TEMPORARY)
     )
 

@@ -14,10 +14,11 @@ from elmo_tasks.files.sealed_json import json_sha256
 from elmo_tasks.replication.evidence.measurement import measurement_files
 from elmo_tasks.replication.evidence.run_file import RunFile, run_files
 from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
+from elmo_tasks.replication.plan.fine_tuning import FINE_TUNED
 from elmo_tasks.replication.plan.plan import variants_of
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.plan.variant import name_of_other
+from elmo_tasks.replication.plan.variant import Variant, name_of_other
 from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.layout import layout
 from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
@@ -29,8 +30,8 @@ __all__ = ["ReportedRun", "Sources", "read_sources"]
 
 _RECORD = "record.json"
 _DIGEST, _RUN = "digest of ", "digest of the run"
-# All runs of a task have the same data, whether below the folder of the data or elsewhere.
-_OF_DATA = (f"{_DIGEST}data/", f"{_DIGEST}/")
+_CONFIG, _COMPUTATION = f"{_DIGEST}the config", f"{_DIGEST}what the code computes"
+_OVERRIDES = "overrides of the config"
 _TABLES = (Exhibit.TABLE_1, Exhibit.TABLE_2, Exhibit.TABLE_3, Exhibit.TABLE_6)
 _ERRORS = (ValueError, OSError, ConfigurationError)
 
@@ -141,7 +142,9 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
     own: dict[tuple[Any, ...], ReportedRun] = {}
     # A run that has a file and a folder is the same in both: the folder has its config.
     of_files = [path for path in run_files(files) if _name(path, files) not in without]
-    for path in [*of_files, *sorted(folder.glob(f"*/*/*/{_RECORD}"))]:
+    # The biLMs of Table 7 have no scores.
+    of_tasks = [path for path in sorted(folder.glob(f"*/*/*/{_RECORD}")) if path.parents[2].name != FINE_TUNED]
+    for path in [*of_files, *of_tasks]:
         try:
             run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)
             key = (run.task, run.variant, run.size, run.seed)
@@ -251,7 +254,7 @@ def _settings(about: Mapping[str, Any]) -> dict[str, Any]:
         "data": about.get("data"),
         "biLM": about.get("bilm"),
         "arguments of the template": json.dumps(about["arguments"]) if about.get("arguments") else None,
-        "overrides of the config": json.dumps(about["overrides"]) if about.get("overrides") else None,
+        _OVERRIDES: json.dumps(about["overrides"]) if about.get("overrides") else None,
     }
 
 
@@ -272,8 +275,8 @@ def _of_run_file(path: Path) -> ReportedRun:
             "run file": "/".join(path.parts[-4:]),
             "commits": ", ".join(map(str, content["commits"])),
             **_settings(about),
-            "digest of the config": file.digests.get("config"),
-            "digest of what the code computes": file.digests.get("computation"),
+            _CONFIG: file.digests.get("config"),
+            _COMPUTATION: file.digests.get("computation"),
             **{f"digest of {name}": digest for name, digest in inputs.items()},
             "versions": _versions(content["versions"]),
             "machines": ", ".join(map(str, content["machines"])),
@@ -306,7 +309,7 @@ def _of_record(path: Path, folder: Path) -> ReportedRun:
                 "command": f"allennlp train {run.name}/config.json -s {run.name}/run",
                 **_settings(about),
                 _RUN: record["digest"],
-                "digest of the config": json_sha256(identity["config"])[:16],
+                _CONFIG: json_sha256(identity["config"])[:16],
                 **{f"digest of {name}": digest for name, digest in identity["inputs"].items()},
                 "versions": _versions(record["versions"]),
                 "finished": record["finished"],
@@ -330,14 +333,17 @@ def _difference(runs: Iterable[ReportedRun]) -> str | None:
     """Why runs of a task must not be averaged or compared: their data, settings or code differ."""
     known: dict[tuple[Any, ...], ReportedRun] = {}
     for run in runs:
-        for fact in (name for name in run.facts if name.startswith(_DIGEST) and name != _RUN):
-            shared = () if fact.startswith(_OF_DATA) else (run.variant, run.size)
-            other = known.setdefault((fact, *shared), run)
-            if other.facts[fact] != run.facts[fact]:
-                return (
-                    f"{_title(other)} and {_title(run)} must have the same {fact}, but have {other.facts[fact]} and "
-                    f"{run.facts[fact]}"
-                )
+        digests = [name for name in run.facts if name.startswith(_DIGEST) and name != _RUN]
+        for fact in [*digests, _OVERRIDES]:
+            # A biLM that not all of them have is named in the fact.
+            only_of: dict[str, tuple[Any, ...]] = {
+                _CONFIG: (run.variant, run.size),
+                _COMPUTATION: (run.variant == Variant.baseline().name,),
+            }
+            other = known.setdefault((fact, *only_of.get(fact, ())), run)
+            found, expected = (each.facts.get(fact, "none") for each in (run, other))
+            if found != expected:
+                return f"{_title(other)} and {_title(run)} must have the same {fact}, but have {expected} and {found}"
     return None
 
 

@@ -177,8 +177,13 @@ class Experiment:
         return self._inputs[task, variant]
 
     def changed_inputs(self, run: Run) -> list[str]:
-        """The names of files that are not those that a run is of, as when they were changed while it was trained."""
-        (variant,) = (variant for task, variant in self._configs if (task, variant.name) == (run.task, run.variant))
+        """
+        The names of files that are not those that a run of a task is of, as when they were changed while it was
+        trained; none for a biLM of Table 7, which has a copy of its text.
+        """
+        variant = next((it for task, it in self._configs if (task, it.name) == (run.task, run.variant)), None)
+        if variant is None:
+            return []
         self._inputs.pop((run.task, variant), None)
         found, known = self._inputs_of(run.task, variant), run.identity["inputs"]
         return sorted(name for name in {*found, *known} if found.get(name) != known.get(name))

@@ -10,7 +10,10 @@ from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task_text import TaskText, write_texts
 from elmo_tasks.replication.plan.variant import Variant, bilm_argument
 
-__all__ = ["fine_tunings"]
+__all__ = ["FINE_TUNED", "fine_tunings"]
+
+FINE_TUNED = "bilm"
+"""The folder of these runs, among those of the tasks."""
 
 _SEED = 1
 
@@ -75,4 +78,4 @@ def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
         "inputs": inputs_of(config, roots, record),
     }
     about = {**task.about, "bilm": bilm.name, "text": text.name}
-    return Run("bilm", text.name, _SEED, None, experiment.results, config, identity, about)
+    return Run(FINE_TUNED, text.name, _SEED, None, experiment.results, config, identity, about)

@@ -40,11 +40,11 @@ def write_run_file(folder: Path, task: str, variant: str, seed: int, dev: float,
     return path
 
 
-def write_run_folder(folder: Path, task: str, variant: str, seed: int, dev: float) -> Path:
-    """A finished run in its own folder, without its archive."""
+def write_run_folder(folder: Path, task: str, variant: str, seed: int, dev: float, scored: str | None = None) -> Path:
+    """A finished run in its own folder, without its archive; `scored` is a task whose scores it has."""
     run = folder / task / variant / str(seed)
     (run / "run").mkdir(parents=True)
-    metric = TASKS[task].metric
+    metric = TASKS[scored or task].metric
     scores = {f"best_validation_{metric}": dev / 100, f"test_{metric}": dev / 100}
     (run / "run" / "metrics.json").write_text(json.dumps(scores))
     for epoch in range(2):

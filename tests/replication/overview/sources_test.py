@@ -84,13 +84,14 @@ class TestReadSources:
             ({"computation": "b1"}, r"digest of what the code computes, but have ba5e and b1; move those of one kind"),
             ({"inputs": {"data/train.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* data/train.txt"),
             ({"inputs": {"/mine/train.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* /mine/train.txt"),
+            ({"inputs": {"mine.txt": "d1"}}, r"ner/baseline/1 and ner/input/2 must have .* digest of mine.txt"),
         ],
     )
     def test_runs_of_other_data_settings_or_code_make_no_table(self, tmp_path, other, named):
         """Oracle: the sentence; the runs are there, and the table of another task."""
-        inputs = {"data/train.txt": "d00d", "/mine/train.txt": "d00d"}
+        inputs = {"data/train.txt": "d00d", "/mine/train.txt": "d00d", "mine.txt": "d00d"}
         digests = {"config": "c0ffee", "computation": "ba5e", "inputs": inputs}
-        write_run_file(tmp_path, "ner", "baseline", 1, 70.0, digests=digests)
+        write_run_file(tmp_path, "ner", "baseline", 1, 70.0, digests={**digests, "computation": "of the baseline"})
         write_run_file(tmp_path, "ner", "input", 1, 80.0, digests=digests)
         write_run_file(tmp_path, "ner", "input", 2, 82.0, digests={**digests, **other})
         write_run_file(tmp_path, "sst", "baseline", 1, 40.0, digests={**digests, "inputs": {"data/sst/train.txt": "e"}})
@@ -99,6 +100,36 @@ class TestReadSources:
         assert len(sources.runs) == 4
         (problem,) = sources.problems
         assert problem.startswith("NER is in no table of runs: ") and re.search(named, problem)
+
+    @pytest.mark.parametrize(
+        ("digests", "about", "named"),
+        [
+            ({"computation": "b1"}, {}, "both/1 and snli/input/1 must have the same digest of what the code computes"),
+            ({"inputs": {"biLM/weights.hdf5": "w1"}}, {}, "the same digest of biLM/weights.hdf5, but have w0 and w1"),
+            ({}, {"overrides": {"a": 1}}, "the same overrides of the config, but have none and "),
+        ],
+    )
+    def test_variants_of_another_kind_make_no_table(self, tmp_path, digests, about, named):
+        """Oracle: the sentence, where the two runs are in two columns."""
+        common = {"config": "c0ffee", "computation": "ba5e", "inputs": {"biLM/weights.hdf5": "w0"}}
+        write_run_file(tmp_path, "snli", "both", 1, 70.0, digests=common)
+        write_run_file(tmp_path, "snli", "input", 1, 80.0, digests={**common, **digests}, about=about)
+        sources = read_sources(tmp_path)
+        assert not sources.tables and len(sources.runs) == 2
+        assert named in sources.problems[0]
+
+    def test_a_link_that_leads_nowhere_is_named(self, tmp_path):
+        """Oracle: the sentence has the file."""
+        path = write_run_file(tmp_path, "ner", "input", 1, 80.0)
+        path.with_name("2.json").symlink_to(tmp_path / "nothing.json")
+        (problem,) = read_sources(tmp_path).problems
+        assert "ner/input/2.json" in problem
+
+    def test_the_bilms_of_table_7_are_no_runs_of_tasks(self, tmp_path):
+        """Oracle: no problem."""
+        write_run_folder(tmp_path, "ner", "baseline", 1, 70.0)
+        write_sealed(write_run_folder(tmp_path, "bilm", "ner", 1, 70.0, "ner") / "record.json", {"identity": {}})
+        assert read_sources(tmp_path).problems == []
 
     def test_a_table_that_cannot_be_made_is_named(self, tmp_path):
         """Oracle: the sentence, for two runs with other numbers of sentences; the runs are there."""
