@@ -1,6 +1,7 @@
 """Batches of a student: some labelled texts, and some that its teacher has labelled."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ class DistillationDataLoader(DataLoader):
         The labelled data.
     targets : `str`
         The folder with the parts that `Teachers.label` has written.
+    n_texts : `int`
+        How many of their texts are read, from the first.
     digest : `str`
         Of what determines the parts. It is not read: a run can only be resumed with the same config.
     values : `str`
@@ -45,10 +48,17 @@ class DistillationDataLoader(DataLoader):
     """
 
     def __init__(
-        self, reader: DatasetReader, data_path: str, targets: str, digest: str, values: str, loader: Lazy[DataLoader]
+        self,
+        reader: DatasetReader,
+        data_path: str,
+        targets: str,
+        n_texts: int,
+        digest: str,
+        values: str,
+        loader: Lazy[DataLoader],
     ) -> None:
         self._labelled = loader.construct(reader=reader, data_path=data_path)
-        self._unlabelled = loader.construct(reader=_TeacherReader(reader, values), data_path=targets)
+        self._unlabelled = loader.construct(reader=_TeacherReader(reader, n_texts, values), data_path=targets)
 
     def __len__(self) -> int:
         return max(len(self._labelled), len(self._unlabelled))
@@ -78,14 +88,15 @@ class DistillationDataLoader(DataLoader):
 class _TeacherReader(DatasetReader):
     """Reads a folder of parts, as the student's reader reads texts without gold."""
 
-    def __init__(self, reader: DatasetReader, values: str) -> None:
+    def __init__(self, reader: DatasetReader, n_texts: int, values: str) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True)
         self._reader = reader
+        self._n_texts = n_texts
         self._values = values
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         texts = (text for file in sorted(Path(file_path).glob("part-*.npz")) for text in read_part(file))
-        for text in self.shard_iterable(texts):
+        for text in self.shard_iterable(islice(texts, self._n_texts)):
             instance = self._reader.text_to_instance(*text.text)
             instance.add_field("teacher", TensorField(torch.from_numpy(getattr(text, self._values).copy())))
             yield instance

@@ -24,7 +24,8 @@ from filelock import FileLock, Timeout
 
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.soft_labels import check_labels
-from elmo_tasks.distillation.teacher import Teachers
+from elmo_tasks.distillation.teacher import Teachers, is_of_pairs
+from elmo_tasks.distillation.texts import read_texts
 from elmo_tasks.environment import check_data
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
@@ -119,7 +120,7 @@ def distill(
         If the student is no config of a training, its data is not there, or its vocabulary has other labels than the
         teacher; or the folder has another distillation, or another run, and is then as it was.
     `FileNotFoundError`
-        If there is no file of text.
+        If there is no file of text, or of a teacher.
     `BlockingIOError`
         If another process works in the folder.
     """
@@ -127,9 +128,13 @@ def distill(
     _check_folder(folder)
     _check_text(unlabelled)
     _check_archives(teachers)
-    of_teachers = Teachers(teachers, torch.device(how.device))
     kind = Model.by_name(student["model"].get("type"))
-    if getattr(kind, "default_predictor", None) != of_teachers.kind.default_predictor:
+    task = getattr(kind, "default_predictor", None)
+    # All of it: a line of another form would be found only when the teacher has labelled those before it.
+    for _ in read_texts(unlabelled, pairs=is_of_pairs(task), most=how.most_texts):
+        pass
+    of_teachers = Teachers(teachers, torch.device(how.device))
+    if task != of_teachers.kind.default_predictor:
         raise ValueError(
             f"the student must be a model of its teacher's task, but the teacher is a {of_teachers.kind.__name__} and "
             f"the student a {getattr(kind, '__name__', kind)}"
@@ -152,7 +157,7 @@ def distill(
         # Their memory is the training's.
         del of_teachers
         training = folder / _TRAINING
-        config = _config_of_training(student, labels, folder / _TEACHER, digest, how)
+        config = _config_of_training(student, labels, folder / _TEACHER, n_texts, digest, how)
         if _has_begun(folder):
             _follow_targets(training / CONFIG_NAME, config)
         allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
@@ -189,9 +194,11 @@ def _check_text(unlabelled: Path) -> None:
 
 def _check_archives(teachers: Sequence[Path]) -> None:
     for path in teachers:
+        if not path.exists():
+            raise FileNotFoundError(f"a teacher must be an archive, a model.tar.gz, but {path} is not there")
         if path.is_dir():
             raise ValueError(f"a teacher must be an archive, but {path} is a folder: give its model.tar.gz")
-        if path.is_file() and not _is_archive(path):
+        if not _is_archive(path):
             raise ValueError(
                 f"a teacher must be an archive, but {path} is none: give the model.tar.gz that a training has written"
             )
@@ -228,6 +235,8 @@ def _check_labels(student: Mapping[str, Any], of_teacher: list[str]) -> None:
 
 
 def _check_folder(folder: Path) -> None:
+    if folder.is_file():
+        raise ConfigurationError(f"the result (-s) must be a folder, but {folder} is a file: name another folder")
     archive = folder / "model.tar.gz"
     if archive.exists():
         raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {archive.name}")
@@ -285,7 +294,7 @@ def _write_record(
 
 
 def _config_of_training(
-    student: Mapping[str, Any], labels: list[str], targets: Path, digest: str, how: Distillation
+    student: Mapping[str, Any], labels: list[str], targets: Path, n_texts: int, digest: str, how: Distillation
 ) -> dict[str, Any]:
     config = copy.deepcopy(dict(student))
     trainer = config.get("trainer", {})
@@ -303,6 +312,7 @@ def _config_of_training(
     config["data_loader"] = {
         "type": "elmo_distilled",
         "targets": str(targets.resolve()),
+        "n_texts": n_texts,
         "digest": digest,
         "values": "logits" if how.loss == "mse" else "probabilities",
         "loader": copy.deepcopy(loader),

@@ -22,7 +22,7 @@ from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.progress import progress_bar
 
-__all__ = ["LabelledText", "Teachers", "read_part"]
+__all__ = ["LabelledText", "Teachers", "is_of_pairs", "read_part"]
 
 _FORMAT = 1
 _TEXTS_PER_PART = 1024
@@ -82,14 +82,14 @@ class Teachers:
             self._models.append((archive.model.eval().to(device), archive.validation_dataset_reader))
         self._device = device
         self.kind: type[Model] = type(loaded[0].model)
-        self.is_of_pairs = self.kind.default_predictor == "elmo_snli"
+        self.is_of_pairs = is_of_pairs(self.kind.default_predictor)
 
     def label(
         self, path: Path, folder: Path, *, temperature: float, most: int | None = None, batch_size: int = 64
     ) -> tuple[int, str]:
         """
         Writes what they say of the texts of a file. A part that is there, of the same texts, teachers and temperature,
-        is kept.
+        is kept; so are those of more texts than there are now.
 
         # Parameters
 
@@ -115,19 +115,15 @@ class Teachers:
             See `read_texts`.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        n_texts = n_parts = 0
+        n_texts = 0
         digest = hashlib.sha256()
         texts = read_texts(path, pairs=self.is_of_pairs, most=most)
         with progress_bar(None, None, "texts") as advance:
-            for n_parts, part in enumerate(lazy_groups_of(texts, _TEXTS_PER_PART), start=1):
-                about = self._label_part(part, folder / f"part-{n_parts - 1:05}.npz", temperature, batch_size)
+            for number, part in enumerate(lazy_groups_of(texts, _TEXTS_PER_PART)):
+                about = self._label_part(part, folder / f"part-{number:05}.npz", temperature, batch_size)
                 digest.update(json.dumps(about).encode())
                 n_texts += len(part)
                 advance(len(part))
-        # Those of a longer text, of an earlier run.
-        for file in folder.glob("part-*.npz"):
-            if int(file.stem.removeprefix("part-")) >= n_parts:
-                file.unlink()
         return n_texts, digest.hexdigest()
 
     def _label_part(self, part: list[Text], file: Path, temperature: float, batch_size: int) -> dict[str, Any]:
@@ -184,6 +180,11 @@ class Teachers:
             for each in ([labels.logits for labels in found], [labels.probabilities for labels in found])
         )
         return logits, probabilities, found[0].ends.tolist(), found[0].is_tagger
+
+
+def is_of_pairs(default_predictor: str | None) -> bool:
+    """Whether a model with that predictor reads pairs of sentences."""
+    return default_predictor == "elmo_snli"
 
 
 def read_part(file: Path) -> Iterator[LabelledText]:

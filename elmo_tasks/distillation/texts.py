@@ -19,6 +19,7 @@ _OTHER_KINDS = {
     "the beginning of a CoNLL file": re.compile(
         r"^-DOCSTART- |^#begin document |^# (sent_id|text|global\.columns) = |^# newdoc( id = |$)|^1\t([^\t]*\t){8}"
     ),
+    "a word with its tag": re.compile(r"^\S+\t(O|[BIELSU]-\S+)\s*$|^\S+ \S+ (O|[BI]-\S+) (O|[BIELSU]-\S+)\s*$"),
     "a tree": re.compile(r"^\(\d+ \(|^\( ?\([A-Z]+ "),
     "the head of a table": re.compile(r"^gold_label\t"),
 }

@@ -44,14 +44,14 @@ def make(tmp_path):
     (tmp_path / "train.txt").write_text(COLUMNS)
     probabilities = write_parts(tmp_path / "teacher")
 
-    def loader(batch_size: int, values: str = "probabilities") -> DistillationDataLoader:
+    def loader(batch_size: int, values: str = "probabilities", n_texts: int = 5) -> DistillationDataLoader:
         reader = NerReader(token_indexers={"tokens": SingleIdTokenIndexer()})
 
         def each(reader: NerReader, data_path: str) -> SimpleDataLoader:
             return SimpleDataLoader(list(reader.read(data_path)), batch_size)
 
         made = DistillationDataLoader(
-            reader, str(tmp_path / "train.txt"), str(tmp_path / "teacher"), "digest", values, Lazy(each)
+            reader, str(tmp_path / "train.txt"), str(tmp_path / "teacher"), n_texts, "digest", values, Lazy(each)
         )
         made.index_with(Vocabulary.from_instances(made.iter_instances()))
         return made
@@ -76,6 +76,13 @@ class TestDistillationDataLoader:
         assert sizes == [(2, 2), (1, 2), (2, 1)]
         words = [each["words"] for batch in batches for each in batch["unlabelled"]["metadata"]]
         assert words == TEXTS
+
+    @pytest.mark.parametrize("n_texts", [2, 3, 4])
+    def test_parts_of_more_texts_are_left(self, make, n_texts):
+        """Oracle: by hand: an earlier call had more texts."""
+        batches = list(make[0](3, n_texts=n_texts)._unlabelled)
+        words = [each["words"] for batch in batches for each in batch["metadata"]]
+        assert words == TEXTS[:n_texts]
 
     @pytest.mark.parametrize(("values", "sign"), [("probabilities", 1), ("logits", -1)])
     def test_a_text_has_the_numbers_of_its_teacher_and_no_gold(self, make, values, sign):

@@ -21,9 +21,18 @@ STUDENT: dict[str, Any] = {
 }
 
 
+@pytest.fixture
+def archive(tmp_path) -> Path:
+    """Passes for a teacher until it is loaded."""
+    path = tmp_path / "teacher.tar.gz"
+    with tarfile.open(path, "w:gz") as made:
+        made.add(__file__, "config.json")
+    return path
+
+
 class TestDistill:
     @pytest.mark.parametrize("student", ["elmo_ner", "elmo_srl"])
-    def test_a_student_of_another_task_is_an_error(self, monkeypatch, tmp_path, student):
+    def test_a_student_of_another_task_is_an_error(self, monkeypatch, tmp_path, archive, student):
         """Oracle: the message names both classes; nothing is made."""
         monkeypatch.setattr(run, "Teachers", lambda *args: SimpleNamespace(kind=Esim))
         (tmp_path / "text").write_text("a b\n")
@@ -31,7 +40,7 @@ class TestDistill:
         with pytest.raises(
             ValueError, match=r"the teacher is a Esim and the student a (NerTagger|SemanticRoleLabeler)"
         ):
-            distill([tmp_path / "a"], tmp_path / "text", config, tmp_path / "out", Distillation())
+            distill([archive], tmp_path / "text", config, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize(
@@ -53,7 +62,7 @@ class TestDistill:
 
     @pytest.mark.parametrize(("changed", "who"), [("U-LOC", "student"), ("O", "student"), ("X", "teacher")])
     def test_a_teacher_with_other_labels_is_an_error_before_it_labels(
-        self, monkeypatch, tmp_path, fixtures_root, changed, who
+        self, monkeypatch, tmp_path, fixtures_root, archive, changed, who
     ):
         """Oracle: the message names the label; nothing is made. A label of the dev set counts, as in a vocabulary."""
         data = fixtures_root / "ner"
@@ -65,7 +74,7 @@ class TestDistill:
         (tmp_path / "text").write_text("a b\n")
         paths = {"train_data_path": str(data / "train.txt"), "validation_data_path": str(data / "dev.txt")}
         with pytest.raises(ValueError, match=f"must have the same labels, but only the {who} has {changed}: give a"):
-            distill([tmp_path / "a"], tmp_path / "text", {**STUDENT, **paths}, tmp_path / "out", Distillation())
+            distill([archive], tmp_path / "text", {**STUDENT, **paths}, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
     @pytest.mark.parametrize(
@@ -127,6 +136,43 @@ class TestDistill:
         (tmp_path / "b.txt").write_text("a b\n")
         with pytest.raises(ValueError, match=r"must be an archive, but .* is a folder: give its model\.tar\.gz"):
             distill([tmp_path], tmp_path / "b.txt", STUDENT, tmp_path / "out", Distillation())
+
+    def test_a_teacher_that_is_not_there_is_an_error(self, tmp_path):
+        """Oracle: the message says what the file is for; nothing is made."""
+        (tmp_path / "b.txt").write_text("a b\n")
+        with pytest.raises(FileNotFoundError, match=r"a teacher must be an archive, .* but .*a\.tar\.gz is not there"):
+            distill([tmp_path / "a.tar.gz"], tmp_path / "b.txt", STUDENT, tmp_path / "out", Distillation())
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(
+        ("content", "student", "message"),
+        [
+            (
+                '{"words": ["a"]}\n{"word": ["b"]}\n',
+                "elmo_ner",
+                "line 2: a text must have a list of texts under 'words'",
+            ),
+            ('{"sentence1": "a"}\n', "elmo_snli", "line 1: a pair must have texts under"),
+            ("\n", "elmo_ner", "must hold at least a sentence to learn from, but holds none"),
+        ],
+    )
+    def test_a_line_of_another_form_is_an_error_before_anything_is_made(
+        self, tmp_path, archive, monkeypatch, content, student, message
+    ):
+        """Oracle: the message; no teacher is loaded."""
+        monkeypatch.setattr(run, "Teachers", lambda *args: pytest.fail("teachers are loaded"))
+        (tmp_path / "text").write_text(content)
+        with pytest.raises(ValueError, match=message):
+            config = {**STUDENT, "model": {"type": student}}
+            distill([archive], tmp_path / "text", config, tmp_path / "out", Distillation())
+        assert not (tmp_path / "out").exists()
+
+    def test_a_file_is_no_folder(self, tmp_path, archive):
+        """Oracle: the message, and the file."""
+        (tmp_path / "text").write_text("a b\n")
+        with pytest.raises(ConfigurationError, match=r"must be a folder, but .*text is a file: name another"):
+            distill([archive], tmp_path / "text", STUDENT, tmp_path / "text", Distillation())
+        assert (tmp_path / "text").read_text() == "a b\n"
 
     def test_a_text_that_is_not_there_is_an_error_at_once(self, tmp_path):
         """Oracle: the message; nothing is made."""
@@ -214,7 +260,7 @@ class TestConfigOfTraining:
             "no_grad": ["^embedder\\.", "crf"],
             "optimizer": {"parameter_groups": [[["^(a|b)", "(^c)|^d|[^e]|(?:^f)"], {"lr": 1.0}]]},
         }
-        config = run._config_of_training({**STUDENT, "trainer": trainer}, [], Path("t"), "0", Distillation())
+        config = run._config_of_training({**STUDENT, "trainer": trainer}, [], Path("t"), 1, "0", Distillation())
         assert config["trainer"]["no_grad"] == ["^student[.]embedder\\.", "crf"]
         ((patterns, options),) = config["trainer"]["optimizer"]["parameter_groups"]
         assert patterns == ["^student[.](a|b)", "(^student[.]c)|^student[.]d|[^e]|(?:^student[.]f)"] and options == {
@@ -225,5 +271,5 @@ class TestConfigOfTraining:
         assert config["data_loader"]["targets"] == str(Path("t").resolve())
         for optimizer in ("adam", None):
             student = {**STUDENT, "trainer": {"optimizer": optimizer}}
-            config = run._config_of_training(student, [], Path("t"), "0", Distillation())
+            config = run._config_of_training(student, [], Path("t"), 1, "0", Distillation())
             assert config["trainer"] == {"optimizer": optimizer}

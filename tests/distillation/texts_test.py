@@ -66,6 +66,9 @@ class TestReadTexts:
                 False,
                 "line 1: .* the beginning of a CoNLL file: '# newdoc id = a'",
             ),
+            ("EU\tB-ORG\nrejects\tO\n", False, r"line 1: .* a word with its tag: 'EU\\tB-ORG'"),
+            ("The\tO\n", False, "line 1: .* a word with its tag"),
+            ("EU NNP B-NP B-ORG\n", False, "line 1: .* a word with its tag: 'EU NNP B-NP B-ORG'"),
             ("\n(3 (2 It) (4 (2 's) (4 good)))\n", False, r"line 2: .* a tree: .*Write its sentences as lines"),
             (
                 "gold_label\tsentence1\tsentence2\n-\ta\tb\n",
