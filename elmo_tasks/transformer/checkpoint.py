@@ -28,6 +28,8 @@ _DROPPED = (
 )
 # Parts of a network that compute nothing for single words.
 _UNUSED = ("pooler",)
+# Networks that, from the first batch on, compute another attention for short sentences than for long ones.
+_WITH_ATTENTION_BY_LENGTH = ("big_bird", "bigbird_pegasus")
 UNTRAINED = ("mask_emb",)
 """
 Weights that no word ever reaches, and that are never trained: XLNet's vector of a word that is to be guessed. Training
@@ -60,10 +62,14 @@ def read_config(model_name: str) -> dict[str, Any]:
     `ValueError`
         If it cannot be had, is not that of a transformer, or needs code from the checkpoint.
     """
-    from transformers import AutoConfig
+    from transformers import AutoConfig, PretrainedConfig
 
     with _errors_in_one_line(model_name, "config.json, that of a model of the library transformers"):
-        return _content(AutoConfig.from_pretrained(**_location(model_name), trust_remote_code=False))
+        # Without it the library takes a type whose name is anywhere in the path.
+        location = _location(model_name)
+        if "model_type" not in PretrainedConfig.get_config_dict(**location)[0]:
+            raise ValueError("the file is not there, or has no model_type")
+        return _content(AutoConfig.from_pretrained(**location, trust_remote_code=False))
 
 
 def size_of(config: dict[str, Any]) -> tuple[int, int]:
@@ -240,6 +246,8 @@ def _config_of(config: dict[str, Any]) -> "PretrainedConfig":
     made.use_cache = False
     # Where a type has several classes the library looks for one of them.
     made.architectures = []
+    if model_type in _WITH_ATTENTION_BY_LENGTH:
+        made.attention_type = "original_full"
     return made
 
 
@@ -260,7 +268,8 @@ def _encoder_of(model: Any) -> tuple[torch.nn.Module, str]:
     for name in _UNUSED:
         # Checkpoints that were trained on words alone lack it, and random weights would be another model each time.
         if isinstance(getattr(network, name, None), torch.nn.Module):
-            setattr(network, name, None)
+            # Some networks call it without a look at whether it is there.
+            setattr(network, name, torch.nn.Identity())
     return network, prefix
 
 

@@ -18,8 +18,8 @@ __all__ = ["Transformer"]
 
 # For a model whose positions have no limit, as T5's and XLNet's; they were trained on so many.
 _MAX_PIECES = 512
-# Types of networks whose convolutions, or hashes, take padding for pieces although it is masked.
-_READING_PADDING = ("convbert", "nystromformer", "yoso")
+# Types of networks whose convolutions, hashes or neighbouring pieces are those of padding too although it is masked.
+_READING_PADDING = ("convbert", "mobilebert", "nystromformer", "yoso")
 
 
 class Transformer(nn.Module):

@@ -177,9 +177,14 @@ class TestBadCheckpoints:
         assert "Give a folder that has it, or the name of a model on a hub that can be reached" in message
         assert len(requests_without_answer) == 1
 
-    def test_a_folder_without_a_config(self, tmp_path):
-        """Oracle: the message."""
-        assert "must have config.json" in error_of(read_config, str(tmp_path))
+    @pytest.mark.parametrize("content", [None, "{}"])
+    def test_a_folder_without_a_type_of_model(self, tmp_path, content):
+        """Oracle: the message, for a folder in whose name the library finds a type."""
+        folder = tmp_path / "my-bert"
+        folder.mkdir()
+        if content is not None:
+            (folder / "config.json").write_text(content)
+        assert "must have config.json" in error_of(read_config, str(folder))
 
     def test_a_damaged_config(self, bert):
         """Oracle: the message."""

@@ -119,17 +119,22 @@ class TestTransformer:
         with pytest.raises(ValueError, match="at most 40"):
             make_transformer("roberta", max_pieces=41)
 
-    @pytest.mark.parametrize("kind", ["ConvBert", "DistilBert", "FNet", "Nystromformer", "Yoso"])
+    @pytest.mark.parametrize(
+        "kind", ["ConvBert", "DistilBert", "FNet", "LayoutLM", "MobileBert", "Nystromformer", "SqueezeBert", "Yoso"]
+    )
     def test_a_network_may_read_padding_or_lack_inputs(self, checkpoint, pieces_of, kind):
         """
-        Oracle: each sentence alone. ConvBERT's convolutions read the padding, FNet has no mask, and DistilBERT no
-        types, while BERT's tokenizer gives them.
+        Oracle: each sentence alone. ConvBERT's convolutions and MobileBERT's embeddings read the padding, FNet has no
+        mask, and DistilBERT no types, while BERT's tokenizer gives them. LayoutLM and SqueezeBERT always call their
+        pooler.
         """
         special = read_pieces(str(checkpoint("bert")))[1]
         assert special.types is not None
         sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
         if kind == "DistilBert":
             sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+        elif kind in ("MobileBert", "SqueezeBert"):
+            sizes["embedding_size"] = 16
         of_kind = getattr(transformers, f"{kind}Config")(vocab_size=200, max_position_embeddings=40, **sizes)
         config = json.loads(of_kind.to_json_string())
         torch.manual_seed(0)
@@ -137,6 +142,8 @@ class TestTransformer:
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(10 if parameter.dim() > 1 else 1)
+            # Random weights have none for padding.
+            network.get_input_embeddings().weight[0] = 1.0
         transformer = Transformer(network, config, special).eval()
         with torch.no_grad():
             together = transformer(pieces_of("bert", SENTENCES))
@@ -145,6 +152,21 @@ class TestTransformer:
                     alone = transformer(pieces_of("bert", [words]))
                     for layer, expected in zip(together.layers, alone.layers, strict=True):
                         torch.testing.assert_close(layer[row, : len(words)], expected[0], rtol=1e-4, atol=1e-5)
+
+    def test_bigbird_reads_a_sentence_in_one_way(self, checkpoint):
+        """Oracle: a long sentence before and after a short one, after which the library has another attention."""
+        special = read_pieces(str(checkpoint("bert")))[1]
+        sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+        of_kind = transformers.BigBirdConfig(
+            vocab_size=200, max_position_embeddings=120, block_size=4, num_random_blocks=1, **sizes
+        )
+        config = json.loads(of_kind.to_json_string())
+        torch.manual_seed(0)
+        transformer = Transformer(make_network(config), config, special).eval()
+        long, short = (torch.arange(n).remainder(9).add(12).reshape(1, n, 1) for n in (99, 2))
+        with torch.no_grad():
+            before, _, after = (transformer(words).layers[-1] for words in (long, short, long))
+        assert before.any() and torch.equal(before, after)
 
     def test_gradients_reach_the_network(self, make_transformer, pieces_of):
         """Oracle: with each pooling, a gradient that is not zero for the weights of all layers."""

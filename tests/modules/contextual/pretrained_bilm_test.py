@@ -284,6 +284,19 @@ class TestPretrainedBilm:
             assert all(torch.equal(*pair) for pair in zip(output.layers, pretrained()(batch).layers, strict=True))
         assert bilm(batch).layers[0] is second.layers[0]
 
+    def test_a_training_between_is_seen_by_the_cache(self, pretrained, batch, tmp_path):
+        """Oracle: a copy without a cache, where the weights were changed without a trace, as fused optimizers do."""
+        bilm = pretrained(cache_folder=str(tmp_path / "cache"))
+        before = bilm(batch.clone()).layers[-1]
+        bilm.bilm.requires_grad_(True)
+        bilm(batch.clone())
+        next(bilm.bilm.forward_layers.parameters()).data.mul_(2)
+        bilm.bilm.requires_grad_(False)
+        alone = pretrained()
+        alone.load_state_dict(bilm.state_dict())
+        found, expected = (each(batch.clone()).layers[-1] for each in (bilm, alone))
+        assert torch.equal(found, expected) and not torch.equal(found, before)
+
     def test_the_cache_folder_may_come_from_the_environment(self, pretrained, batch, tmp_path, monkeypatch):
         """Oracle: the folder that is made; that of the config takes precedence."""
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "environment"))

@@ -152,6 +152,19 @@ class TestPretrainedTransformer:
         assert all(torch.equal(*pair) for pair in zip(later(batch).layers, expected.layers, strict=True))
         assert not passes
 
+    def test_a_training_between_is_seen_by_the_cache(self, name, batch, tmp_path):
+        """Oracle: a copy without a cache, where the weights were changed without a trace, as fused optimizers do."""
+        transformer = PretrainedTransformer(name, cache_folder=str(tmp_path / "cache"))
+        before = transformer(batch.clone()).layers[-1]
+        transformer.requires_grad_(True)
+        transformer(batch.clone())
+        transformer.transformer.network.embeddings.word_embeddings.weight.data.mul_(0.5)
+        transformer.requires_grad_(False)
+        alone = PretrainedTransformer(name)
+        alone.load_state_dict(transformer.state_dict())
+        found, expected = (each.eval()(batch.clone()).layers[-1] for each in (transformer, alone))
+        assert torch.equal(found, expected) and not torch.equal(found, before)
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
