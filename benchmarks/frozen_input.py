@@ -89,6 +89,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", required=True)
     parser.add_argument("--results", type=Path, required=True, help="folder for a file of each run")
     arguments = parser.parse_args()
+    if not os.environ.get("ELMO_TASKS_DATA"):
+        parser.error(
+            "ELMO_TASKS_DATA must name the data: scores of the small data that ships would stand next to others"
+        )
     names = [model.name for model in arguments.models]
     if len(set(names)) < len(names):
         parser.error(f"the names of --models must differ, but are {', '.join(names)}")

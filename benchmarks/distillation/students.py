@@ -45,6 +45,10 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "distillation")
     parser.add_argument("--runs", type=Path, default=ROOT / "results" / "runs", help="of the plan, to compare with")
     arguments = parser.parse_args()
+    if not os.environ.get("ELMO_TASKS_DATA"):
+        parser.error(
+            "ELMO_TASKS_DATA must name the data: scores of the small data that ships would stand next to others"
+        )
 
     import_plugins()
     os.environ |= {"TASK": arguments.task, "MODEL": "none"}

@@ -8,7 +8,7 @@ import pytest
 from allennlp.common import Params
 
 from elmo_tasks.replication.train.record import is_locked, locked
-from tests.paths import CHECKOUT, TINY_BILM
+from tests.paths import CHECKOUT, FIXTURES, TINY_BILM
 from tests.training_configs.configs import differences
 
 SCRIPTS = CHECKOUT / "benchmarks"
@@ -17,6 +17,7 @@ SCRIPTS = CHECKOUT / "benchmarks"
 @pytest.fixture
 def script(monkeypatch) -> ModuleType:
     monkeypatch.syspath_prepend(SCRIPTS)
+    monkeypatch.setenv("ELMO_TASKS_DATA", str(FIXTURES))
     return importlib.import_module("frozen_input")
 
 
@@ -182,6 +183,14 @@ def test_a_folder_of_another_model_is_an_error(script, run, finished, checkpoint
         (folder / "run" / name).touch()
     with pytest.raises(SystemExit, match=r'ner-first-101 has another training: {"weights": "0"}; remove it'):
         run()
+
+
+def test_the_data_must_be_named(run, monkeypatch, capsys):
+    """Oracle: the message; a call without them would leave scores that a later one takes for those of the data."""
+    monkeypatch.delenv("ELMO_TASKS_DATA")
+    with pytest.raises(SystemExit):
+        run()
+    assert "ELMO_TASKS_DATA must name the data" in capsys.readouterr().err
 
 
 def test_two_models_of_one_name_are_an_error(script, monkeypatch, tmp_path, capsys):
