@@ -250,11 +250,12 @@ def _command(results: Results, task: str) -> str:
 
 
 def _settings(about: Mapping[str, Any]) -> dict[str, Any]:
+    # Runs are compared by these texts: the order in which keys were given must not count.
     return {
         "data": about.get("data"),
         "biLM": about.get("bilm"),
-        "arguments of the template": json.dumps(about["arguments"]) if about.get("arguments") else None,
-        _OVERRIDES: json.dumps(about["overrides"]) if about.get("overrides") else None,
+        "arguments of the template": json.dumps(about["arguments"], sort_keys=True) if about.get("arguments") else None,
+        _OVERRIDES: json.dumps(about["overrides"], sort_keys=True) if about.get("overrides") else None,
     }
 
 

@@ -118,6 +118,13 @@ class TestReadSources:
         assert not sources.tables and len(sources.runs) == 2
         assert named in sources.problems[0]
 
+    def test_overrides_in_another_order_are_the_same(self, tmp_path):
+        """Oracle: a table of the two runs, and no problem."""
+        write_run_file(tmp_path, "snli", "both", 1, 70.0, about={"overrides": {"a": 1, "b": 2}})
+        write_run_file(tmp_path, "snli", "input", 1, 80.0, about={"overrides": {"b": 2, "a": 1}})
+        sources = read_sources(tmp_path)
+        assert sources.tables and not sources.problems
+
     def test_a_link_that_leads_nowhere_is_named(self, tmp_path):
         """Oracle: the sentence has the file."""
         path = write_run_file(tmp_path, "ner", "input", 1, 80.0)
