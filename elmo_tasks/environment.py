@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.files.atomic_files import TEMPORARY
-from elmo_tasks.files.folders import matches
+from elmo_tasks.files.folders import files_below, matches
 from elmo_tasks.files.text_lines import opened
 from elmo_tasks.shipped import FIXTURES, PRETRAINED
 from elmo_tasks.transformer.checkpoint import read_config, size_of
@@ -263,14 +264,25 @@ def english_bilm_notice(config: Mapping[str, Any], environ: Mapping[str, str] = 
     inputs = list(inputs_of_config(config))
     if environ.get(_BILM) or not any(path.startswith(f"{PRETRAINED}{os.sep}") for _, path in inputs):
         return None
-    for key, path in inputs:
-        if key == "train_data_path" and os.path.isfile(path) and (share := _latin_share(path)) < _MOSTLY:
-            return (
-                f"{_BILM} is not set, so that this uses small-open, the biLM of English that ships; but of the letters "
-                f"in {path} only {share:.0%} are Latin, and it has never seen the others. Set {_BILM} to a biLM of the "
-                "language"
-            )
+    for path in (path for key, path in inputs if key == "train_data_path"):
+        # Of a folder or a pattern, as semantic roles and language models have them, one file says enough.
+        for file in islice(_files_at(path), 1):
+            if (share := _latin_share(file)) < _MOSTLY:
+                return (
+                    f"{_BILM} is not set, so that this uses small-open, the biLM of English that ships; but of the "
+                    f"letters in {file} only {share:.0%} are Latin, and it has never seen the others. Set {_BILM} to a "
+                    "biLM of the language"
+                )
     return None
+
+
+def _files_at(path: str) -> Iterator[str]:
+    """The files that are at a path, below a folder or matched by a pattern, in the order of their names."""
+    for named in [path] if os.path.exists(path) else sorted(matches(path)):
+        if os.path.isfile(named):
+            yield named
+        else:
+            yield from sorted(str(file) for file in files_below(Path(named)) if not file.name.startswith("."))
 
 
 def _latin_share(path: str) -> float:

@@ -428,7 +428,10 @@ class TestEnglishBilmNotice:
         ],
     )
     def test_a_text_of_another_script_is_said(self, environment, tmp_path, text, name, share):
-        """Oracle: by hand; nothing is said of a biLM that was named, nor of a config without one."""
+        """
+        Oracle: by hand, for the path of the text, a pattern and its folder; nothing is said of a biLM that was named,
+        nor of a config without one.
+        """
         path = tmp_path / name
         path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
         weights = str(SHIPPED_BILM / "weights.hdf5")
@@ -436,6 +439,8 @@ class TestEnglishBilmNotice:
         notice = english_bilm_notice(config, {})
         assert (notice is not None) == (share is not None)
         assert share is None or f"of the letters in {path} only {share} are Latin" in notice
+        for named in (tmp_path / "tr*", tmp_path):
+            assert english_bilm_notice({**config, "train_data_path": str(named)}, {}) == notice
         assert english_bilm_notice(config, {"ELMO_TASKS_BILM": "small-open"}) is None
         assert english_bilm_notice({**config, "model": {}}, {}) is None
         assert english_bilm_notice({**config, "train_data_path": str(tmp_path / "none")}, {}) is None

@@ -1,4 +1,4 @@
-// Learns a softmax for a biLM that has none, as the shipped one and those of the authors: the biLM keeps its weights.
+// Learns a softmax of the words of a text for a biLM that keeps its weights, as those of the authors, which have none.
 local bilm = import 'lib/bilm.libsonnet';
 local environment = import 'lib/environment.libsonnet';
 

@@ -53,6 +53,8 @@ class BilmLanguageModel(Model):
     pretrained_file : `str`, optional
         Path or URL of the weights to start from, in the public format. If the file has no softmax, the softmax starts
         from random weights.
+    pretrained_softmax : `bool`
+        Whether a softmax in that file is read too; it must be one of the words of the vocabulary.
     running_state : `bool`
         Whether batches are windows of running text, as `elmo_lm_windows` makes them, and each begins in the state that
         the previous one left: as the authors' code trains, for comparison.
@@ -75,6 +77,7 @@ class BilmLanguageModel(Model):
         n_samples: int = 8192,
         dropout: float = 0.1,
         pretrained_file: Optional[str] = None,
+        pretrained_softmax: bool = True,
         running_state: bool = False,
         precision: Literal["float32", "tf32", "bf16"] = "float32",
         serialization_dir: Optional[str] = None,
@@ -100,7 +103,7 @@ class BilmLanguageModel(Model):
             self.bilm = Bilm(shape, stateful=running_state, precision=precision)
             self.softmax = self._make_softmax(softmax, len(words), n_samples)
             if pretrained_file is not None:
-                self._load_weights(cached_path(pretrained_file))
+                self._load_weights(cached_path(pretrained_file), with_softmax=pretrained_softmax)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
@@ -115,8 +118,10 @@ class BilmLanguageModel(Model):
             logger.info("%d words are too few for %d samples: the softmax is trained in full", n_words, n_samples)
         return LmSoftmax(n_words, dim)
 
-    def _load_weights(self, weight_file: str) -> None:
+    def _load_weights(self, weight_file: str, *, with_softmax: bool) -> None:
         self.bilm.load_weights(weight_file)
+        if not with_softmax:
+            return
         softmax = read_softmax(weight_file, self.bilm.options, self.word_list().words)
         if softmax is None:
             logger.warning(
@@ -219,8 +224,9 @@ class BilmLanguageModel(Model):
             torch.save({"character_ids": character_ids.cpu(), "word_ids": word_ids.cpu()}, path)
             kept = f" (kept in {path})"
         raise ValueError(
-            f"the loss of a batch{kept} is not a finite number: lower the learning rate or the gradient norm, and "
-            "resume from the last checkpoint with --recover"
+            f"the loss of a batch{kept} is not a finite number. --recover would come to the same batch with the same "
+            "settings: export what the run has learnt (`allennlp elmo-export RUN FOLDER`), and begin another run with "
+            "it (`start` of lib/bilm.libsonnet), a lower learning rate or a lower gradient norm"
         )
 
     def word_list(self) -> WordList:

@@ -223,7 +223,7 @@ class TestGuard:
         model = make(vocab, serialization_dir=str(tmp_path)).train(is_training)
         model.softmax.bias.data[3] = float("nan")
         tensors = batch(vocab)
-        with pytest.raises(ValueError, match=r"kept in .*batch_without_loss\.th.*--recover"):
+        with pytest.raises(ValueError, match=r"kept in .*batch_without_loss\.th.*elmo-export RUN FOLDER"):
             model(**tensors)
         kept = torch.load(tmp_path / "batch_without_loss.th", weights_only=True)
         assert kept.keys() == tensors.keys()
@@ -275,6 +275,14 @@ class TestWeightsToGoOnFrom:
         file = self.save(pretrained, tmp_path, softmax)
         with pytest.raises(ConfigurationError, match=r"each of the 11 words .* has 12: take the vocabulary"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
+
+    def test_a_softmax_that_is_not_asked_for_is_not_read(self, vocab, pretrained, tmp_path, caplog):
+        """Oracle: one over other words is refused otherwise; the weights of the biLM; a bias of zeros; no warning."""
+        file = self.save(pretrained, tmp_path, LmSoftmax(12, OPTIONS.projection_dim).state_dict())
+        model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file, pretrained_softmax=False)
+        assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
+        assert model.softmax.n_words == 11 and not model.softmax.bias.any()
+        assert not caplog.text
 
     def test_one_with_dictionaries_is_not_trained(self, vocab):
         """Oracle: the message; its words would need ids of their own."""

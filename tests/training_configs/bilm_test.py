@@ -80,6 +80,7 @@ class TestBilmConfigs:
         assert config["model"]["dropout"] == 0
         assert config["trainer"]["num_epochs"] == 1
         assert config["trainer"]["no_grad"] == [r"^bilm\."]
+        assert config["model"]["pretrained_softmax"] is False
         assert "elmo_perplexity_before" not in config["trainer"]["callbacks"]
 
     def test_a_word_list_and_another_softmax_are_arguments(self, environment, tmp_path):
@@ -187,6 +188,24 @@ class TestSizes:
 
         with pytest.raises(ConfigurationError, match=message):
             evaluated_text(tmp_path, f"(import '{training_configs}/lib/bilm.libsonnet')(size={size})")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ("start=environment.bilm, size={ epochs: 7 }", "size is that of a new biLM: with start, give epochs"),
+            ("frozen=true", "frozen must have the biLM that keeps its weights: give start"),
+        ],
+    )
+    def test_a_size_for_a_bilm_that_is_there_is_an_error(
+        self, environment, tmp_path, training_configs, arguments, message
+    ):
+        """Oracle: the message; and no biLM that keeps the weights that nobody has trained."""
+        from allennlp.common.checks import ConfigurationError
+
+        library = training_configs / "lib"
+        text = f"local environment = import '{library}/environment.libsonnet';"
+        with pytest.raises(ConfigurationError, match=message):
+            evaluated_text(tmp_path, f"{text} (import '{library}/bilm.libsonnet')({arguments})")
 
 
 def evaluated_text(folder, text):

@@ -58,7 +58,7 @@ local of_size(size) =
   else if std.isString(size) && std.objectHas(sizes, size) then sizes[size]
   else error "size must be '%s', or an object like { cells: 512, projection: 64 }, but is %s" % [names, std.toString(size)];
 
-// A softmax for a biLM that has none and stays as it is.
+// A softmax for a biLM that stays as it is.
 local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler: { type: 'linear_with_warmup', warmup_steps: 200 } };
 
 function(
@@ -66,7 +66,7 @@ function(
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
-  // Whether the biLM keeps its weights, and the softmax alone is trained.
+  // Whether the biLM to start from keeps its weights, and a softmax alone is trained, of the words of the text.
   frozen=false,
   // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text. A softmax to start from has its own.
   word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list') then start.word_list else null,
@@ -87,6 +87,8 @@ function(
   num_workers=0,
 ) (
   local shape = of_size(size);
+  assert start == null || size == 'small' : 'size is that of a new biLM: with start, give epochs, tokens_per_batch, optimizer or scheduler';
+  assert start != null || !frozen : 'frozen must have the biLM that keeps its weights: give start';
   local loader = { type: 'elmo_lm', max_tokens_per_batch: tokens_per_batch };
 
   {
@@ -117,6 +119,8 @@ function(
         },
       },
       [if start != null then 'pretrained_file']: start.pretrained_file,
+      // One in the file is of other words.
+      [if frozen && word_list == null then 'pretrained_softmax']: false,
       softmax: softmax,
       // Of the fewer words of a softmax alone, a quarter of the samples is enough.
       [if frozen then 'n_samples']: 2048,

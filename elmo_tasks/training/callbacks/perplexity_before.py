@@ -21,7 +21,8 @@ _FILE = "metrics_before.json"
 class PerplexityBeforeCallback(TrainerCallback):
     """
     Evaluates the model on the validation data before its first step, writes `metrics_before.json`, and at the end of
-    the training prints the perplexities before and after, as Table 7 of the paper's appendix has them.
+    the training prints the perplexities before and after, as Table 7 of the paper's appendix has them, with the share of
+    the words that are not in the vocabulary, which count as one.
 
     Registered as a `TrainerCallback` with name "elmo_perplexity_before".
 
@@ -57,8 +58,9 @@ class PerplexityBeforeCallback(TrainerCallback):
         if not is_primary or not metrics:
             return
         with open(os.path.join(self.serialization_dir, _FILE), encoding="utf-8") as file:
-            before = json.load(file)["perplexity"]
+            before = json.load(file)
         after = metrics["best_validation_perplexity"]
         print(
-            f"perplexity on the validation data (mean of forward and backward): {before:.2f} before, {after:.2f} after"
+            f"perplexity on the validation data (mean of forward and backward): {before['perplexity']:.2f} before, "
+            f"{after:.2f} after; {before['unknown_share']:.1%} of the words are unknown, and count as one"
         )

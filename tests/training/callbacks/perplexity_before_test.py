@@ -17,7 +17,7 @@ from elmo_tasks.training import FrozenOnceCheckpointer, PerplexityBeforeCallback
 
 
 class Guess(Model):
-    """Its perplexity is its only weight."""
+    """Its perplexity is its only weight; it knows seven of eight words."""
 
     def __init__(self) -> None:
         super().__init__(Vocabulary())
@@ -27,7 +27,7 @@ class Guess(Model):
         return {"loss": self.weight * x.mean()}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        return {"perplexity": float(self.weight.detach())}
+        return {"perplexity": float(self.weight.detach()), "unknown_share": 0.125}
 
 
 class Fail(TrainerCallback):
@@ -59,7 +59,7 @@ class TestPerplexityBeforeCallback:
     def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
         """Oracle: by hand: the weight before the first step and after two."""
         train(tmp_path, 2)
-        assert "): 100.00 before, 98.00 after\n" in capsys.readouterr().out
+        assert "): 100.00 before, 98.00 after; 12.5% of the words are unknown" in capsys.readouterr().out
         assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
 
     def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):
@@ -68,7 +68,7 @@ class TestPerplexityBeforeCallback:
         before = (tmp_path / "metrics_before.json").read_text()
         capsys.readouterr()
         train(tmp_path, 3)
-        assert "): 100.00 before, 97.00 after\n" in capsys.readouterr().out
+        assert "): 100.00 before, 97.00 after; " in capsys.readouterr().out
         assert (tmp_path / "metrics_before.json").read_text() == before
 
     def test_an_interrupted_run_prints_nothing(self, tmp_path, capsys):
