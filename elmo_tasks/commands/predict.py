@@ -79,7 +79,7 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
             f"{arguments.predictor_args!r:.200}"
         )
     try:
-        return _get_predictor(arguments)
+        predictor = _get_predictor(arguments)
     except TypeError as error:
         # Its class is known only once the archive is loaded.
         found = _UNEXPECTED.search(str(error))
@@ -90,6 +90,13 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
         raise ConfigurationError(
             f"--predictor-args must have arguments of {found[1]} ({', '.join(known)}), but has {found[2]!r}"
         ) from error
+    # AllenNLP's own class, which a model has that names none, makes nothing of a line.
+    if type(predictor) is Predictor and not arguments.use_dataset_reader:
+        raise ConfigurationError(
+            f"a model must have a predictor to read JSON lines, but a {type(predictor._model).__name__} has none: give "
+            "its dataset reader a file with --use-dataset-reader, or name a predictor with --predictor"
+        )
+    return predictor
 
 
 class _Item(NamedTuple):

@@ -161,9 +161,9 @@ def loaded_demo(
     word_file = options_file.with_name("vocab.txt")
     named = NAMED_BILMS.get(bilm) if isinstance(bilm, str) else None
     language = language or language_of(word_file, named.scripts if named else None)
-    loaded = [TaskArchive.load(path) for path in archives]
+    loaded = [TaskArchive.load(path, language) for path in archives]
     for pair in compared:
-        loaded += compared_archives(*pair)
+        loaded += compared_archives(*pair, language)
     elmo = Elmo.from_pretrained(bilm)
     if glove is None and language == "en":
         (glove,) = (FIXTURES / "glove").glob("*.txt.gz")

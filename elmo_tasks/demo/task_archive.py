@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from allennlp.models import load_archive
+from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 from elmo_tasks.demo import views
-from elmo_tasks.demo.texts import MAX_WORDS, checked_text
+from elmo_tasks.demo.texts import MAX_WORDS, checked_text, rules_of
 from elmo_tasks.demo.views import View
 from elmo_tasks.modules import LayerMix
 from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.unicode_text import in_nfc
 
 __all__ = ["TASKS", "Task", "TaskArchive", "compared_archives", "grouped"]
 
@@ -118,15 +120,26 @@ class TaskArchive:
         Its task.
     predictor
         Its default predictor.
+    language
+        spaCy's code of the language of its texts, whose rules split them into words, where the task does not have those
+        of its data.
     """
 
     path: Path
     task: Task
     predictor: Predictor
+    language: str = "en"
 
     @classmethod
-    def load(cls, path: Path) -> "TaskArchive":
+    def load(cls, path: Path, language: str = "en") -> "TaskArchive":
         """
+        # Parameters
+
+        path
+            The archive, or the folder of its run.
+        language
+            See the class.
+
         # Raises
 
         `ValueError`
@@ -152,7 +165,10 @@ class TaskArchive:
                 f"{remedy if name in ('elmo_bilm', 'elmo_bilm_student') else ''}"
             )
         task = TASKS[name]
-        return cls(path, task, Predictor.from_archive(archive, extra_args=dict(task.predictor_args)))
+        arguments = dict(task.predictor_args)
+        if "language" in signature(Predictor.by_name(Model.by_name(name).default_predictor)).parameters:
+            arguments["language"] = rules_of(language)
+        return cls(path, task, Predictor.from_archive(archive, extra_args=arguments), language)
 
     @property
     def name(self) -> str:
@@ -178,12 +194,12 @@ class TaskArchive:
             If a text is refused: see `checked_text`; or has too many words and punctuation marks.
         """
         inputs = {
-            key: checked_text(f"the {key}", text, max_words)
+            key: in_nfc(checked_text(f"the {key}", text, max_words))
             for (key, max_words), text in zip(self.task.inputs.items(), texts, strict=True)
         }
         for key, max_words in self.task.inputs.items():
             # Of a word with hyphens, say, the task makes many.
-            n_words = len(blank_tokenizer()(inputs[key]))
+            n_words = len(blank_tokenizer(rules_of(self.language))(inputs[key]))
             if n_words > 2 * max_words:
                 raise ValueError(
                     f"the {key} must have at most {2 * max_words:,} words and punctuation marks, but has {n_words:,}: "
@@ -211,16 +227,21 @@ class TaskArchive:
         ]
 
 
-def compared_archives(first: Path, second: Path) -> list[TaskArchive]:
+def compared_archives(first: Path, second: Path, language: str = "en") -> list[TaskArchive]:
     """
     Two archives that are to be compared.
+
+    # Parameters
+
+    first, second, language
+        See `TaskArchive.load`.
 
     # Raises
 
     `ValueError`
         If they are of different tasks; and see `TaskArchive.load`.
     """
-    pair = [TaskArchive.load(first), TaskArchive.load(second)]
+    pair = [TaskArchive.load(path, language) for path in (first, second)]
     if pair[0].task.name != pair[1].task.name:
         raise ValueError(
             f"archives that are compared must be of one task, but '{first}' is of {pair[0].task.name} and '{second}' "

@@ -7,7 +7,7 @@ from elmo_tasks.predictors.json_lines_predictor import readable_errors
 from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.unicode_text import in_nfc
 
-__all__ = ["MAX_CHARACTERS", "MAX_SENTENCES", "MAX_WORDS", "Texts", "checked_text"]
+__all__ = ["MAX_CHARACTERS", "MAX_SENTENCES", "MAX_WORDS", "Texts", "checked_text", "rules_of"]
 
 MAX_SENTENCES = 12
 """Sentences whose words are compared."""
@@ -20,6 +20,11 @@ MAX_CHARACTERS_PER_WORD = 200
 
 # spaCy's rules for Korean need a program that is not Python. Its rules for any language separate punctuation marks.
 _RULES = {"ko": "xx"}
+
+
+def rules_of(language: str) -> str:
+    """The language whose rules of spaCy split the words of a language."""
+    return _RULES.get(language, language)
 
 
 def checked_text(name: str, text: object, max_words: int = MAX_WORDS) -> str:
@@ -109,4 +114,4 @@ class Texts:
 
     @property
     def _tokenize(self) -> Callable[[str], list[str]]:
-        return blank_tokenizer(_RULES.get(self.language, self.language))
+        return blank_tokenizer(rules_of(self.language))

@@ -264,6 +264,16 @@ class TestPredict:
         with pytest.raises(TypeError, match="has no len"):
             command(*call)
 
+    def test_a_model_without_a_predictor_needs_a_file_of_its_reader(self, command, use, tmp_path):
+        """Oracle: the message, of AllenNLP's predictor that a language model has; and the prediction by hand."""
+        use(Predictor)
+        (tmp_path / "in.txt").write_text("a\n")
+        with pytest.raises(SystemExit, match=r"but a LengthModel has none: .* --use-dataset-reader"):
+            command("predict", "archive", tmp_path / "in.txt")
+        output = tmp_path / "out.jsonl"
+        command("predict", "archive", tmp_path / "in.txt", "--use-dataset-reader", "--output-file", output, "--silent")
+        assert read(output) == [{"n": 1, "batch": 1}]
+
     def test_an_archive_that_is_not_there_is_one_line(self, command, tmp_path):
         """Oracle: the message."""
         with pytest.raises(SystemExit, match=r"^allennlp predict: error: .*no\.tar\.gz not found$"):

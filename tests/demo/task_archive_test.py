@@ -21,6 +21,12 @@ class TestTaskArchive:
             assert archive.predict(text) == predictor.predict_json({"sentence": text})
             assert (archive.name, archive.task.name) == (path.parent.name, "ner")
 
+    def test_words_are_split_by_the_rules_of_the_language(self, ner_archives):
+        """Oracle: by hand, for French; and the words of decomposed letters, as the command has them."""
+        archive = TaskArchive.load(ner_archives[0], "fr")
+        assert archive.predict("L'avion de l'arme\u0301e")["words"] == ["L'", "avion", "de", "l'", "arm\u00e9e"]
+        assert TaskArchive.load(ner_archives[0], "ko").predict("나는 간다.")["words"] == ["나는", "간다", "."]
+
     def test_entailment_has_its_attention(self, loaded):
         """Oracle: the keys of the prediction, and rows that add up to 1."""
         prediction = loaded[2].predict("Two dogs run .", "Animals move .")
