@@ -5,6 +5,7 @@ import gzip
 import lzma
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -33,13 +34,13 @@ class Finding:
         The file.
     state : `str`
         `"whole"`: a checksum over all of it agrees. `"readable"`: it can be read to its end, but has no checksum (or
-        not over all of it). `"damaged"`: it is not what was written.
+        not over all of it). `"damaged"`: it is not what was written. `"unchecked"`: what reads it is not installed.
     reason : `str`
-        What is wrong, or which checksum agreed.
+        What is wrong, what to install, or which checksum agreed.
     """
 
     path: Path
-    state: Literal["whole", "readable", "damaged"]
+    state: Literal["whole", "readable", "damaged", "unchecked"]
     reason: str
 
 
@@ -106,6 +107,8 @@ def _finding(path: Path, reader: "Callable[[Path], str | None] | None") -> Findi
     try:
         has_checksum = check_file(path)
         own = None if reader is None else reader(path)
+    except ImportError as error:
+        return Finding(path, "unchecked", f"{error.name} is not installed: `pip install {error.name}`")
     except _ERRORS as error:
         return Finding(path, "damaged", " ".join(str(error).split()) or type(error).__name__)
     if has_checksum:
@@ -226,7 +229,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], str | None]], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to a parser."""
     parser.add_argument("path", type=Path, nargs="+", help="a file, or a folder with all that is below it")
-    parser.add_argument("--quiet", action="store_true", help="show damaged files only")
+    parser.add_argument("--quiet", action="store_true", help="show damaged files only, and those that could not be checked")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -236,16 +239,19 @@ def run(arguments: argparse.Namespace) -> None:
     # Raises
 
     `ValueError`
-        If a file is damaged, after all were checked.
+        If a file is damaged or could not be checked, after all others were.
     `FileNotFoundError`
         If there is no such file.
     """
-    findings = [finding for path in arguments.path for finding in verify(path)]
-    for finding in findings:
-        if finding.state == "damaged" or not arguments.quiet:
-            print(printable(f"{finding.state:8}  {finding.path}  ({finding.reason})"))
-    n_damaged = sum(finding.state == "damaged" for finding in findings)
+    states: Counter[str] = Counter()
+    for finding in (finding for path in arguments.path for finding in verify(path)):
+        states[finding.state] += 1
+        if finding.state in ("damaged", "unchecked") or not arguments.quiet:
+            print(printable(f"{finding.state:9} {finding.path}  ({finding.reason})"))
+    n_damaged, n_unchecked, n_files = states["damaged"], states["unchecked"], states.total()
     if n_damaged:
-        raise ValueError(f"{n_damaged} of {len(findings)} files are damaged: restore them, or make them again")
-    if not findings:
+        raise ValueError(f"{n_damaged} of {n_files} files are damaged: restore them, or make them again")
+    if n_unchecked:
+        raise ValueError(f"{n_unchecked} of {n_files} files could not be checked: install what their lines say")
+    if not n_files:
         raise ValueError("there is no file with a checksum, or of a format that can be checked")

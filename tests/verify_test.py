@@ -3,6 +3,7 @@
 import gzip
 import json
 import lzma
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_tasks.__main__ import main
 from elmo_tasks.files.checksums import write_checksum
 from elmo_tasks.verify import add_arguments, run, verify
+from tests.paths import TINY_BILM
 
 
 def write_hdf5(path: Path) -> None:
@@ -132,6 +135,32 @@ class TestVerify:
         assert (
             found["made/part-00000001.parquet"].startswith("missing: ") and "how many lines" in found["odd/_job.json"]
         )
+
+    def test_a_folder_of_long_lines_has_more_parts(self, tmp_path):
+        """Oracle: by hand: each of four long lines is a part, where two lines a part were asked for; two are lost."""
+        pytest.importorskip("pyarrow")
+        text, folder = tmp_path / "text.txt", tmp_path / "folder"
+        text.write_text("".join(" ".join([f"word{number}"] * 80) + "\n" for number in range(4)))
+        options = ["--format", "parquet-folder", "--part-lines", "2", "--bilm", str(TINY_BILM)]
+        assert main(["embed", str(text), str(folder), *options]) == 0
+        assert len(list(folder.glob("part-*"))) == 4
+        assert "damaged" not in {finding.state for finding in verify(folder)}
+        for number in (2, 3):
+            (folder / f"part-{number:08}.parquet").unlink()
+        (damaged,) = (finding for finding in verify(folder) if finding.state == "damaged")
+        assert damaged.path.name == "part-00000002.parquet"
+
+    def test_without_its_library_a_file_is_not_checked_but_others_are(self, tmp_path, monkeypatch, capsys):
+        """Oracle: by hand."""
+        KINDS["part.npz"][0](tmp_path / "a.npz")
+        (tmp_path / "b.parquet").write_bytes(b"PAR1")
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        found = {finding.path.name: (finding.state, finding.reason) for finding in verify(tmp_path)}
+        assert found["a.npz"][0] == "whole"
+        assert found["b.parquet"] == ("unchecked", "pyarrow is not installed: `pip install pyarrow`")
+        assert main(["verify", str(tmp_path)]) == 1
+        shown = capsys.readouterr()
+        assert "a.npz" in shown.out and "1 of 2 files could not be checked" in shown.err
 
 
 class TestCommand:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.embed_job.formats.output_format import Format
-from elmo_tasks.embed_job.formats.part_file import is_part, numbers_of_parts, part_path
+from elmo_tasks.embed_job.formats.part_file import end_of_part, is_part, numbers_of_parts, part_path
 from elmo_tasks.embed_job.options import LINES, differences
 from elmo_tasks.files.atomic_files import TEMPORARY, atomic_file, sync
 from elmo_tasks.files.checksums import check_file, checksum_path, write_checksum
@@ -44,8 +44,14 @@ def missing_parts(job: Path) -> list[Path]:
     n_lines, part_lines = facts.get(LINES), facts.get("part_lines")
     if type(n_lines) is not int or type(part_lines) is not int or part_lines < 1:
         raise ValueError(f"{job} must say how many lines the text and each part have, but does not")
+    numbers = numbers_of_parts(job.parent, "parquet")
+    # There are more where lines are long: the last part that is there says whether lines come after it.
     n_parts = -(-n_lines // part_lines)
-    return [path for number in range(n_parts) if not (path := part_path(job.parent, number, "parquet")).exists()]
+    if numbers:
+        last = max(numbers)
+        end = end_of_part(part_path(job.parent, last, "parquet"))
+        n_parts = max(n_parts, last + 1 + (end is not None and end < n_lines))
+    return [part_path(job.parent, number, "parquet") for number in range(n_parts) if number not in numbers]
 
 
 class JobFolder:

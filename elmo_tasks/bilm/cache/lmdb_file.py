@@ -68,8 +68,8 @@ class LmdbFile:
         path.mkdir(mode=0o700, exist_ok=True)
         _check_folder(path)
         file = path / _DATA
+        n_present = file.stat().st_size if file.exists() else 0
         if max_bytes is None:
-            n_present = file.stat().st_size if file.exists() else 0
             n_available = n_present + shutil.disk_usage(folder).free // 2
             max_bytes = max(MIN_BYTES, min(_DEFAULT_MAX_BYTES, n_available))
         self._max_bytes = max_bytes
@@ -78,8 +78,10 @@ class LmdbFile:
         self._lock = FileLock(path / _LOCK, mode=mode)
         with self._locked():
             # The map has its full size from the start, which costs address space only: no process has to enlarge it.
+            # A file that is larger than the limit, as of a larger one, needs some more in order to free any.
+            size = max(max_bytes, n_present + MIN_BYTES if n_present > max_bytes else 0)
             # Without `metasync` a crash of the machine can undo the last transactions, but damages none.
-            self._lmdb = lmdb.open(folder, map_size=max_bytes, max_dbs=3, max_readers=1024, metasync=False, mode=mode)
+            self._lmdb = lmdb.open(folder, map_size=size, max_dbs=3, max_readers=1024, metasync=False, mode=mode)
             # Reading behind the end of a truncated file would kill the process.
             if (self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"] > file.stat().st_size:
                 raise lmdb.CorruptedError(f"{file} is truncated")

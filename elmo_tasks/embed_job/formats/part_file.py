@@ -14,7 +14,7 @@ from elmo_tasks.embed_job.formats.parquet import checked_rows, metadata_of_parqu
 from elmo_tasks.embed_job.text_parts import PartSummary
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = ["PartKind", "PartOrigin", "is_part", "numbers_of_parts", "part_path", "read_part", "write_part"]
+__all__ = ["PartKind", "PartOrigin", "end_of_part", "is_part", "numbers_of_parts", "part_path", "read_part", "write_part"]
 
 PartKind = Literal["npz", "parquet"]
 
@@ -141,6 +141,19 @@ def read_part(path: Path, origin: PartOrigin) -> EmbeddedPart:
             f"is {what}"
         )
     return EmbeddedPart(origin.first, sentences, vectors)
+
+
+def end_of_part(path: Path) -> int | None:
+    """
+    The number of lines of the text up to the end of a part in a Parquet file; `None` if the file does not say it, or
+    pyarrow is not installed.
+    """
+    try:
+        origin = metadata_of_parquet(path)[_ORIGIN]
+        return int(origin["first"]) + int(origin["n_lines"])
+    # pyarrow raises errors of any kind for a damaged file.
+    except Exception:
+        return None
 
 
 def _read_npz(path: Path) -> tuple[dict[str, object], list[str], list[np.ndarray]]:

@@ -63,6 +63,19 @@ class TestSize:
         write(store, 500)
         assert has(store, 500) == [True]
 
+    def test_a_limit_may_be_lowered(self, store, tmp_path, warnings):
+        """Oracle: a file of four times the limit; what comes is kept, and it does not grow by more than a limit."""
+        file = tmp_path / "cache" / "data.mdb"
+        assert end_of(fork(lambda: write(LayerStore(tmp_path / "cache", 4 * LIMIT), *range(900)))) == 0
+        n_bytes = file.stat().st_size
+        assert n_bytes > 3 * LIMIT
+        for first in range(1000, 2000, 10):
+            write(store, *range(first, first + 10))
+            assert all(has(store, *range(first, first + 10)))
+        assert sum(has(store, *range(900))) == 0
+        assert file.stat().st_size <= n_bytes + LIMIT
+        assert not warnings
+
 
 class TestDamage:
     def test_a_damaged_value_is_not_found(self, store, tmp_path, warnings):
