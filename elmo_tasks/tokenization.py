@@ -1,10 +1,10 @@
 """Words and sentences of a text by spaCy's rules, which need no model; spaCy is imported at the first use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer"]
+__all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer", "sentences_of_words"]
 
 # How many words, with the marks at them, a tokenizer splits by its rules only once: with spaCy's 10,000 it spends most
 # of its time on those that are not among them. About 20 MB.
@@ -107,13 +107,7 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
     `ImportError`, `ValueError`
         See `blank_pipeline`.
     """
-
-    def make() -> Any:
-        pipeline = blank_pipeline(language)
-        pipeline.add_pipe("sentencizer")
-        return pipeline
-
-    renewed = _renewed(make)
+    renewed = _renewed(lambda: _pipeline_of_sentences(language))
 
     def split(text: str) -> list[list[str]]:
         # Not by the pipeline itself, which refuses more than a million characters because of parsers.
@@ -123,6 +117,34 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
         return [sentence for sentence in sentences if sentence]
 
     return split
+
+
+def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
+    """
+    spaCy's rule for the ends of sentences, in the scripts of all languages, over words that were split in another way.
+
+    # Raises
+
+    `ModuleNotFoundError`
+        If spaCy is not installed.
+    """
+    pipeline = _any_language()()
+    from spacy.tokens import Doc
+
+    # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+    document = pipeline.get_pipe("sentencizer")(Doc(pipeline.vocab, words=[str(word) for word in words]))
+    return [list(words[sentence.start : sentence.end]) for sentence in document.sents] if words else []
+
+
+@lru_cache(maxsize=1)
+def _any_language() -> Callable[[], Any]:
+    return _renewed(lambda: _pipeline_of_sentences("xx"))
+
+
+def _pipeline_of_sentences(language: str) -> Any:
+    pipeline = blank_pipeline(language)
+    pipeline.add_pipe("sentencizer")
+    return pipeline
 
 
 def _renewed(make: Callable[[], Any]) -> Callable[[], Any]:

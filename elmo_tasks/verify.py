@@ -229,7 +229,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Path], str | None]], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to a parser."""
     parser.add_argument("path", type=Path, nargs="+", help="a file, or a folder with all that is below it")
-    parser.add_argument("--quiet", action="store_true", help="show damaged files only, and those that could not be checked")
+    parser.add_argument("--quiet", action="store_true", help="show only files that are damaged or could not be checked")
 
 
 def run(arguments: argparse.Namespace) -> None:

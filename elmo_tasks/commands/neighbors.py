@@ -1,6 +1,7 @@
 """`allennlp elmo-neighbors`: the nearest neighbours of a word in its sentence."""
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -206,7 +207,7 @@ def _shell(arguments: argparse.Namespace) -> None:
             print(f"{len(finder.index):,} words. A sentence with one word in [brackets]; Ctrl-D ends.")
         for line in _typed():
             try:
-                _show(_find(finder, [marked_word(line, tokenizer)], arguments)[0], arguments)
+                _show(_find(finder, [marked_word(_utf_8(line), tokenizer)], arguments)[0], arguments)
             except ValueError as error:
                 print(json.dumps({"error": str(error)}, ensure_ascii=False) if arguments.json else one_line(error))
             sys.stdout.flush()
@@ -217,6 +218,9 @@ def _typed() -> Iterator[str]:
     if sys.stdin.isatty():
         # For its side effect: `input` then edits lines, and remembers them.
         import readline  # noqa: F401
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        # A line of other bytes is an error of its own, and not of all that were read with it.
+        sys.stdin.reconfigure(errors="surrogateescape")
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "")
@@ -224,6 +228,14 @@ def _typed() -> Iterator[str]:
             return
         if line.strip():
             yield line
+
+
+def _utf_8(line: str) -> str:
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a line must be UTF-8, but is not: {error}") from None
+    return line
 
 
 def _asked(arguments: argparse.Namespace) -> Query:

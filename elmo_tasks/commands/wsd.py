@@ -75,8 +75,13 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.output_file is not None and arguments.output_file.is_dir():
         raise ValueError(f"--output-file must name a file, but '{arguments.output_file}' is a folder")
     outputs = [path for path in (arguments.output_file, arguments.predictions) if path is not None]
-    if len(set(outputs)) < len(outputs):
-        raise ValueError(f"--output-file and --predictions must differ, but both are '{outputs[0]}'")
+    if len(outputs) == 2:
+        one, other = (path.resolve() for path in outputs)
+        if one == other or one in other.parents or other in one.parents:
+            raise ValueError(
+                "--output-file and --predictions must differ, and neither be below the other, but are "
+                f"'{outputs[0]}' and '{outputs[1]}'"
+            )
     if arguments.max_sentences is not None and arguments.max_sentences < 1:
         raise ValueError(f"--max-sentences must be at least 1, but is {arguments.max_sentences}")
     # Before hours of work.

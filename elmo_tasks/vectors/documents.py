@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from elmo_tasks.tokenization import blank_sentences
+from elmo_tasks.tokenization import blank_sentences, sentences_of_words
 from elmo_tasks.vectors.pooling import POOLS, Pool, pooled
 from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
@@ -64,9 +64,8 @@ def embed_documents(
                     f"a document must be a string, or a list of sentences, but document {number} is a "
                     f"{type(document).__name__}, of which only the names would be read: give row['text'], for example"
                 )
-            # spaCy takes no subclass of str, as NumPy's arrays of strings have.
             try:
-                given = list(blank_sentences()(str(document)) if isinstance(document, str) else document)
+                given = list(_sentences(document, number, tokenizer))
             except (TypeError, UnicodeEncodeError) as error:
                 raise ValueError(
                     f"a document must be a string that can be encoded, or a list of sentences, but document {number} "
@@ -77,6 +76,15 @@ def embed_documents(
 
     embedded = embed_groups(embed, groups())
     return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
+
+
+def _sentences(document: Document, number: int, tokenizer: Tokenizer | None) -> Sequence[Sentence]:
+    if not isinstance(document, str):
+        return document
+    if tokenizer is None:
+        # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+        return blank_sentences()(str(document))
+    return sentences_of_words(words_of(document, number, tokenizer))
 
 
 def embed_groups(embed: Embed, groups: Iterable[tuple[_Key, list[list[str]]]]) -> Iterator[tuple[_Key, np.ndarray]]:

@@ -296,7 +296,8 @@ class Elmo:
 
         documents
             Each a text, which spaCy's rules split into sentences and words, or a list of sentences as `embed` takes
-            them.
+            them. With a tokenizer of one's own, a text is split by that, and by spaCy's rule for the ends of sentences
+            over its words.
         whole
             Whether the biLM reads a document as one sequence, without boundaries between its sentences. Its words then
             know of all others, and are computed one after another, with memory that grows with the length of the

@@ -262,17 +262,19 @@ def batch_tokens_of(batch_size: int) -> int:
     return batch_size * _WORDS_A_SENTENCE
 
 
-def _sentences(batch: Sequence[Sequence[str]], method: str) -> list[list[str]]:
+def _sentences(batch: Iterable[Sequence[str]], method: str) -> list[list[str]]:
     # `Elmo` would split a string into words; for AllenNLP each of its letters was a word.
     if isinstance(batch, str):
         raise _not_sentences(batch, method)
+    found = []
     for index, sentence in enumerate(batch):
         if isinstance(sentence, str):
             raise ValueError(
                 f"{method} takes a list of sentences, each a list of words, but sentence {index} is the string "
                 f"{sentence[:60]!r}: split it into words, or call embed_sentence if the list is one sentence"
             )
-    return [words_of(sentence, index) for index, sentence in enumerate(batch)]
+        found.append(words_of(sentence, index))
+    return found
 
 
 def _not_sentences(text: str, method: str) -> ValueError:

@@ -57,7 +57,8 @@ class ElmoComponent:
         Whether a document is one sequence to the biLM, whatever its sentences.
     similarity
         Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. It needs a `pool`, and
-        `layers` other than `"all"`.
+        `layers` other than `"all"`. Copies, and documents from files or other processes, have spaCy's own again, also
+        with `in_user_data`: spaCy does not keep what sets them.
     in_user_data
         Whether the vectors of a document are kept in its `user_data`, which spaCy writes to files and sends from
         process to process.
@@ -288,6 +289,11 @@ def _has_elmo(item: Doc | Span | Token) -> bool:
 
 def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
     """The cosine; 0 if one has no words."""
+    if not isinstance(other, Doc | Span | Token):
+        raise ValueError(
+            f"similarity must be asked of a Doc, a Span or a Token, but of a {type(other).__name__}, a word without a "
+            "sentence, there is no ELMo vector: give the token of a Doc"
+        )
     ours, theirs = _elmo_of(one), _elmo_of(other)
     norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
     return float(ours @ theirs) / norms if norms else 0.0

@@ -37,6 +37,8 @@ class TestDisambiguateWords:
             (["--max-sentences", "0"], "--max-sentences must be at least 1, but is 0"),
             (["--predictions", "."], "--predictions must name a new folder"),
             (["--predictions", "x", "--output-file", "x"], "--output-file and --predictions must differ"),
+            (["--predictions", "x", "--output-file", "./x/y.json"], "neither be below the other"),
+            (["--predictions", "x/y", "--output-file", "x"], "neither be below the other"),
             (["--output-file", "file/x.json"], "File exists: 'file'"),
         ],
     )

@@ -58,14 +58,24 @@ class TestEmbedDocuments:
                 expected = array.mean(0) if pool == "mean" else array.max(0)
             np.testing.assert_allclose(vector, expected, rtol=0, atol=1e-6)
 
-    def test_a_text_is_split_into_sentences(self, elmo):
+    def test_a_text_is_split_into_sentences(self, bilm):
         """Oracle: the sentences by hand; a sentence in a list may be a string."""
+        elmo = Elmo(bilm)
         (found,) = elmo.embed_documents(["It rains. \n Don't go!  "])
         (expected,) = elmo.embed_documents([[["It", "rains", "."], ["Do", "n't", "go", "!"]]])
         assert np.array_equal(found, expected)
         (found,) = elmo.embed_documents([["It rains .", ["Do", "n't", "go", "!"]]])
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
+
+    def test_a_tokenizer_of_ones_own_splits_a_text(self, elmo):
+        """Oracle: the sentences by hand: a full stop that is a word ends one, in any script, and "z.B." does not."""
+        (found,) = elmo.embed_documents(["Don't go z.B. now . It rains 。 \n Stop."])
+        (expected,) = elmo.embed_documents([[["Don't", "go", "z.B.", "now", "."], ["It", "rains", "。"], ["Stop."]]])
+        assert np.array_equal(found, expected)
+        assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
+        with pytest.raises(ValueError, match="a tokenizer must return a list of words"):
+            Elmo(elmo.bilm, tokenizer=str.lower).embed_documents(["A b."])
 
     def test_no_more_is_read_than_is_needed(self, elmo):
         """Oracle: the number of documents that have been read of a corpus without an end."""

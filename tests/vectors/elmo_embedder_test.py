@@ -67,6 +67,13 @@ class TestMethods:
         next(vectors)
         assert len(read) == 2
 
+    def test_sentences_may_be_read_only_once(self, embedder):
+        """Oracle: the same sentences as a list."""
+        found, expected = embedder.embed_batch(iter(SENTENCES)), embedder.embed_batch(SENTENCES)
+        assert len(found) == len(expected) == len(SENTENCES)
+        assert all(np.array_equal(*arrays) for arrays in zip(found, expected, strict=True))
+        assert embedder.batch_to_embeddings(iter(SENTENCES))[0].shape == (4, 3, 4, 12)
+
     def test_no_sentences_have_no_vectors(self, embedder):
         """Oracle: by hand."""
         assert embedder.embed_batch([]) == []

@@ -217,6 +217,12 @@ class TestSimilarity:
         assert doc[1].is_space
         assert doc[1].similarity(doc[0]) == 0.0
 
+    def test_a_word_without_a_sentence_has_none(self, tiny):
+        """Oracle: the message, for a word of the vocabulary."""
+        doc = pipeline(tiny, similarity=True)(TEXT)
+        with pytest.raises(ValueError, match="but of a Lexeme, a word without a sentence"):
+            doc[0].similarity(doc.vocab["snows"])
+
     def test_only_with_similarity_are_vectors_those_of_elmo(self, tiny):
         """Oracle: the vectors of the extension; without the option spaCy's own, of which a blank pipeline has none."""
         doc = pipeline(tiny, similarity=True)(TEXT)

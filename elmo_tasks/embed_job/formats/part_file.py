@@ -14,7 +14,16 @@ from elmo_tasks.embed_job.formats.parquet import checked_rows, metadata_of_parqu
 from elmo_tasks.embed_job.text_parts import PartSummary
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = ["PartKind", "PartOrigin", "end_of_part", "is_part", "numbers_of_parts", "part_path", "read_part", "write_part"]
+__all__ = [
+    "PartKind",
+    "PartOrigin",
+    "end_of_part",
+    "is_part",
+    "numbers_of_parts",
+    "part_path",
+    "read_part",
+    "write_part",
+]
 
 PartKind = Literal["npz", "parquet"]
 

@@ -21,8 +21,8 @@ _FILE = "metrics_before.json"
 class PerplexityBeforeCallback(TrainerCallback):
     """
     Evaluates the model on the validation data before its first step, writes `metrics_before.json`, and at the end of
-    the training prints the perplexities before and after, as Table 7 of the paper's appendix has them, with the share of
-    the words that are not in the vocabulary, which count as one.
+    the training prints the perplexities before and after, as Table 7 of the paper's appendix has them, with the share
+    of the words that are not in the vocabulary, which count as one.
 
     Registered as a `TrainerCallback` with name "elmo_perplexity_before".
 
