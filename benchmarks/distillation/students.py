@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="folder for the students")
     parser.add_argument("--text", type=Path, required=True, help="what texts.py has written")
     parser.add_argument("--teachers", type=Path, nargs="+", required=True, help="archives of the runs with ELMo")
-    parser.add_argument("--sizes", type=int, nargs="+", required=True, help="numbers of unlabelled texts")
+    parser.add_argument("--sizes", type=int, nargs="+", required=True, help="of unlabelled texts; 0: no teacher")
     parser.add_argument("--seeds", type=int, nargs="+", required=True)
     parser.add_argument("--steps", type=int, required=True, help="of each training, to a whole number of epochs")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "distillation")
@@ -68,9 +68,10 @@ def main() -> None:
         for size in arguments.sizes:
             epochs = max(1, round(arguments.steps / math.ceil(max(n_labelled, size) / batch_size)))
             file = folder / f"{size}-{seed}.json"
+            of_size = about if size else {"teachers": [], "text": None}
             if not file.exists():
-                train(arguments, about, size, seed, epochs, file)
-            elif differs(json.loads(file.read_text()), {**about, "epochs": epochs}):
+                train(arguments, of_size, size, seed, epochs, file)
+            elif differs(json.loads(file.read_text()), {**of_size, "epochs": epochs}):
                 sys.exit(
                     f"students.py: error: {file} is of other teachers, text or steps: name another folder, --results"
                 )
@@ -78,12 +79,17 @@ def main() -> None:
 
 
 def train(arguments: argparse.Namespace, about: dict, size: int, seed: int, epochs: int, file: Path) -> None:
-    """One student, and its file."""
+    """One student, and its file; without texts the baseline itself, trained for as many steps."""
     run = arguments.output / f"{arguments.task}-{size}-{seed}"
     overrides = {"trainer.num_epochs": epochs, "random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed}
-    command = [sys.executable, "-m", "allennlp", "elmo-distill", *map(str, arguments.teachers), str(arguments.text)]
-    command += ["--student", str(STUDENT), "-s", str(run), "--max-texts", str(size), "-o", json.dumps(overrides)]
-    reuse_labels(arguments.output, run, arguments.task)
+    command = [sys.executable, "-m", "allennlp"]
+    if size:
+        command += ["elmo-distill", *map(str, arguments.teachers), str(arguments.text), "--max-texts", str(size)]
+        command += ["--student", str(STUDENT)]
+        reuse_labels(arguments.output, run, arguments.task)
+    else:
+        command += ["train", str(STUDENT), *(["--recover"] if run.exists() else [])]
+    command += ["-s", str(run), "-o", json.dumps(overrides)]
     start = time.monotonic()
     if (run / "model.tar.gz").exists():
         check_finished(run, arguments.teachers, about["text"], size, epochs)
@@ -118,10 +124,14 @@ def sha256_of_weights(archive: Path) -> str:
 
 def check_finished(run: Path, teachers: list[Path], text: str, size: int, epochs: int) -> None:
     """A student whose file was not written, since this script was killed before its end, must be the one asked for."""
-    record = read_sealed(run / "distillation.json")
     trainer = json.loads((run / "config.json").read_text())["trainer"]
-    found = record["teachers"], record["text"][:16], record["most_texts"], trainer["num_epochs"]
-    if found != (list(map(sha256_of, teachers)), text, size, epochs):
+    found: list[object] = [trainer["num_epochs"]]
+    expected: list[object] = [epochs]
+    if size:
+        record = read_sealed(run / "distillation.json")
+        found += [record["teachers"], record["text"][:16], record["most_texts"]]
+        expected += [list(map(sha256_of, teachers)), text, size]
+    if found != expected:
         sys.exit(f"students.py: error: {run} is of other teachers, texts or steps: remove it, or name another folder")
 
 
