@@ -195,7 +195,7 @@ class TestConfig:
             *(f"char_cnn.filters.{filter}.1" for filter in range(3)),
         }
         assert config["model"]["options"]["lstm"]["dim"] == 32 // 4
-        assert config["model"]["options"]["char_cnn"]["filters"] == [[1, 2], [2, 4], [3, 4]]
+        assert config["model"]["options"]["char_cnn"]["filters"] == [[1, 3], [2, 6], [3, 6]]
         snippet = tmp_path / "variant.jsonnet"
         arguments = "cells=9, precision='bf16', batches_per_epoch=7, epochs=3"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/bilm_student.libsonnet')({arguments})")

@@ -20,8 +20,8 @@ function(
   cells=std.max(1, std.floor(teacher.options.lstm.dim / 4)),
   // Half of the units of a vector.
   projection=teacher.options.lstm.projection_dim,
-  // Of the character CNN: half of the teacher's.
-  filters=[[filter[0], std.max(1, std.floor(filter[1] / 2))] for filter in teacher.options.char_cnn.filters],
+  // Of the character CNN: three quarters of the teacher's.
+  filters=[[filter[0], std.max(1, std.floor(3 * filter[1] / 4))] for filter in teacher.options.char_cnn.filters],
   // What the student begins with: 'teacher', its cells and filters of the largest weights; or 'random', which is the
   // default where a student of that shape cannot begin so.
   start=if is_part(teacher.options, cells, projection, filters) then 'teacher' else 'random',
