@@ -48,7 +48,7 @@ _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
 _INPUTS = ("pretrained_file", "pretrained_files")
 
 # Tags and column names of data sets are Latin in every language.
-_MOSTLY, _LOOKED_AT = 0.7, 2**16
+_MOSTLY, _LOOKED_AT, _LOOKED_AT_FILES = 0.7, 2**16, 8
 
 logger = logging.getLogger(__name__)
 
@@ -265,8 +265,8 @@ def english_bilm_notice(config: Mapping[str, Any], environ: Mapping[str, str] = 
     if environ.get(_BILM) or not any(path.startswith(f"{PRETRAINED}{os.sep}") for _, path in inputs):
         return None
     for path in (path for key, path in inputs if key == "train_data_path"):
-        # Of a folder or a pattern, as semantic roles and language models have them, one file says enough.
-        for file in islice(_files_at(path), 1):
+        # Semantic roles and language models may have many files.
+        for file in islice(_files_at(path), _LOOKED_AT_FILES):
             if (share := _latin_share(file)) < _MOSTLY:
                 return (
                     f"{_BILM} is not set, so that this uses small-open, the biLM of English that ships; but of the "

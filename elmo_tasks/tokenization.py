@@ -131,8 +131,9 @@ def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
     pipeline = _any_language()()
     from spacy.tokens import Doc
 
-    # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-    document = pipeline.get_pipe("sentencizer")(Doc(pipeline.vocab, words=[str(word) for word in words]))
+    # spaCy takes no subclass of str, as NumPy's arrays of strings have, no empty word and no half of a surrogate pair.
+    given = [word.encode("utf-8", "replace").decode() or " " for word in words]
+    document = pipeline.get_pipe("sentencizer")(Doc(pipeline.vocab, words=given))
     return [list(words[sentence.start : sentence.end]) for sentence in document.sents] if words else []
 
 

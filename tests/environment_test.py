@@ -441,6 +441,8 @@ class TestEnglishBilmNotice:
         assert share is None or f"of the letters in {path} only {share} are Latin" in notice
         for named in (tmp_path / "tr*", tmp_path):
             assert english_bilm_notice({**config, "train_data_path": str(named)}, {}) == notice
+        (tmp_path / "README.md").write_text("Of English letters")
+        assert english_bilm_notice({**config, "train_data_path": str(tmp_path)}, {}) == notice
         assert english_bilm_notice(config, {"ELMO_TASKS_BILM": "small-open"}) is None
         assert english_bilm_notice({**config, "model": {}}, {}) is None
         assert english_bilm_notice({**config, "train_data_path": str(tmp_path / "none")}, {}) is None

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.models import Model, load_archive
+from allennlp.models.archival import CONFIG_NAME
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
@@ -119,6 +120,8 @@ def _weights_of(run: Path, folder: Path) -> str | None:
     checkpointer = FrozenOnceCheckpointer(run)
     latest = checkpointer.find_latest_checkpoint()
     if latest is None:
+        if (run / CONFIG_NAME).exists():
+            raise ValueError("it has no checkpoint yet")
         return None
     weights = checkpointer.whole_weights(latest[0])
     print(printable(f"{run} has not ended its first epoch: this exports its last checkpoint, {Path(latest[0]).name}"))

@@ -225,8 +225,8 @@ class BilmLanguageModel(Model):
             kept = f" (kept in {path})"
         raise ValueError(
             f"the loss of a batch{kept} is not a finite number. --recover would come to the same batch with the same "
-            "settings: export what the run has learnt (`allennlp elmo-export RUN FOLDER`), and begin another run with "
-            "it (`start` of lib/bilm.libsonnet), a lower learning rate or a lower gradient norm"
+            "settings: begin another run with a lower learning rate or gradient norm; it may begin with what this one "
+            "had learnt at its last checkpoint (`allennlp elmo-export RUN FOLDER`, and `start` of lib/bilm.libsonnet)"
         )
 
     def word_list(self) -> WordList:

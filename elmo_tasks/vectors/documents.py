@@ -64,13 +64,7 @@ def embed_documents(
                     f"a document must be a string, or a list of sentences, but document {number} is a "
                     f"{type(document).__name__}, of which only the names would be read: give row['text'], for example"
                 )
-            try:
-                given = list(_sentences(document, number, tokenizer))
-            except (TypeError, UnicodeEncodeError) as error:
-                raise ValueError(
-                    f"a document must be a string that can be encoded, or a list of sentences, but document {number} "
-                    f"is {document!r:.80}: {error}"
-                ) from None
+            given = _sentences(document, number, tokenizer)
             sentences = [words_of(sentence, index, tokenizer) for index, sentence in enumerate(given)]
             yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 
@@ -79,12 +73,16 @@ def embed_documents(
 
 
 def _sentences(document: Document, number: int, tokenizer: Tokenizer | None) -> Sequence[Sentence]:
-    if not isinstance(document, str):
-        return document
-    if tokenizer is None:
+    if isinstance(document, str) and tokenizer is not None:
+        return sentences_of_words(words_of(document, number, tokenizer, "document"))
+    try:
         # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-        return blank_sentences()(str(document))
-    return sentences_of_words(words_of(document, number, tokenizer))
+        return blank_sentences()(str(document)) if isinstance(document, str) else list(document)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise ValueError(
+            f"a document must be a string that can be encoded, or a list of sentences, but document {number} is "
+            f"{document!r:.80}: {error}"
+        ) from None
 
 
 def embed_groups(embed: Embed, groups: Iterable[tuple[_Key, list[list[str]]]]) -> Iterator[tuple[_Key, np.ndarray]]:

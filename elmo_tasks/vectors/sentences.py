@@ -39,7 +39,7 @@ def refuse_no_list(given: object, what: str) -> None:
         )
 
 
-def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None) -> list[str]:
+def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None, what: str = "sentence") -> list[str]:
     """
     # Parameters
 
@@ -49,6 +49,8 @@ def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None)
         The number of the sentence, for the message.
     tokenizer
         Splits a string. `None`: spaCy's rules for English.
+    what
+        Of what the words are, for the message.
 
     # Raises
 
@@ -62,14 +64,14 @@ def words_of(sentence: Sentence, index: int, tokenizer: Tokenizer | None = None)
         try:
             split = (tokenizer or blank_tokenizer())(str(sentence))
         except UnicodeEncodeError as error:
-            raise ValueError(f"{_RULE}, but sentence {index} cannot be encoded: {error}") from None
+            raise ValueError(f"{_RULE}, but {what} {index} cannot be encoded: {error}") from None
         if tokenizer is None:
             return list(split)
-        rule, what = _RULE_OF_TOKENIZERS, f"what it returned for sentence {index}"
+        rule, returned = _RULE_OF_TOKENIZERS, f"what it returned for {what} {index}"
         if isinstance(split, str):
-            raise ValueError(f"{rule}, but {what} is the string {split!r:.80}")
-        return _checked(split, rule, what)
-    return _checked(sentence, _RULE, f"sentence {index}")
+            raise ValueError(f"{rule}, but {returned} is the string {split!r:.80}")
+        return _checked(split, rule, returned)
+    return _checked(sentence, _RULE, f"{what} {index}")
 
 
 def _checked(words: Iterable[object], rule: str, what: str) -> list[str]:

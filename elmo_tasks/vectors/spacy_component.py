@@ -57,8 +57,8 @@ class ElmoComponent:
         Whether a document is one sequence to the biLM, whatever its sentences.
     similarity
         Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. It needs a `pool`, and
-        `layers` other than `"all"`. Copies, and documents from files or other processes, have spaCy's own again, also
-        with `in_user_data`: spaCy does not keep what sets them.
+        `layers` other than `"all"`. Documents from files or other processes have spaCy's own again, also with
+        `in_user_data`: spaCy does not write what sets them.
     in_user_data
         Whether the vectors of a document are kept in its `user_data`, which spaCy writes to files and sends from
         process to process.

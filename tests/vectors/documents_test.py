@@ -67,6 +67,8 @@ class TestEmbedDocuments:
         (found,) = elmo.embed_documents([["It rains .", ["Do", "n't", "go", "!"]]])
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
+        with pytest.raises(ValueError, match=r"document 0 is .*surrogates not allowed"):
+            elmo.embed_documents(["a \ud800"])
 
     def test_a_tokenizer_of_ones_own_splits_a_text(self, elmo):
         """Oracle: the sentences by hand: a full stop that is a word ends one, in any script, and "z.B." does not."""
@@ -74,8 +76,18 @@ class TestEmbedDocuments:
         (expected,) = elmo.embed_documents([[["Don't", "go", "z.B.", "now", "."], ["It", "rains", "。"], ["Stop."]]])
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
-        with pytest.raises(ValueError, match="a tokenizer must return a list of words"):
+        with pytest.raises(ValueError, match=r"a tokenizer must return a list of words.* for document 0"):
             Elmo(elmo.bilm, tokenizer=str.lower).embed_documents(["A b."])
+
+    def test_words_and_errors_of_a_tokenizer_stay_as_they_are(self, bilm):
+        """Oracle: an empty word, as in the sentence alone; and the error itself."""
+        by_blanks = Elmo(bilm, tokenizer=lambda text: text.split(" "))
+        text = "It  rains . Go"
+        (found,) = by_blanks.embed_documents([text])
+        (expected,) = by_blanks.embed_documents([[["It", "", "rains", "."], ["Go"]]])
+        assert np.array_equal(found, expected)
+        with pytest.raises(TypeError, match="can only concatenate"):
+            Elmo(bilm, tokenizer=lambda text: text + 1).embed_documents([text])
 
     def test_no_more_is_read_than_is_needed(self, elmo):
         """Oracle: the number of documents that have been read of a corpus without an end."""
@@ -94,7 +106,6 @@ class TestEmbedDocuments:
             ([{"text": "a b"}], {}, r"document 0 is a dict, of which only the names would be read: give row\['text'\]"),
             (["a b"], {"output": "torch"}, "documents have no `output`"),
             ([math.nan], {}, "but document 0 is nan"),
-            (["a \ud800"], {}, "document 0 is .*surrogates not allowed"),
             ([], {"pool": "sum"}, "pool must be one of .* but is 'sum'"),
             ([], {"layers": 9}, "layers must be"),
         ],

@@ -78,10 +78,8 @@ class LmdbFile:
         self._lock = FileLock(path / _LOCK, mode=mode)
         with self._locked():
             # The map has its full size from the start, which costs address space only: no process has to enlarge it.
-            # A file that is larger than the limit, as of a larger one, needs some more in order to free any.
-            size = max(max_bytes, n_present + MIN_BYTES if n_present > max_bytes else 0)
             # Without `metasync` a crash of the machine can undo the last transactions, but damages none.
-            self._lmdb = lmdb.open(folder, map_size=size, max_dbs=3, max_readers=1024, metasync=False, mode=mode)
+            self._lmdb = lmdb.open(folder, map_size=max_bytes, max_dbs=3, max_readers=1024, metasync=False, mode=mode)
             # Reading behind the end of a truncated file would kill the process.
             if (self._lmdb.info()["last_pgno"] + 1) * self._lmdb.stat()["psize"] > file.stat().st_size:
                 raise lmdb.CorruptedError(f"{file} is truncated")
@@ -90,10 +88,15 @@ class LmdbFile:
             with self._begin(write=True) as transaction:
                 if transaction.stat()["entries"] and bytes(transaction.get(b"format", b"")) != _FORMAT:
                     raise lmdb.InvalidError(f"{file} is not a layer cache of this version of elmo_tasks")
-                transaction.put(b"format", _FORMAT)
+                if not transaction.stat()["entries"]:
+                    transaction.put(b"format", _FORMAT)
                 self._values, self._stamps, self._order = self._tables = [
                     self._lmdb.open_db(name, transaction) for name in (b"values", b"stamps", b"order")
                 ]
+                is_above = self._used_bytes(transaction) > max_bytes * 7 // 8
+            if is_above:
+                # A former limit was larger: to free space takes some, for the list of free pages above all.
+                self._lmdb.set_mapsize(n_present + max(MIN_BYTES, n_present // 8))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -59,8 +59,9 @@ class PerplexityBeforeCallback(TrainerCallback):
             return
         with open(os.path.join(self.serialization_dir, _FILE), encoding="utf-8") as file:
             before = json.load(file)
-        after = metrics["best_validation_perplexity"]
+        share = before.get("unknown_share")
+        unknown = "" if share is None else f"; {share:.1%} of the words are unknown, and count as one"
         print(
             f"perplexity on the validation data (mean of forward and backward): {before['perplexity']:.2f} before, "
-            f"{after:.2f} after; {before['unknown_share']:.1%} of the words are unknown, and count as one"
+            f"{metrics['best_validation_perplexity']:.2f} after{unknown}"
         )
