@@ -1,7 +1,7 @@
 """
 How fast students are, in turns with what they learn from: see README.md in this folder.
 
-`bilm`: words/s of biLMs on the first sentences of a text, all at once. `models`: texts/s of archives on the first
+`bilm`: words/s of biLMs on the first sentences of a text, in one call. `models`: texts/s of archives on the first
 instances of a file that their dataset readers read, 64 at once. CPU time of this process, one thread, the median of the
 rounds after the first; ratios are to the first that is named.
 """

@@ -84,9 +84,14 @@ class TestExport:
             assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()
 
     def test_a_run_in_its_first_epoch_gives_its_last_checkpoint(self, lm_run, exported, command, tmp_path, capsys):
-        """Oracle: the export of the finished run, whose weights stand under the names of a checkpoint here."""
+        """
+        Oracle: the export of the finished run, whose weights stand under the names of a checkpoint here; before there
+        is one, the message.
+        """
         run = tmp_path / "unfinished"
         shutil.copytree(lm_run, run, ignore=shutil.ignore_patterns("*.th*", "*.gz*", "metrics*"))
+        with pytest.raises(SystemExit, match="it has no checkpoint yet"):
+            command("elmo-export", run, tmp_path / "target")
         weights = torch.load(lm_run / "best.th")
         # A frozen part of the weights is in a file of its own.
         frozen = {name: weights.pop(name) for name in list(weights)[:2]}
