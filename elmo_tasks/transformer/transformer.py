@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from elmo_tasks.bilm.outputs import BilmOutput
+from elmo_tasks.printable import one_line
 from elmo_tasks.transformer.checkpoint import size_of
 from elmo_tasks.transformer.windows import Window, windows
 from elmo_tasks.transformer.word_pieces import SpecialPieces
@@ -49,7 +50,7 @@ class Transformer(nn.Module):
     # Raises
 
     `ValueError`
-        If a value is out of its range.
+        If a value is out of its range, or the network cannot read a sentence of any length, as that of Funnel.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Transformer(nn.Module):
             )
         if not 0 <= self._overlap < self._window:
             raise ValueError(f"overlap must be from 0 to {self._window - 1}, but is {self._overlap}")
+        self._check_network()
 
     def get_output_dim(self) -> int:
         """Units of each layer."""
@@ -154,6 +156,27 @@ class Transformer(nn.Module):
             ),
             mask,
         )
+
+    def _check_network(self) -> None:
+        """Before any text is read: some types read parts of a fixed length, or letters in place of pieces."""
+        was_training = self.network.training
+        self.network.eval()
+        # Shape of each: (1, 1, n_pieces)
+        sentences = [torch.ones(1, 1, min(length, self._window), dtype=torch.long) for length in (1, 7)]
+        try:
+            # What is drawn here would be missing in a training.
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                for pieces in sentences:
+                    self(pieces)
+        # The library raises errors of any class.
+        except Exception as error:
+            reason = one_line(str(error)).rstrip(".") or type(error).__name__
+            raise ValueError(
+                f"a transformer must give all its layers for a sentence of any length, but one of type "
+                f"{self.config.get('model_type')!r} does not: {reason:.200}. Take another checkpoint, as one of BERT"
+            ) from error
+        finally:
+            self.network.train(was_training)
 
     def _check_pieces(self, ids: np.ndarray) -> None:
         network: Any = self.network

@@ -6,6 +6,7 @@ import transformers
 
 from elmo_tasks.transformer.checkpoint import make_network, read_pieces
 from elmo_tasks.transformer.transformer import Transformer
+from elmo_tasks.transformer.word_pieces import SpecialPieces
 from tests.transformer.checkpoints import FAMILIES, reference_layers
 
 SENTENCES = [
@@ -167,6 +168,27 @@ class TestTransformer:
         with torch.no_grad():
             before, _, after = (transformer(words).layers[-1] for words in (long, short, long))
         assert before.any() and torch.equal(before, after)
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            {"model_type": "canine", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2},
+            {"model_type": "pegasus_x", "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 20},
+        ],
+        ids=lambda config: config["model_type"],
+    )
+    def test_a_network_that_cannot_read_any_sentence_is_an_error(self, config):
+        """Oracle: networks of letters and of parts of a fixed length. The message has the type, and what is drawn later
+        is as without the network's test."""
+        network = make_network(config).train()
+        torch.manual_seed(0)
+        expected = torch.rand(1)
+        torch.manual_seed(0)
+        with pytest.raises(
+            ValueError, match=f"one of type '{config['model_type']}' does not: .*Take another checkpoint"
+        ):
+            Transformer(network, config, SpecialPieces((1,), (2,)))
+        assert network.training and torch.rand(1) == expected
 
     def test_gradients_reach_the_network(self, make_transformer, pieces_of):
         """Oracle: with each pooling, a gradient that is not zero for the weights of all layers."""
