@@ -10,7 +10,7 @@ from elmo_tasks.bilm.many_langs import model_folder
 from elmo_tasks.bilm.many_langs import weights as many_langs_weights
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["model_files", "read_any_options", "read_any_weights"]
+__all__ = ["all_weight_files", "model_files", "read_any_options", "read_any_weights"]
 
 
 def model_files(folder: Path) -> tuple[Path, Path] | None:
@@ -21,6 +21,13 @@ def model_files(folder: Path) -> tuple[Path, Path] | None:
     if not model_folder.is_model_folder(folder):
         return None
     return folder / model_folder.CONFIG, folder / model_folder.ENCODER
+
+
+def all_weight_files(weight_file: Path) -> list[Path]:
+    """A file of weights; of ELMoForManyLangs' `encoder.pkl` also those next to it that the vectors depend on."""
+    if weight_file.name == model_folder.ENCODER and model_folder.is_model_folder(weight_file.parent):
+        return model_folder.weight_files(weight_file.parent)
+    return [weight_file]
 
 
 def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:

@@ -204,6 +204,7 @@ def replication_of(
         missing |= incomplete
         experiment = replace(experiment, without_data=frozenset(missing))
         experiment.evaluate(variants)
+    _check_sizes(file, experiment, missing)
     all_runs = {run: _with_computation(experiment.run(*run), run) for run in planned}
     evidence = Evidence(runs, list(all_runs.values()), missing)
     measurements = {
@@ -219,6 +220,23 @@ def _compared(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
     """Those of tasks with more than one column: a score alone says nothing about ELMo."""
     columns = {(run.task, run.variant) for run in runs}
     return [run for run in runs if sum(task == run.task for task, _ in columns) > 1]
+
+
+def _check_sizes(plan: PlanFile, experiment: Experiment, missing_data: Collection[str]) -> None:
+    """The whole training set is trained on too: a part as large would be a second run of the same."""
+    for task in plan.tasks:
+        if not task.sizes or task.task in missing_data:
+            continue
+        try:
+            total = experiment.total(task.task)
+        except ValueError:
+            # It is damaged, which is said where it is read for a run.
+            continue
+        if (largest := max(task.sizes)) >= total:
+            raise ValueError(
+                f"{plan.path} must be a plan, but: 'sizes' of {task.task} must be below {total}, the size of its "
+                f"training set, but one is {largest}"
+            )
 
 
 def _missing_of(exhibit: Exhibit, root: str | None, glove: str, missing: Mapping[str, str]) -> str | None:

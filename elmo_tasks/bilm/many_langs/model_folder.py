@@ -10,7 +10,7 @@ from elmo_tasks.bilm.dictionary_encoder import CHARACTER_KEYS, WORD_KEYS
 from elmo_tasks.bilm.many_langs.dictionary_file import read_dictionary
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 
-__all__ = ["CONFIG", "ENCODER", "TOKEN_EMBEDDER", "dictionaries_of", "is_model_folder", "read_options"]
+__all__ = ["CONFIG", "ENCODER", "TOKEN_EMBEDDER", "dictionaries_of", "is_model_folder", "read_options", "weight_files"]
 
 CONFIG, ENCODER, TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedder.pkl"
 _CHARACTERS, _WORDS = "char.dic", "word.dic"
@@ -37,6 +37,12 @@ def is_model_folder(folder: Path) -> bool:
     return not (folder / "options.json").exists() and (
         (folder / ENCODER).exists() or (folder / TOKEN_EMBEDDER).exists() or _names_config(folder / CONFIG)
     )
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Those that say the vectors of words, of those that a model has; other models lack the one or the other."""
+    names = (ENCODER, TOKEN_EMBEDDER, _CHARACTERS, _WORDS)
+    return [path for name in names if (path := folder / name).is_file()]
 
 
 def _names_config(config_file: Path) -> bool:

@@ -97,7 +97,7 @@ class Tables(Subcommand):
             help="the data's name, for the caption",
         )
         sub.add_argument("--wordnet", type=Path, metavar="FOLDER", help="table 5: as for `allennlp elmo-wsd`")
-        sub.add_argument("--format", choices=[*RENDERERS, "json"], default="markdown")
+        sub.add_argument("--format", choices=[*RENDERERS, "json"], help="of tables (default: markdown)")
         sub.add_argument("--dry-run", action="store_true", help="show the runs and how far they are, and train nothing")
         sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: 1; on Ray what it has room for)")
         sub.add_argument("--ray", metavar="ADDRESS", help="train on the Ray cluster there; 'local' makes one here")
@@ -119,6 +119,10 @@ def _tables(arguments: argparse.Namespace) -> None:
 def _make(arguments: argparse.Namespace) -> list[str]:
     """Makes and prints the table or figure; returns the names of the runs that are missing in it."""
     exhibit = _exhibit(arguments)
+    if arguments.format is None:
+        arguments.format = "markdown"
+    elif arguments.figure:
+        raise ValueError("a figure is written as PNG, SVG and CSV: omit --format, which is for tables")
     if arguments.plan:
         return make_plan(arguments, exhibit)
     assert exhibit is not None

@@ -19,6 +19,7 @@ from elmo_tasks.replication.evidence.run_file import (
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS
+from elmo_tasks.replication.plan.task import TASKS
 from elmo_tasks.replication.report.finished_run import FinishedRun
 from elmo_tasks.replication.report.sentence_scores import text_of_sentences
 from elmo_tasks.replication.train.by_sentence import scores_by_sentence
@@ -204,11 +205,13 @@ class Evidence:
 
     def lacks_sentences(self, run: Run) -> bool:
         """
-        Whether a run is finished, its file does not say what it gets right in each sentence, and the model that has its
-        scores is in its folder.
+        Whether a run is finished, with a score of the set that Table 1 is about, its file does not say what it gets
+        right in each sentence, and the model that has its scores is in its folder.
         """
         file = None if run.name in self.refused else self._files.get(run.name)
         if file is None or file.run is None or file.run.sentences is not None:
+            return False
+        if (file.run.dev if TASKS[run.task].split == "dev" else file.run.test) is None:
             return False
         return _trained_here(run) is not None and is_whole(run.serialization_dir)
 

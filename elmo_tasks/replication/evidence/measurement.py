@@ -10,7 +10,7 @@ from elmo_tasks.replication.make import train_runs, word_senses
 from elmo_tasks.replication.plan.data_digests import RECORD, digest
 from elmo_tasks.replication.plan.exhibit import Exhibit
 from elmo_tasks.replication.plan.experiment import Experiment
-from elmo_tasks.replication.plan.fine_tuning import fine_tunings
+from elmo_tasks.replication.plan.fine_tuning import check_softmax, fine_tunings
 from elmo_tasks.replication.plan.task_text import TASK_TEXTS
 from elmo_tasks.replication.plan.variant import Variant
 from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS
@@ -77,7 +77,10 @@ class Measurement:
             content = read_sealed(self.path)
             TABLES_WITHOUT_RUNS[self.exhibit](self.path)
             recorded = {"bilm": content.get("bilm"), "digests": content.get("digests")}
-            asked = {"bilm": self._bilm.name, "digests": self._digests if self.missing is None else recorded["digests"]}
+            asked = {
+                "bilm": self._bilm.resolve().name,
+                "digests": self._digests if self.missing is None else recorded["digests"],
+            }
         except (ValueError, OSError) as error:
             return str(error)
         if different := differences(recorded, asked):
@@ -140,6 +143,7 @@ class Measurement:
     def _digests(self) -> dict[str, Any]:
         if self.exhibit is Exhibit.TABLE_5:
             return dict(word_senses(self.experiment, None).identity())
+        check_softmax(str(self._bilm))
         record = self.experiment.results / RECORD
         files = [self._bilm / "options.json", weight_file_in(self._bilm), self._bilm / "vocab.txt"]
         found = {f"biLM/{file.name}": digest(file, record) for file in files}

@@ -31,7 +31,7 @@ __all__ = ["ReportedRun", "Sources", "read_sources"]
 _RECORD = "record.json"
 _DIGEST, _RUN = "digest of ", "digest of the run"
 _CONFIG, _COMPUTATION = f"{_DIGEST}the config", f"{_DIGEST}what the code computes"
-_OVERRIDES = "overrides of the config"
+_ARGUMENTS, _OVERRIDES = "arguments of the template", "overrides of the config"
 _TABLES = (Exhibit.TABLE_1, Exhibit.TABLE_2, Exhibit.TABLE_3, Exhibit.TABLE_6)
 _ERRORS = (ValueError, OSError, ConfigurationError)
 
@@ -139,21 +139,29 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
             problems.append(str(error))
         except (AttributeError, KeyError, TypeError) as error:
             problems.append(f"{path} must be a file of results, but has a value of another type: {error}")
-    own: dict[tuple[Any, ...], ReportedRun] = {}
-    # A run that has a file and a folder is the same in both: the folder has its config.
+    found: dict[tuple[Any, ...], list[tuple[Path, ReportedRun]]] = {}
     of_files = [path for path in run_files(files) if _name(path, files) not in without]
     # The biLMs of Table 7 have no scores.
     of_tasks = [path for path in sorted(folder.glob(f"*/*/*/{_RECORD}")) if path.parents[2].name != FINE_TUNED]
     for path in [*of_files, *of_tasks]:
         try:
             run = _of_record(path, folder) if path.name == _RECORD else _of_run_file(path)
-            key = (run.task, run.variant, run.size, run.seed)
-            earlier = own.get(key)
-            own[key] = run if earlier is None else replace(earlier, config=run.config)
+            found.setdefault((run.task, run.variant, run.size, run.seed), []).append((path, run))
         except _ERRORS as error:
             problems.append(str(error))
+    own: list[ReportedRun] = []
+    for of_run in found.values():
+        (path, first), *others = of_run
+        if other := next((other for other, run in others if (run.dev, run.test) != (first.dev, first.test)), None):
+            problems.append(
+                f"{_title(first)} is in no table, since {path} and {other} have it with other scores: find out which "
+                "is right, and move the other away"
+            )
+        else:
+            # The folder of a run that has a file too has its config.
+            own.append(replace(first, config=of_run[-1][1].config))
     of_one_kind: list[ReportedRun] = []
-    for task, of_task in groupby(sorted(own.values(), key=_order), key=lambda run: run.task):
+    for task, of_task in groupby(sorted(own, key=_order), key=lambda run: run.task):
         together = list(of_task)
         if (difference := _difference(together)) is None:
             of_one_kind += together
@@ -169,7 +177,7 @@ def read_sources(folder: Path, result_files: Sequence[Path] | None = None, witho
         else:
             runs = [run for run in runs if run.table != table.title]
         tables[table.title] = table
-    runs = sorted([*runs, *own.values()], key=_order)
+    runs = sorted([*runs, *own], key=_order)
     if not tables and not runs:
         seen = f": {problems[0]}" if problems else ""
         raise ValueError(f"'{folder}' must have results (table*.json, runs/, or folders of runs), but has none{seen}")
@@ -254,7 +262,7 @@ def _settings(about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "data": about.get("data"),
         "biLM": about.get("bilm"),
-        "arguments of the template": json.dumps(about["arguments"], sort_keys=True) if about.get("arguments") else None,
+        _ARGUMENTS: json.dumps(about["arguments"], sort_keys=True) if about.get("arguments") else None,
         _OVERRIDES: json.dumps(about["overrides"], sort_keys=True) if about.get("overrides") else None,
     }
 
@@ -335,7 +343,7 @@ def _difference(runs: Iterable[ReportedRun]) -> str | None:
     known: dict[tuple[Any, ...], ReportedRun] = {}
     for run in runs:
         digests = [name for name in run.facts if name.startswith(_DIGEST) and name != _RUN]
-        for fact in [*digests, _OVERRIDES]:
+        for fact in [*digests, _ARGUMENTS, _OVERRIDES]:
             # A biLM that not all of them have is named in the fact.
             only_of: dict[str, tuple[Any, ...]] = {
                 _CONFIG: (run.variant, run.size),

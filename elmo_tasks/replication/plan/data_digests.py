@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.bilm.model_files import all_weight_files
 from elmo_tasks.environment import glove_remedy, inputs_of_config
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.folders import files_below
@@ -30,7 +31,8 @@ def digest(path: Path, record: Path) -> str:
     # Parameters
 
     path
-        A file, or a folder, with all files in it.
+        A file, or a folder, with all files in it. That of the weights of ELMoForManyLangs stands for those next to it
+        too.
     record
         The file that remembers the digests of large files, so that those that have not changed since (by size, times
         and inode) are not read again. It is not where the data is, which may be read-only.
@@ -55,7 +57,14 @@ def digest(path: Path, record: Path) -> str:
             f"{path} must be there to train on, but is not: name the folder of the data with --data, or choose other "
             "tasks with --tasks"
         )
-    return (_remembered(path, record) if path.stat().st_size >= _LARGE else sha256_of(path))[:16]
+    files = all_weight_files(path)
+    if len(files) > 1:
+        return json_sha256({file.name: _sha256(file, record) for file in files})[:16]
+    return _sha256(path, record)[:16]
+
+
+def _sha256(path: Path, record: Path) -> str:
+    return _remembered(path, record) if path.stat().st_size >= _LARGE else sha256_of(path)
 
 
 def _remembered(path: Path, record: Path) -> str:

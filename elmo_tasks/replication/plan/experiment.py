@@ -11,7 +11,7 @@ from elmo_tasks.replication.plan.data_digests import RECORD, digest, inputs_of, 
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.subset import SUBSET_TASKS, size_of, total_of, write_subset
 from elmo_tasks.replication.plan.task import TASKS
-from elmo_tasks.replication.plan.variant import Variant, is_bilm
+from elmo_tasks.replication.plan.variant import N_LSTMS, Variant, is_bilm
 
 __all__ = ["Experiment"]
 
@@ -76,6 +76,8 @@ class Experiment:
         calls = [self._call(task, variant) for task, variant in missing]
         configs = evaluated_configs(calls, self.variables) if calls else []
         for (task, variant), config in zip(missing, configs, strict=True):
+            if variant.layer is not None:
+                _check_layers(config)
             # No half checkpoint when a run is killed, in the baseline too.
             config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
@@ -189,11 +191,7 @@ class Experiment:
         return sorted(name for name in {*found, *known} if found.get(name) != known.get(name))
 
     def _about(self, task: str, variant: Variant, config: Mapping[str, Any]) -> dict[str, Any]:
-        model = config["model"]
-        # Where there are no places, ELMo is the only embedder.
-        bilm = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
-        if bilm is not None:
-            bilm = bilm.get("bilm", bilm)
+        bilm = _bilm_of(config)
         other = variant.contextual
         folder = self.variables["ELMO_TASKS_BILM"] if other is None else other[1]
         name = None if bilm is None else _bilm_name(bilm, folder)
@@ -204,6 +202,24 @@ class Experiment:
             "arguments": self._of_task(self.arguments, task),
             "overrides": self._of_task(self.overrides, task),
         }
+
+
+def _bilm_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a config has as its biLM; `None` of a baseline."""
+    model = config["model"]
+    # Where there are no places, ELMo is the only embedder.
+    found: dict[str, Any] | None = model.get("bilm", model["text_field_embedder"]["token_embedders"].get("elmo"))
+    return None if found is None else found.get("bilm", found)
+
+
+def _check_layers(config: Mapping[str, Any]) -> None:
+    """Of a run with one layer: a row of Table 6."""
+    n_lstms = (_bilm_of(config) or {}).get("options", {}).get("lstm", {}).get("n_layers")
+    if n_lstms != N_LSTMS:
+        raise ValueError(
+            f"table 6 is of a biLM with {N_LSTMS} LSTMs each way, but this one has {n_lstms}: train a tagger of each "
+            "layer with the template pos.libsonnet and its argument 'layer'"
+        )
 
 
 def _other_roots(variant: Variant) -> dict[str, str]:

@@ -10,7 +10,7 @@ from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task_text import TaskText, write_texts
 from elmo_tasks.replication.plan.variant import Variant, bilm_argument
 
-__all__ = ["FINE_TUNED", "fine_tunings"]
+__all__ = ["FINE_TUNED", "check_softmax", "fine_tunings"]
 
 FINE_TUNED = "bilm"
 """The folder of these runs, among those of the tasks."""
@@ -41,19 +41,25 @@ def fine_tunings(experiment: Experiment, texts: Sequence[TaskText]) -> list[Run]
     `FileNotFoundError`
         If data or biLM is not there.
     """
-    bilm = Path(_with_softmax(experiment.variables["ELMO_TASKS_BILM"]))
+    bilm = Path(experiment.variables["ELMO_TASKS_BILM"])
+    check_softmax(str(bilm))
     return [_fine_tuning(experiment, bilm, text) for text in texts]
 
 
-def _with_softmax(bilm: str) -> str:
+def check_softmax(bilm: str) -> None:
+    """
+    # Raises
+
+    `ValueError`
+        If a biLM has no softmax, or is a URL.
+    """
     if "://" in bilm:
         raise ValueError(f"Table 7 needs the folder of a biLM, but --bilm is the URL {bilm}: download it")
     if not Path(bilm, "vocab.txt").is_file():
         raise ValueError(
             f"Table 7 needs a biLM with a softmax and its vocab.txt, but {bilm} has none: learn one with "
-            "training_configs/bilm_softmax.jsonnet, and name the exported folder with --bilm"
+            "training_configs/bilm_softmax.jsonnet, and name the exported folder (--bilm, or 'bilm' of a plan)"
         )
-    return bilm
 
 
 def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
@@ -77,5 +83,5 @@ def _fine_tuning(experiment: Experiment, bilm: Path, text: TaskText) -> Run:
         "config": with_roots_named(config, roots),
         "inputs": inputs_of(config, roots, record),
     }
-    about = {**task.about, "bilm": bilm.name, "text": text.name}
+    about = {**task.about, "bilm": bilm.resolve().name, "text": text.name}
     return Run(FINE_TUNED, text.name, _SEED, None, experiment.results, config, identity, about)

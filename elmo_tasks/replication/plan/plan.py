@@ -6,14 +6,14 @@ from elmo_tasks.replication.plan.exhibit import Exhibit, tasks_of
 from elmo_tasks.replication.plan.experiment import Experiment
 from elmo_tasks.replication.plan.run import Run
 from elmo_tasks.replication.plan.task import TASKS, Task
-from elmo_tasks.replication.plan.variant import Variant
+from elmo_tasks.replication.plan.variant import N_LSTMS, Variant
 
-__all__ = ["LAMBDAS", "LAYERS", "plan", "variants_of"]
+__all__ = ["LAMBDAS", "plan", "variants_of"]
 
 # Lambda of Table 2.
 LAMBDAS = (1.0, 0.001)
-# Of Table 6: the context-insensitive layer and the two LSTMs.
-LAYERS = range(3)
+# Of Table 6: the context-insensitive layer and the LSTMs.
+_LAYERS = range(1 + N_LSTMS)
 
 
 def variants_of(exhibit: Exhibit, task: Task) -> list[Variant]:
@@ -28,7 +28,7 @@ def variants_of(exhibit: Exhibit, task: Task) -> list[Variant]:
         Exhibit.TABLE_1: [baseline, elmo],
         Exhibit.TABLE_2: [baseline, Variant.elmo(task, top=True), *(Variant.elmo(task, l2=l2) for l2 in LAMBDAS)],
         Exhibit.TABLE_3: [Variant(("input",)), Variant(("input", "output")), Variant(("output",))],
-        Exhibit.TABLE_6: [Variant.of_layer(layer) for layer in LAYERS],
+        Exhibit.TABLE_6: [Variant.of_layer(layer) for layer in _LAYERS],
         Exhibit.FIGURE_1: [baseline, elmo],
         Exhibit.FIGURE_2: [elmo],
     }[exhibit]

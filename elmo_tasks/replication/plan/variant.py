@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.bilm.model_files import model_files, read_any_options
 from elmo_tasks.files.sealed_json import read_json
 from elmo_tasks.replication.plan.task import Task
-from elmo_tasks.vectors.pretrained import weight_file_in
+from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["Variant", "bilm_argument", "is_bilm", "name_of_other"]
+__all__ = ["N_LSTMS", "Variant", "bilm_argument", "is_bilm", "name_of_other"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.]+")
+N_LSTMS = 2
+"""Each way, of a biLM of which there are runs with each layer alone, as in Table 6."""
+
 # Other variants have names like `both-top` and `both-l2-1`.
 _TAKEN = ("top", "l2")
 
@@ -110,7 +114,8 @@ def name_of_other(task: Task, variant: str) -> str | None:
 
 def is_bilm(contextual: str) -> bool:
     """Whether it is the folder of a biLM, and not a transformer's checkpoint."""
-    return Path(contextual, "options.json").is_file()
+    folder = Path(contextual)
+    return (folder / "options.json").is_file() or model_files(folder) is not None
 
 
 def bilm_argument(folder: Path) -> dict[str, Any]:
@@ -122,4 +127,7 @@ def bilm_argument(folder: Path) -> dict[str, Any]:
     `FileNotFoundError`, `ValueError`
         If the folder lacks options or weights, or the options are not JSON.
     """
-    return {"options": read_json(folder / "options.json"), "pretrained_file": str(weight_file_in(folder))}
+    options, weights = pretrained_files(folder)
+    # As they are in the file, if it is one of options.
+    content = read_json(options) if model_files(folder) is None else read_any_options(options).to_dict()
+    return {"options": content, "pretrained_file": str(weights)}

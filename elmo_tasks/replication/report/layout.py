@@ -84,8 +84,17 @@ def _table_1(results: Results) -> Table:
     relative = "relative increase: the part of the baseline's errors that ELMo avoids"
     test = "p: Welch's t-test between baseline and ELMo, two-sided"
     paired = "p, paired: the paired t-test over the seeds that both have, two-sided"
-    caption = _caption(results, sources, ["baseline", "ELMo", *others], [relative, test, paired])
+    said = [relative, test, paired]
+    if untested := [TASKS[name].title for name in results.tasks() if _has_no_score(results, TASKS[name])]:
+        said.append(f"{', '.join(untested)}: without a test set, so without a score")
+    caption = _caption(results, sources, ["baseline", "ELMo", *others], said)
     return Table("Table 1: baseline and ELMo", columns, rows, caption, _runs(results))
+
+
+def _has_no_score(results: Results, task: Task) -> bool:
+    """Whether the runs of a task have other scores than those of the table."""
+    of_task = [row for row in results.runs if row["task"] == task.name]
+    return bool(of_task) and all(row[task.split] is None for row in of_task)
 
 
 def _others(results: Results) -> list[str]:

@@ -176,6 +176,9 @@ def training_seconds(folder: Path, record: dict[str, Any]) -> float:
     training = record.get("training")
     if training is None:
         return 0.0
+    # Of a finished run it is known: a copy of its folder may have other times.
+    if (in_all := training.get("seconds_in_all")) is not None:
+        return float(in_all)
     log = folder / "log.txt"
     last = max(0.0, log.stat().st_mtime - training["started"]) if log.exists() else 0.0
     return float(training["seconds"]) + last
@@ -192,6 +195,8 @@ def mark_finished(folder: Path) -> None:
         raise FileNotFoundError(f"{folder} must have a {_FILE}, but has none: was it removed while it was trained?")
     scores = {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(folder.glob("run/metrics*.json"))}
     finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if (training := record.get("training")) is not None:
+        training["seconds_in_all"] = training_seconds(folder, record)
     write_sealed(folder / _FILE, {**record, "finished": finished, "files": scores})
 
 

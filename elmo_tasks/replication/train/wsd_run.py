@@ -14,7 +14,7 @@ from elmo_tasks.replication.plan.data_digests import RECORD, digest
 from elmo_tasks.replication.train.record import differences
 from elmo_tasks.replication.train.surroundings import commit, machine
 from elmo_tasks.replication.train.training import ALLENNLP
-from elmo_tasks.vectors.pretrained import weight_file_in
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["WordSenseRun"]
 
@@ -138,9 +138,10 @@ class WordSenseRun:
         if "://" in self.bilm:
             raise ValueError(f"Table 5 needs the folder of a biLM, but --bilm is the URL {self.bilm}: download it")
         record = self.results / RECORD
+        options, weights = pretrained_files(self.bilm)
         return {
             "data": digest(self.data, record),
-            "options": digest(Path(self.bilm, "options.json"), record),
-            "weights": digest(weight_file_in(Path(self.bilm)), record),
+            "options": digest(options, record),
+            "weights": digest(weights, record),
             "wordnet": None if self.wordnet is None else digest(wordnet_index(self.wordnet), record),
         }

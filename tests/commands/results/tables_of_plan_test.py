@@ -213,6 +213,7 @@ class TestMakePlan:
             (("--table", "2"), "is for table 1, figure 2, but not for table 2"),
             (("--tasks", "sst"), "is about ner, but not about 'sst'"),
             (("--plan", "nowhere"), "a plan must be `open`"),
+            (("--figure", "2", "--format", "markdown"), "omit --format, which is for tables"),
         ],
     )
     def test_an_error_is_one_line(self, plan, arguments, message):
@@ -220,6 +221,19 @@ class TestMakePlan:
         with pytest.raises(SystemExit, match=message) as ended:
             plan(*arguments)
         assert "\n" not in ended.value.code
+
+    @pytest.mark.parametrize("size", [90, 91])
+    def test_a_part_must_be_smaller_than_the_whole(self, plan, tmp_path, fixtures_root, size):
+        """Oracle: the message; the training set that ships has 90 pairs. A smaller part, and a plan without data."""
+        task = {"task": "snli", "data": "pairs", "seeds": {"figure 1": 1}}
+        content = {"format": 1, "bilm": "small-open", "glove": "glove.open.100d.txt.gz"}
+        for name, sizes in (("large", [10, size]), ("right", [10, 89])):
+            (tmp_path / f"{name}.jsonnet").write_text(json.dumps({**content, "tasks": [{**task, "sizes": sizes}]}))
+        message = f"large.jsonnet must be a plan, but: 'sizes' of snli must be below 90, .* but one is {size}"
+        with pytest.raises(SystemExit, match=message):
+            plan("--plan", "large.jsonnet", "--dry-run")
+        plan("--plan", "large.jsonnet", "--dry-run", data=False)
+        plan("--plan", "right.jsonnet", "--dry-run")
 
     def test_without_data_nothing_is_trained(self, plan, capsys):
         """Oracle: the messages."""

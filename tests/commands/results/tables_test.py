@@ -126,6 +126,7 @@ class TestTables:
             ((*NER, "--wordnet", "nowhere"), "omit --wordnet"),
             (("--table", "3", "--tasks", "ner"), "not about 'ner'"),
             ((*NER, "--jobs", "0"), "--jobs is 0"),
+            (("--figure", "2", "--format", "json"), "omit --format, which is for tables"),
             ((*NER, "--jobs", "0", "--dry-run"), "--jobs is 0"),
             ((*NER, "--runs", "runs"), "--runs is for the runs of a plan"),
             ((*NER, "--retry-failed"), "--retry-failed is for the runs of a plan"),

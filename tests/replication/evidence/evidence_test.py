@@ -242,6 +242,14 @@ class TestEvidence:
         ((found,), again) = evidence.finished([run]), Evidence(folder, [run])
         assert found.sentences.tolist() == [[1, 4, 4], [0, 0, 0]] and not again.lacks_sentences(run)
 
+    def test_without_a_test_set_there_are_no_sentences(self, make, finish, write_archive, folder):
+        """Oracle: whether any are to be measured, of a run that is finished and has its model."""
+        run = finish(make(), test=None)
+        write_archive(run.serialization_dir / "model.tar.gz", b"")
+        evidence = Evidence(folder, [run])
+        evidence.note(Outcome(run), None)
+        assert evidence.state(run) == "finished" and not evidence.lacks_sentences(run)
+
     def test_the_sentences_of_another_model_are_not_measured(self, make, finish, write_archive, folder):
         """Oracle: whether any are to be measured, with the folder of the run, and with that of other settings."""
         run = finish(make())

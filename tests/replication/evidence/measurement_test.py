@@ -10,7 +10,7 @@ from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication import Exhibit, Measurement, Outcome, make
 from elmo_tasks.replication.evidence import measurement as module
 from elmo_tasks.replication.evidence.measurement import measurement_files, place_of_measurement
-from tests.paths import BILM_RESULTS, EARLIER_RESULTS, FIXTURES
+from tests.paths import BILM_RESULTS, EARLIER_RESULTS, FIXTURES, TINY_BILM
 
 NOTHING = {"overrides": {}, "arguments": {}, "names": {}}
 
@@ -67,6 +67,21 @@ class TestMeasurement:
         again = of_table(Exhibit.TABLE_5)
         assert again.state() == "refused" and "but is another: digests.data is" in again.problem()
         assert of_table(Exhibit.TABLE_5, "no data").state() == "finished"
+
+    def test_a_bilm_may_be_linked(self, of_table, senses, experiment, tmp_path):
+        """Oracle: the state. The file has the name of the folder that is linked."""
+        link = tmp_path / "latest"
+        link.symlink_to(experiment.variables["ELMO_TASKS_BILM"])
+        linked = make.experiment_of(data=str(tmp_path / "data"), bilm=str(link), results=tmp_path / "2", **NOTHING)
+        measurement = Measurement(Exhibit.TABLE_5, of_table(Exhibit.TABLE_5).path, linked)
+        measurement.measure()
+        assert read_sealed(measurement.path)["bilm"] == "small-open" and measurement.state() == "finished"
+
+    def test_perplexities_need_a_softmax(self, experiment, tmp_path):
+        """Oracle: the message."""
+        tiny = make.experiment_of(data=str(tmp_path / "data"), bilm=str(TINY_BILM), results=tmp_path / "2", **NOTHING)
+        with pytest.raises(ValueError, match=r"Table 7 needs a biLM with a softmax .*'bilm' of a plan"):
+            Measurement(Exhibit.TABLE_7, tmp_path / "table7.json", tiny).measure()
 
     def test_data_that_is_replaced_meanwhile_is_not_what_was_measured(self, of_table, monkeypatch, tmp_path):
         """Oracle: the state afterwards; the training itself replaces the data."""

@@ -56,7 +56,7 @@ def write_run_folder(folder: Path, task: str, variant: str, seed: int, dev: floa
         "config": {"model": {"type": "</pre><b>"}},
         "inputs": {},
     }
-    about = {"data": "open data", "bilm": None, "arguments": {}, "overrides": {}}
+    about = {"data": "open data", "bilm": None, "arguments": {"hidden": 150}, "overrides": {}}
     record = {"identity": identity, "digest": "0123", "about": about, "versions": {"torch": "2.13.0"}}
     write_sealed(run / "record.json", {**record, "finished": "2026-01-01T00:00:00Z"})
     return run

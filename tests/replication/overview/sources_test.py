@@ -1,4 +1,5 @@
 import re
+import shutil
 
 import pytest
 
@@ -107,16 +108,35 @@ class TestReadSources:
             ({"computation": "b1"}, {}, "both/1 and snli/input/1 must have the same digest of what the code computes"),
             ({"inputs": {"biLM/weights.hdf5": "w1"}}, {}, "the same digest of biLM/weights.hdf5, but have w0 and w1"),
             ({}, {"overrides": {"a": 1}}, "the same overrides of the config, but have none and "),
+            ({}, {"arguments": {"hidden": 300}}, "the same arguments of the template, but have none and "),
         ],
     )
     def test_variants_of_another_kind_make_no_table(self, tmp_path, digests, about, named):
         """Oracle: the sentence, where the two runs are in two columns."""
         common = {"config": "c0ffee", "computation": "ba5e", "inputs": {"biLM/weights.hdf5": "w0"}}
-        write_run_file(tmp_path, "snli", "both", 1, 70.0, digests=common)
+        write_run_file(tmp_path, "snli", "both", 1, 70.0, digests=common, about={})
         write_run_file(tmp_path, "snli", "input", 1, 80.0, digests={**common, **digests}, about=about)
         sources = read_sources(tmp_path)
         assert not sources.tables and len(sources.runs) == 2
         assert named in sources.problems[0]
+
+    def test_one_run_with_two_scores_is_in_no_table(self, tmp_path):
+        """
+        Oracle: the sentences, and the seeds of the table: of a file and a folder, and of two files, as after the files
+        of two machines were copied together. A copy with the same scores is the same run.
+        """
+        for seed in (1, 2, 3):
+            write_run_file(tmp_path, "ner", "input", seed, 80.0)
+        write_run_folder(tmp_path, "ner", "input", 1, 70.0)
+        runs = tmp_path / "runs" / "ner" / "input"
+        write_sealed(runs / "2-of-another.json", {**read_sealed(runs / "2.json"), "dev": 60.0})
+        shutil.copy(runs / "3.json", runs / "3-copy.json")
+        sources = read_sources(tmp_path)
+        (table,) = sources.tables
+        assert table.rows[0][3] == "79.00 (1)" and [run.seed for run in sources.runs] == [3]
+        of_folder, of_files = sorted(sources.problems)
+        assert re.search(r"ner/input/1 is in no table, .*/1\.json and .*record\.json have it with other", of_folder)
+        assert re.search(r"ner/input/2 is in no table, .*/2-of-another\.json and .*/2\.json have it", of_files)
 
     def test_overrides_in_another_order_are_the_same(self, tmp_path):
         """Oracle: a table of the two runs, and no problem."""

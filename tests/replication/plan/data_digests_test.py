@@ -11,6 +11,7 @@ from elmo_tasks.files import checksums
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.replication.plan import data_digests
 from elmo_tasks.replication.plan.data_digests import digest, inputs_of, with_roots_named
+from tests.bilm.many_langs.models import write_model
 
 
 @pytest.fixture
@@ -35,6 +36,18 @@ class TestDigest:
             (tmp_path / folder / "deep" / name).write_text("text")
         a, b, c = (digest(tmp_path / name, record) for name in "abc")
         assert a == b != c
+
+    def test_weights_of_several_files_are_all_of_them(self, tmp_path, record):
+        """Oracle: another embedder, another dictionary, and another file."""
+        folder = write_model(tmp_path / "model")
+        found = {digest(folder / "encoder.pkl", record)}
+        (folder / "README.md").write_text("new")
+        assert {digest(folder / "encoder.pkl", record)} == found
+        for name in ("token_embedder.pkl", "char.dic", "word.dic", "encoder.pkl"):
+            with open(folder / name, "ab") as file:
+                file.write(b"\n")
+            found.add(digest(folder / "encoder.pkl", record))
+        assert len(found) == 5
 
     def test_what_is_not_there_is_named_with_the_remedy(self, tmp_path, record):
         """Oracle: the message."""

@@ -1,11 +1,13 @@
 """Tests of the data, biLM and settings that the runs of a table share."""
 
+import json
 import shutil
 
 import pytest
 
 from elmo_tasks.environment import config_variables
 from elmo_tasks.replication import TASKS, Experiment, Variant
+from tests.paths import TINY_BILM
 
 
 @pytest.fixture
@@ -75,6 +77,19 @@ class TestExperiment:
         about = experiment(names={"snli": "SNLI 1.0"}).run("snli", ELMO, 1).about
         assert about["data"] == "SNLI 1.0"
         assert about["bilm"].startswith("small-open (2 x ") and about["bilm"].endswith("vectors of 256)")
+
+    @pytest.mark.parametrize("n_layers", [1, 3])
+    def test_layers_alone_are_those_of_two_lstms(self, tmp_path, experiment, n_layers):
+        """Oracle: the message; of the biLM that ships there are such runs."""
+        assert experiment().run("pos", Variant.of_layer(2), 1).name == "pos/layer-2/1"
+        bilm = tmp_path / "bilm"
+        shutil.copytree(TINY_BILM, bilm)
+        options = json.loads((bilm / "options.json").read_text())
+        options["lstm"]["n_layers"] = n_layers
+        (bilm / "options.json").write_text(json.dumps(options))
+        made = Experiment(config_variables({"ELMO_TASKS_BILM": str(bilm)}), tmp_path / "results")
+        with pytest.raises(ValueError, match=f"with 2 LSTMs each way, but this one has {n_layers}"):
+            made.run("pos", Variant.of_layer(1), 1)
 
     @pytest.mark.parametrize(
         ("given", "message"),

@@ -1,8 +1,13 @@
 """Tests of the variants of a template."""
 
+import json
+
 import pytest
 
+from elmo_tasks.bilm.model_files import read_any_options
 from elmo_tasks.replication import TASKS, Variant
+from tests.bilm.many_langs.models import write_model
+from tests.paths import TINY_BILM
 
 
 class TestVariant:
@@ -28,6 +33,17 @@ class TestVariant:
         variant = Variant.elmo(TASKS["snli"], contextual=("bert", "bert-base-cased"))
         assert variant.name == "both-bert"
         assert variant.arguments == {"elmo_at": ["input", "output"], "contextual": "bert-base-cased"}
+
+    def test_another_bilm_is_at_the_places_of_elmo(self, tmp_path):
+        """Oracle: the files, of both formats."""
+        folder = write_model(tmp_path / "model")
+        ours, of_many_langs = (Variant.elmo(TASKS["ner"], contextual=("x", str(it))) for it in (TINY_BILM, folder))
+        options = json.loads((TINY_BILM / "options.json").read_text())
+        assert ours.arguments["bilm"] == {"options": options, "pretrained_file": str(TINY_BILM / "weights.hdf5")}
+        assert of_many_langs.arguments["bilm"] == {
+            "options": read_any_options(folder / "config.json").to_dict(),
+            "pretrained_file": str(folder / "encoder.pkl"),
+        }
 
     @pytest.mark.parametrize("name", ["top", "l2", "a-b", "", "a/b"])
     def test_a_transformer_with_the_name_of_another_variant_is_an_error(self, name):

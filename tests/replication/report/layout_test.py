@@ -30,6 +30,15 @@ class TestTable1:
         cells = layout(Results("table 1", [], rows)).rows[0]
         assert cells[1:7] == ["F1, dev", "60.00 (1)", "65.00 (1)", "+5.00 (+12.5%)", "n too small", "–"]
 
+    def test_a_task_without_a_test_set_is_named(self):
+        """Oracle: the caption; a task with scores is not."""
+        runs = [
+            {"task": task, "variant": "baseline", "seed": 1, "metric": "accuracy", "dev": 50.0, "test": test}
+            for task, test in (("sst", None), ("snli", 40.0))
+        ]
+        table = layout(Results("table 1", runs))
+        assert "; SST-5: without a test set, so without a score." in table.caption[0]
+
     def test_runs_with_the_same_seed_are_pairs(self):
         """Oracle: SciPy's paired test of the pairs, without the seed that one of the two has alone."""
         scores = {"baseline": {1: 50.0, 2: 51.0, 3: 53.0, 4: 10.0}, "both": {3: 60.0, 1: 56.0, 2: 59.0}}

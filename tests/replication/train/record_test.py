@@ -196,6 +196,9 @@ class TestTrainingSeconds:
         assert read_record(run.folder)["training"]["machines"] == ["a", "b"]
         mark_finished(run.folder)
         assert training_seconds(run.folder, read_record(run.folder)) == 80.0
+        # A copy has the times of its own.
+        os.utime(log, (90000.0, 90000.0))
+        assert training_seconds(run.folder, read_record(run.folder)) == 80.0
         # What begins over has the time of its own.
         assert train(9000.0, 9007.0, "b", resumes=False) == 7.0
         assert read_record(run.folder)["training"]["machines"] == ["b"]

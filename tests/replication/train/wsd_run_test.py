@@ -1,11 +1,13 @@
 """Tests of the measurement of Table 5."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from filelock import FileLock
 
 from elmo_tasks.replication import WordSenseRun
+from tests.bilm.many_langs.models import write_model
 
 # As `allennlp elmo-wsd --data DATA --bilm BILM --output-file FILE` does.
 FAKE = """
@@ -59,6 +61,15 @@ class TestWordSenseRun:
         with pytest.raises(ValueError, match=f"holds another: {changed} is .*--results"):
             run.is_finished()
 
+    def test_a_model_of_another_format_has_files_too(self, run, tmp_path):
+        """Oracle: the identity before and after another embedder."""
+        folder = write_model(tmp_path / "model")
+        of_model = replace(run, bilm=str(folder))
+        before = of_model.identity()
+        with open(folder / "token_embedder.pkl", "ab") as file:
+            file.write(b"x")
+        assert {key for key, value in of_model.identity().items() if value != before[key]} == {"weights"}
+
     @pytest.mark.parametrize("content", ["", "[]", "{}"])
     def test_a_file_of_another_program_is_refused(self, run, content):
         """Oracle: the message."""
@@ -101,7 +112,7 @@ class TestWordSenseRun:
         """Oracle: the messages."""
         for absent, error, message in (
             (WordSenseRun(run.results, tmp_path / "nowhere", run.bilm), FileNotFoundError, "nowhere' with train/"),
-            (WordSenseRun(run.results, run.data, str(tmp_path)), FileNotFoundError, "options.json must be there"),
+            (WordSenseRun(run.results, run.data, str(tmp_path)), FileNotFoundError, "must have options.json"),
             (WordSenseRun(run.results, run.data, "https://example.org"), ValueError, "is the URL https://example.org"),
             (WordSenseRun(run.results, run.data, run.bilm, tmp_path), FileNotFoundError, "must have index.sense"),
         ):
