@@ -71,6 +71,7 @@ AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
         mixed_precision.allow_amp_without_cuda,
         whole_files.write_best_weights_whole,
         scores.refuse_training_without_labels,
+        scores.refuse_trainings_that_cannot_end,
         scores.average_losses_of_recovered_epochs,
         scores.end_recovered_runs_that_had_ended,
     ),

@@ -2,6 +2,7 @@
 
 from typing import Any, Optional
 
+import torch
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
@@ -51,6 +52,10 @@ class PosClassifier(SimpleTagger, FixedLabels):
         `Dict[str, Any]`
             `words` and their `tags`.
         """
+        # NumPy has no bfloat16.
+        for name in ("logits", "class_probabilities"):
+            if output_dict[name].dtype is torch.bfloat16:
+                output_dict[name] = output_dict[name].float()
         readable = super().make_output_human_readable(output_dict)
         # AllenNLP gives padding tags too.
         pairs = zip(readable["words"], readable["tags"], strict=True)

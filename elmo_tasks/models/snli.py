@@ -152,7 +152,9 @@ class Esim(FixedLabels):
         inferred = self.inference_encoder(self.variational_dropout(projected), mask)
 
         has_word = mask.unsqueeze(-1)
-        pooled = torch.cat([masked_mean(inferred, has_word, 1), masked_max(inferred, has_word, 1)], -1)
+        # AllenNLP's mean is in single precision at least.
+        mean = masked_mean(inferred, has_word, 1).to(inferred.dtype)
+        pooled = torch.cat([mean, masked_max(inferred, has_word, 1)], -1)
         # Shape: (batch_size, 4 * inference_dim)
         pairs = torch.cat(pooled.chunk(2), -1)
         logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))

@@ -155,7 +155,8 @@ class BiattentiveClassifier(FixedLabels):
         poolings = [
             masked_max(integrated, has_word, 1),
             -masked_max(-integrated, has_word, 1),
-            masked_mean(integrated, has_word, 1),
+            # AllenNLP's is in single precision at least.
+            masked_mean(integrated, has_word, 1).to(integrated.dtype),
             (weights @ integrated).squeeze(1),
         ]
         return torch.cat(poolings, -1)

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data.fields import without_gold
@@ -34,6 +36,11 @@ class JsonLinesPredictor(Predictor):
         The model.
     dataset_reader : `DatasetReader`
         The one it was trained with.
+
+    # Raises
+
+    `ConfigurationError`
+        If the model is that of a task whose lines are others.
     """
 
     # A line.
@@ -44,6 +51,20 @@ class JsonLinesPredictor(Predictor):
     verbatim: ClassVar[tuple[str, ...]] = ()
     # The forms of a line: a key that tells the form, and the other keys that a line of this form may have.
     forms: ClassVar[dict[str, tuple[str, ...]]]
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
+        super().__init__(model, dataset_reader, frozen)
+        name = model.default_predictor
+        of_model = Predictor.by_name(name) if name in Predictor.list_available() else Predictor
+        own = next(base for base in type(self).__mro__ if base.__module__.startswith("elmo_tasks."))
+        # Of another package both are known to fit, as far as they do not come from ours.
+        is_known = of_model.__module__.startswith("elmo_tasks.") and own is not JsonLinesPredictor
+        if is_known and not issubclass(of_model, own):
+            raise ConfigurationError(
+                f"a {own.__name__} must have a model of lines like {json.dumps(self.example)}, but that of this "
+                f"archive, {type(model).__name__}, is for the predictor {name!r}: omit --predictor, or name the "
+                "archive of another model"
+            )
 
     def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
         """

@@ -19,6 +19,23 @@ class TestElmoInEveryModel:
         made = make_model(task, [])
         assert (type(made.model), type(made.reader)) == (TASKS[task].model, TASKS[task].reader)
 
+    def test_the_metrics_are_known_before_a_score(self, make_model, task):
+        """Oracle: those after a batch. A training asks for them, to compare its validation_metric with them."""
+        made = make_model(task, [])
+        before = made.model.get_metrics().keys()
+        loss_of(made)
+        assert before and before == made.model.get_metrics().keys()
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    def test_a_model_can_be_cast(self, make_model, task, dtype):
+        """Oracle: the loss in float32; a prediction of each instance has the same keys."""
+        made = make_model(task, BOTH)
+        expected, (in_float32, *_) = loss_of(made).item(), made.model.forward_on_instances(made.instances[:3])
+        made.model.to(dtype)
+        predictions = made.model.forward_on_instances(made.instances[:3])
+        assert len(predictions) == 3 and all(found.keys() == in_float32.keys() for found in predictions)
+        assert loss_of(made).item() == pytest.approx(expected, rel=0.05)
+
     @pytest.mark.parametrize("place", PLACES)
     def test_elmo_is_where_the_config_wants_it(self, make_model, task, place):
         """Oracle: the parts of the model that have ELMo, by hand; the input is before the output."""

@@ -4,12 +4,15 @@ from typing import Any, ClassVar
 import pytest
 import spacy
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.fields import MetadataField
 from allennlp.models import Model
+from allennlp.predictors import Predictor
 
 from elmo_tasks.data.fields import KnownLabelField
+from elmo_tasks.predictors import SentencePredictor, SrlPredictor
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 
 
@@ -42,6 +45,32 @@ class ExamplePredictor(JsonLinesPredictor):
 @pytest.fixture
 def predictor() -> ExamplePredictor:
     return ExamplePredictor(EchoModel(Vocabulary()), EchoReader())
+
+
+class MyPredictor(SrlPredictor):
+    """One of another package, for lines of words."""
+
+
+class TestModelsOfOtherTasks:
+    @pytest.mark.parametrize(("name", "kind"), [("elmo_sentence", SrlPredictor), ("elmo_srl", SentencePredictor)])
+    def test_a_model_of_other_lines_is_an_error(self, name, kind):
+        """Oracle: the message; the predictor of the model, and one of another package."""
+        model = EchoModel(Vocabulary())
+        model.default_predictor = name
+        with pytest.raises(
+            ConfigurationError, match=f"a {kind.__name__} must have .* EchoModel, is for the predictor '{name}': omit"
+        ):
+            kind(model, EchoReader())
+        assert Predictor.by_name(name)(model, EchoReader())
+        assert ExamplePredictor(model, EchoReader())
+
+    @pytest.mark.parametrize("name", ["my_lines", "not_registered", "text_classifier", None])
+    def test_a_model_of_another_package_is_none(self, name):
+        """Oracle: the predictors are made."""
+        Predictor.register("my_lines", exist_ok=True)(MyPredictor)
+        model = EchoModel(Vocabulary())
+        model.default_predictor = name
+        assert SentencePredictor(model, EchoReader())
 
 
 class TestJsonLinesPredictor:

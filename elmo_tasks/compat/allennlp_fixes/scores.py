@@ -12,6 +12,7 @@ __all__ = [
     "omit_scores_of_evaluations_without_labels",
     "omit_scores_of_tests_without_labels",
     "refuse_training_without_labels",
+    "refuse_trainings_that_cannot_end",
 ]
 
 logger = logging.getLogger(__name__)
@@ -126,6 +127,45 @@ def _is_ours(model: Any) -> bool:
 
 def _name_of(data_loader: Any) -> Any:
     return getattr(data_loader, "data_path", "this data")
+
+
+def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: a `validation_metric` that the model does not have ends a training after its first epoch, which is lost,
+    and the error does not say which metrics there are. With `num_epochs` of 0 the best weights are missing at the end.
+
+    Cause: the trainer looks for the metric among those of a validation. For models of this package it is known before.
+    """
+    from allennlp.common.checks import ConfigurationError
+
+    trainer = gradient_descent_trainer.GradientDescentTrainer
+    original = trainer.train
+
+    @wraps(original)
+    def train(self: Any) -> dict[str, Any]:
+        if self._num_epochs < 1:
+            raise ConfigurationError(f"num_epochs of the trainer must be at least 1, but is {self._num_epochs}")
+        if self._validation_data_loader is not None and _is_ours(self.model):
+            known = sorted({"loss", *_metrics_of(self.model)})
+            for _, name in self._metric_tracker.tracked_metrics:
+                if name not in known:
+                    raise ConfigurationError(
+                        f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
+                        f"but is {name!r}"
+                    )
+        metrics: dict[str, Any] = original(self)
+        return metrics
+
+    trainer.train = train
+
+
+def _metrics_of(model: Any) -> set[str]:
+    was_training = model.training
+    try:
+        # Some of them are those of a validation alone.
+        return set(model.eval().get_metrics(reset=False))
+    finally:
+        model.train(was_training)
 
 
 def average_losses_of_recovered_epochs(gradient_descent_trainer: Module) -> None:

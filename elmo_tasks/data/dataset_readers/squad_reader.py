@@ -39,6 +39,10 @@ class _Passage(NamedTuple):
         last = bisect_left(self.starts, answer.start + len(answer.text)) - 1
         return first, last
 
+    def is_cut_off(self, answer: Answer) -> bool:
+        """Whether the answer is not wholly in the tokens that are left of the paragraph."""
+        return answer.start + len(answer.text.rstrip()) > self.ends[-1]
+
     def has_bounds_of(self, answer: Answer) -> bool:
         """Whether the answer begins where a token begins and ends where one ends, apart from white space."""
         first, last = self.span(answer)
@@ -171,10 +175,12 @@ class SquadReader(DatasetReader):
             "offsets": passage.offsets,
         }
         if question.answers:
-            spans = Counter(map(passage.span, question.answers))
+            # Those that are cut off have no tokens in which they could be the same.
+            spans = [answer if passage.is_cut_off(answer) else passage.span(answer) for answer in question.answers]
+            counted = Counter(spans)
             # The first of those that are equally frequent.
-            answer = max(question.answers, key=lambda answer: spans[passage.span(answer)])
-            if answer.start + len(answer.text.rstrip()) > passage.ends[-1]:
+            answer = question.answers[max(range(len(spans)), key=lambda index: counted[spans[index]])]
+            if passage.is_cut_off(answer):
                 counts["lost"] += 1
                 return None
             first, last = passage.span(answer)

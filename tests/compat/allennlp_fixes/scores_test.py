@@ -17,6 +17,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
+from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.metrics import CategoricalAccuracy
 from allennlp.training.util import evaluate
 
@@ -113,6 +114,27 @@ class TestRefuseTrainingWithoutLabels:
             trainer(OurClassifier(), INSTANCES, training=UNLABELLED).train()
         with pytest.raises(RuntimeError, match="does not contain a 'loss' key"):
             trainer(Classifier(), INSTANCES, training=UNLABELLED).train()
+
+
+class TestRefuseTrainingsThatCannotEnd:
+    @pytest.mark.parametrize("name", ["f1", "accuracy"])
+    def test_a_metric_must_be_one_of_the_model(self, name):
+        """Oracle: the message, before the first batch; models of others are as AllenNLP has them."""
+        made, of_others = trainer(OurClassifier(), INSTANCES), trainer(Classifier(), INSTANCES)
+        made._metric_tracker = of_others._metric_tracker = MetricTracker(["-loss", f"+{name}"], patience=1)
+        if name == "accuracy":
+            assert made.train()["epoch"] == 1
+            return
+        with pytest.raises(ConfigurationError, match=r"must be one of accuracy, loss, with .* but is 'f1'"):
+            made.train()
+        assert made._total_batches_completed == 0 and made.model.training
+        with pytest.raises(ConfigurationError, match="did not produce that metric"):
+            of_others.train()
+
+    def test_there_must_be_an_epoch(self):
+        """Oracle: the message."""
+        with pytest.raises(ConfigurationError, match="num_epochs of the trainer must be at least 1, but is 0"):
+            trainer(Classifier(), INSTANCES, n_epochs=0).train()
 
 
 class TestAverageLossesOfRecoveredEpochs:

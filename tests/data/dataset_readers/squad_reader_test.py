@@ -122,6 +122,13 @@ class TestSquadReader:
         assert len(list(SquadReader().read(file))) == 4
         assert "dropped" not in caplog.text
 
+    def test_answers_that_are_cut_off_are_not_the_same(self, path):
+        """Oracle: by hand: each answer is there once, so that the first is trained on; two that are the same win."""
+        answers = [["one", "three", "four"], ["one", "four", "four"]]
+        file = squad(path, ("one two three four", answers))
+        instances = list(SquadReader(max_passage_tokens=2).read(file))
+        assert [answer_of(instance) for instance in instances] == ["one"]
+
     def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
         """Oracle: AllenNLP's `squad1` on the data that ships."""
         from allennlp_models.rc.dataset_readers import SquadReader as Theirs
