@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from elmo_tasks import configs, downloads, embed_job, gpu_check, verify
-from elmo_tasks.printable import one_line
+from elmo_tasks.printable import UNREAD, drop_unread_stdout, one_line
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Returns
 
     `int`
-        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr; that of
-        `check-gpu`.
+        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr; 141 if what is
+        printed is not read; that of `check-gpu`.
     """
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and exit")
@@ -50,7 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_gpu.set_defaults(func=gpu_check.check_gpu)
     parsed = parser.parse_args(arguments)
     try:
-        return parsed.func(parsed) or 0
+        status = parsed.func(parsed) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError as error:
+        if drop_unread_stdout():
+            return UNREAD
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        return 1
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         return 1

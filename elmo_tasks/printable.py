@@ -1,8 +1,14 @@
-"""Text from files as it may be shown on a terminal or in one line."""
+"""Text from files as it may be shown on a terminal or in one line, and a terminal that shows nothing more."""
 
+import os
 import re
+import select
+import sys
 
-__all__ = ["one_line", "printable", "printable_lines"]
+__all__ = ["UNREAD", "drop_unread_stdout", "one_line", "printable", "printable_lines"]
+
+UNREAD = 141
+"""The exit status of a process that SIGPIPE has ended, as a shell reports it."""
 
 # Control characters, which move the cursor or give orders to a terminal; ends of lines that are not a line feed;
 # characters that change the direction of what follows; and halves of surrogate pairs, which cannot be encoded.
@@ -22,3 +28,17 @@ def printable_lines(text: str) -> str:
 def one_line(message: object) -> str:
     """A message, for example an error, in one line without control characters."""
     return printable(" ".join(str(message).split()))
+
+
+def drop_unread_stdout() -> bool:
+    """
+    Whether nobody reads what is printed, as after `| head`. The rest of it, which Python would write when it ends, then
+    goes nowhere.
+    """
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+        return False
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return True

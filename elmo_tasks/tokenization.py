@@ -83,8 +83,7 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
     `ImportError`, `ValueError`
         See `blank_pipeline`.
     """
-    renewed = _renewed(lambda: blank_pipeline(language))
-    return lambda text: [token.text for token in renewed().tokenizer(text) if not token.is_space]
+    return _Tokenizer(language)
 
 
 @lru_cache(maxsize=8)
@@ -107,16 +106,39 @@ def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
     `ImportError`, `ValueError`
         See `blank_pipeline`.
     """
-    renewed = _renewed(lambda: _pipeline_of_sentences(language))
+    return _SentenceSplitter(language)
 
-    def split(text: str) -> list[list[str]]:
+
+# Classes, and no functions: these can be pickled.
+class _Tokenizer:
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._pipeline = _renewed(lambda: blank_pipeline(language))
+
+    def __call__(self, text: str) -> list[str]:
+        return [token.text for token in self._pipeline().tokenizer(text) if not token.is_space]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return blank_tokenizer, (self._language,)
+
+    def __repr__(self) -> str:
+        return f"blank_tokenizer({self._language!r})"
+
+
+class _SentenceSplitter:
+    def __init__(self, language: str) -> None:
+        self._language = language
+        self._pipeline = _renewed(lambda: _pipeline_of_sentences(language))
+
+    def __call__(self, text: str) -> list[list[str]]:
         # Not by the pipeline itself, which refuses more than a million characters because of parsers.
-        pipeline = renewed()
+        pipeline = self._pipeline()
         document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
         sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
         return [sentence for sentence in sentences if sentence]
 
-    return split
+    def __reduce__(self) -> tuple[Any, ...]:
+        return blank_sentences, (self._language,)
 
 
 def sentences_of_words(words: Sequence[str]) -> list[list[str]]:

@@ -105,14 +105,14 @@ def _read_listed(digest: str, lister: Path, path: Path) -> str:
 
 def _finding(path: Path, reader: "Callable[[Path], str | None] | None") -> Finding:
     try:
-        has_checksum = check_file(path)
+        # A file that is as it was written is whole, whatever the ending of its name says.
+        if check_file(path):
+            return Finding(path, "whole", "SHA-256")
         own = None if reader is None else reader(path)
     except ImportError as error:
         return Finding(path, "unchecked", f"{error.name} is not installed: `pip install {error.name}`")
     except _ERRORS as error:
         return Finding(path, "damaged", " ".join(str(error).split()) or type(error).__name__)
-    if has_checksum:
-        return Finding(path, "whole", "SHA-256")
     if own is not None:
         return Finding(path, "whole", own)
     return Finding(path, "readable", "no checksum")

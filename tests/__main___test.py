@@ -45,6 +45,15 @@ class TestMain:
         assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM)]) == 1
         assert capsys.readouterr().err == "error: out of memory on this machine\n"
 
+    def test_what_nobody_reads_is_no_error(self):
+        """Oracle: the status that a shell reports after SIGPIPE, and nothing on stderr."""
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "elmo_tasks", "verify", str(TINY_BILM)]
+        ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE)
+        os.close(write)
+        assert (ended.returncode, ended.stderr) == (141, b"")
+
     def test_it_knows_its_version(self, capsys):
         """Oracle: the version of the package and of this interpreter, in one line; exit status 0."""
         with pytest.raises(SystemExit, match="0"):

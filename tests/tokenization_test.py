@@ -1,6 +1,9 @@
 """Tests of words and sentences by spaCy's rules."""
 
+import copy
 import importlib
+import pickle
+import subprocess
 import sys
 from unittest.mock import Mock
 
@@ -57,6 +60,16 @@ class TestBlankTokenizer:
         """Oracle: a blank pipeline, without its white space."""
         expected = [token.text for token in spacy.blank(language)(text) if not token.text.isspace()]
         assert blank_tokenizer(language)(text) == expected
+
+    @pytest.mark.parametrize("make", [blank_tokenizer, blank_sentences])
+    def test_it_can_be_pickled(self, make):
+        """Oracle: in this process the same one, in which its pipeline is; in another one its words."""
+        split = make("de")
+        pickled = pickle.dumps(split)
+        assert pickle.loads(pickled) is split is copy.deepcopy(split)
+        code = f"import pickle; print(pickle.loads({pickled!r})('Es geht. Ja.'))"
+        found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+        assert found.stdout == f"{split('Es geht. Ja.')}\n"
 
     @pytest.mark.parametrize("make", [blank_tokenizer, blank_sentences])
     def test_an_unknown_language_is_an_error(self, make):

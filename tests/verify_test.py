@@ -82,6 +82,13 @@ class TestVerify:
         other.write_bytes(b"x")
         write_checksum(other)
         assert states(other) == ["whole"]
+        # As `embed --format npz` may write it.
+        named_otherwise = path.parent / "vectors.h5"
+        with open(named_otherwise, "wb") as file:
+            np.savez(file, vectors=np.zeros(3))
+        assert states(named_otherwise) == ["damaged"]
+        write_checksum(named_otherwise)
+        assert states(named_otherwise) == ["whole"]
 
     def test_a_flipped_byte_in_the_middle_is_damage(self, path):
         """Oracle: by hand; JSON has no checksum, and its middle is its syntax."""

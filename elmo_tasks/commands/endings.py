@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
-from elmo_tasks.printable import one_line, printable
+from elmo_tasks.printable import UNREAD, drop_unread_stdout, one_line, printable
 
 __all__ = ["endings_in_one_line"]
 
@@ -23,7 +23,8 @@ def endings_in_one_line(
 ) -> Iterator[None]:
     """
     Ends the process with one line on stderr: with status 1 if an error says what is wrong with the input, or stdout
-    cannot be written to, with status 130 after Ctrl-C, and with 143 after SIGTERM. Other errors keep their traceback.
+    cannot be written to, with status 130 after Ctrl-C, and with 143 after SIGTERM; without a line and with status 141
+    if nobody reads stdout. Other errors keep their traceback.
 
     # Parameters
 
@@ -40,6 +41,8 @@ def endings_in_one_line(
     except SigTermReceived:
         print(f"allennlp {command}: ended by SIGTERM: {resume}", file=sys.stderr)
         sys.exit(_TERMINATED)
+    except BrokenPipeError as error:
+        sys.exit(UNREAD if drop_unread_stdout() else f"allennlp {command}: error: {one_line(error)}")
     except (ConfigurationError, ImportError, OSError, ValueError, *also) as error:
         sys.exit(f"allennlp {command}: error: {one_line(error)}")
     except KeyboardInterrupt as interruption:
@@ -52,6 +55,8 @@ def _flush() -> None:
     """Writes what was printed, so that an error of that is not found out after the last line of the program."""
     try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
     except OSError as error:
         # Python flushes once more when it ends, and would print a message of its own.
         with open(os.devnull, "wb") as nowhere:

@@ -191,9 +191,10 @@ def layer_name(layer: int, n_layers: int) -> str:
 
 
 def _places(sentences: list[list[str]], word: object) -> list[list[int]]:
-    """The places of the word in each sentence."""
-    if not isinstance(word, str) or word.split() != [word]:
-        raise ValueError(f"the word must be one of the sentences, without white space, but is {word!r:.100}")
+    """The places of the word in each sentence, whatever its case."""
+    if not isinstance(word, str) or len(word.split()) != 1:
+        raise ValueError(f"the word must be one of the sentences, a single one, but is {word!r:.100}")
+    word = word.strip()
     found = []
     for number, words in enumerate(sentences, start=1):
         places = [place for place, other in enumerate(words) if other.casefold() == word.casefold()]

@@ -1,6 +1,7 @@
 """Command line of the job, for `allennlp elmo-embed` and `python -m elmo_tasks embed`."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ DESCRIPTION = "Write the ELMo vectors of a text, a sentence a line, into a file.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the job to a parser."""
     default = EmbedOptions()
+    # Python's own takes -3e-1 for an option.
+    parser._negative_number_matcher = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
     parser.add_argument("text", type=Path, help="file with a sentence a line, UTF-8; plain, .gz or .xz")
     parser.add_argument("output", type=Path, help="file to write: .h5, .hdf5, .npz or .parquet; or a folder, see --ray")
     parser.add_argument("--format", choices=list(FORMATS), help="of the output; default: what its name ends with")

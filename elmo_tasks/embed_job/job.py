@@ -117,6 +117,7 @@ def embed_file(
     """
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, but are {workers}")
+    text, output = text.expanduser(), output.expanduser()
     if ray is not None:
         require_ray()
         options = options_on_ray(options)

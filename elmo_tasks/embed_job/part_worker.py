@@ -69,10 +69,11 @@ def load_elmo(options: EmbedOptions) -> "Elmo":
     """The biLM of the options, for a process that computes long."""
     bound_kernels()
     from elmo_tasks.vectors.elmo import Elmo
+    from elmo_tasks.vectors.pretrained import pretrained_files
 
-    if isinstance(options.bilm, tuple):
-        return Elmo.from_files(*options.bilm, device=options.device, precision=options.precision)
-    return Elmo.from_pretrained(options.bilm, device=options.device, precision=options.precision)
+    # By its files: the job itself says if the text is of another script, once.
+    files = options.bilm if isinstance(options.bilm, tuple) else pretrained_files(options.bilm)
+    return Elmo.from_files(*files, device=options.device, precision=options.precision)
 
 
 class PartWorker:

@@ -1,7 +1,9 @@
 """ELMo for people without AllenNLP: sentences in, arrays out."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from functools import partial
+from itertools import chain, islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
@@ -16,6 +18,7 @@ from elmo_tasks.vectors.documents import Document, embed_documents
 from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
 from elmo_tasks.vectors.pooling import Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
+from elmo_tasks.vectors.seen_scripts import unseen_script_notice
 from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ Precision = Literal["float32", "tf32", "bf16"]
 """Of the biLM's matrix products: see `Bilm`."""
 
 _OUTPUTS = ("numpy", "torch")
+_WORDS_LOOKED_AT = 1000
+
+logger = logging.getLogger(__name__)
 
 
 class EmbedArguments(TypedDict, total=False):
@@ -89,6 +95,8 @@ class Elmo:
 
             self._layers_of = cached_bilm.CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
+        # The name or folder of the biLM, until a text was looked at.
+        self._unseen_scripts_of: str | PathLike[str] | None = None
 
     @classmethod
     def from_pretrained(
@@ -128,7 +136,7 @@ class Elmo:
             If a file is not there, or cannot be downloaded.
         """
         options_file, weight_file = pretrained_files(bilm)
-        return cls.from_files(
+        made = cls.from_files(
             options_file,
             weight_file,
             device=device,
@@ -137,6 +145,8 @@ class Elmo:
             layer_cache=layer_cache,
             tokenizer=tokenizer,
         )
+        made._unseen_scripts_of = bilm
+        return made
 
     @classmethod
     def from_files(
@@ -360,6 +370,7 @@ class Elmo:
         words = (words_of(sentence, index, self._tokenizer) for index, sentence in enumerate(sentences))
         with progress_bar(total, progress, "sentences") as advance:
             for chunk in chunks(words, batch_tokens):
+                self._look_at_script(chunk)
                 found: list[Any] = [None] * len(chunk)
                 for rows in batches_by_length(chunk, batch_tokens):
                     arrays = self._batch([chunk[row] for row in rows], selection, as_numpy)
@@ -367,6 +378,15 @@ class Elmo:
                         found[row] = array
                     advance(len(rows))
                 yield from found
+
+    def _look_at_script(self, sentences: list[list[str]]) -> None:
+        """Says in the log if the first sentences are of another script than that of the biLM."""
+        if self._unseen_scripts_of is None:
+            return
+        bilm, self._unseen_scripts_of = self._unseen_scripts_of, None
+        sample = " ".join(islice(chain.from_iterable(sentences), _WORDS_LOOKED_AT))
+        if notice := unseen_script_notice(sample, bilm, "the first sentences"):
+            logger.warning(notice)
 
     # Not around the generator, which would switch gradients off for its caller.
     @torch.no_grad()

@@ -75,6 +75,19 @@ class TestEndingsInOneLine:
             assert ended.value.code == "allennlp elmo-x: error: [Errno 28] No space left on device: 'stdout'"
             full.flush()
 
+    def test_what_nobody_reads_is_no_error(self, monkeypatch):
+        """Oracle: the status that a shell reports after SIGPIPE; another pipe that is broken is an error."""
+        read, write = os.pipe()
+        os.close(read)
+        with open(write, "w") as unread:
+            monkeypatch.setattr(sys, "stdout", unread)
+            with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x"):
+                print("a result")
+            assert ended.value.code == 141
+            unread.flush()
+            with pytest.raises(SystemExit, match="elmo-x: error: of a worker"), endings_in_one_line("elmo-x"):
+                raise BrokenPipeError("of a worker")
+
     def test_an_interruption_is_a_line_and_the_status_of_ctrl_c(self, capsys):
         """Oracle: by hand: 128 and the number of the signal."""
         with pytest.raises(SystemExit) as ended, endings_in_one_line("elmo-x", resume="call it again"):

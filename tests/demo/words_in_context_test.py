@@ -48,6 +48,11 @@ class TestWordsInContext:
         assert found["layers"][0]["similarity"][1][2] == pytest.approx(1, abs=1e-5)
         assert json.loads(json.dumps(found)) == found
 
+    def test_white_space_and_case_of_the_word_do_not_matter(self, words):
+        """Oracle: the word as it is in the sentences."""
+        sentences = ["They play football .", "The play opens ."]
+        assert words.similarity(sentences, " PLAY\n") == words.similarity(sentences, "play")
+
     def test_neighbors_are_those_of_the_command(self, words):
         """Oracle: `find_neighbors`, which opens the index and the biLM itself, for each layer and occurrence."""
         found = words.neighbors(SENTENCES, "play", k=2)
@@ -89,9 +94,9 @@ class TestWordsInContext:
             (["They play", "a game"], "play", "'play' is not in sentence 2, whose words are: a game"),
             (["They play", ""], "play", "sentence 2 must have at least one word, but is empty"),
             ([], "play", "there must be at least one sentence"),
-            (["They play"], "", "the word must be one of the sentences, without white space, but is ''"),
-            (["They play"], "They play", "without white space, but is 'They play'"),
-            (["They play"], 7, "without white space, but is 7"),
+            (["They play"], "", "the word must be one of the sentences, a single one, but is ''"),
+            (["They play"], "They play", "a single one, but is 'They play'"),
+            (["They play"], 7, "a single one, but is 7"),
             (["They play " + "x " * 10_000], "play", "at most 200 words, but has 10,002"),
             (["play " * 40] * 2, "play", "at most 48 times in all sentences together, but 'play' occurs 80 times"),
         ],

@@ -55,6 +55,11 @@ class TestEmbed:
         others = dict(format="npz", force=False, resume=True, workers=9, ray="auto", show_progress=False)
         assert called == [(Path("a.txt"), Path("b"), expected, others)]
 
+    def test_weights_may_be_small_and_negative(self, called):
+        """Oracle: by hand, as Python prints them; an option that follows is one."""
+        run("a.txt", "b.h5", "--weights", "-4e-05", "-1.5E+3", "-.5", "--force")
+        assert called[0][2].weights == (-4e-05, -1500.0, -0.5) and called[0][3]["force"]
+
     def test_force_and_resume_exclude_each_other(self, called, capsys):
         """Oracle: argparse's exit status."""
         with pytest.raises(SystemExit, match="2"):

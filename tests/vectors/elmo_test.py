@@ -262,6 +262,25 @@ class TestFromPretrained:
         bilm = Bilm.from_files(shipped_bilm / "options.json", shipped_bilm / "weights.hdf5")
         assert torch.equal(elmo.bilm.forward_layers[1].kernel, bilm.forward_layers[1].kernel)
 
+    def test_a_text_of_another_script_is_said_once(self, shipped_bilm, caplog):
+        """Oracle: the line, for the English biLM that ships; nothing for its own script, nor for files alone."""
+        files = shipped_bilm / "options.json", shipped_bilm / "weights.hdf5"
+        english, korean = [["They", "play"]], [["나는", "학교에"]]
+        for elmo, sentences in (
+            (Elmo.from_pretrained("small-open"), english),
+            (Elmo.from_pretrained("small-ko-open"), korean),
+            (Elmo.from_files(*files), korean),
+        ):
+            elmo.embed([])
+            elmo.embed(sentences)
+        assert caplog.text == ""
+        elmo = Elmo.from_pretrained("small-open")
+        elmo.embed([])
+        for _ in range(2):
+            elmo.embed(korean)
+        assert len(caplog.records) == 1
+        assert "the first sentences, 100% are of scripts that the biLM 'small-open' has never seen" in caplog.text
+
     def test_device_and_precision_are_those_of_the_bilm(self, files):
         """Oracle: the arguments, and the default of the precision."""
         assert Elmo.from_files(*files, device="cpu", precision="tf32").bilm.precision == "tf32"

@@ -11,6 +11,7 @@ from elmo_tasks.analysis.neighbors.files import FORM, Layer
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
 from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.pretrained import pretrained_files
 from elmo_tasks.vectors.seen_scripts import unseen_script_notice
 
 __all__ = ["index_text"]
@@ -58,7 +59,7 @@ def index_text(
     if notice := unseen_script_notice(sample, bilm, corpus):
         logger.warning(notice)
     return build_index(
-        Elmo.from_pretrained(bilm, precision=precision),
+        Elmo.from_files(*pretrained_files(bilm), precision=precision),
         read_text(corpus, nfc=nfc),
         folder,
         layer=layer,

@@ -118,8 +118,8 @@ class LmText:
         lines = ", ".join(f"{n} {what}" for what, n in sorted(irregular.items()))
         if not n_sentences:
             raise ValueError(
-                f"{self._path} must hold at least one sentence, a sentence a line, but holds none; "
-                f"lines: {lines or 'none'}"
+                f"{self._path} must hold at least one sentence, a sentence a line, but "
+                + (f"has no other lines than {lines}" if lines else "is empty")
             )
         if self.irregular is None:
             logger.info("%s: %d sentences; irregular lines: %s", self._path, n_sentences, lines or "none")
