@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from elmo_tasks import configs, downloads, embed_job, gpu_check, verify
 from elmo_tasks.printable import UNREAD, drop_unread_stdout, one_line
 from elmo_tasks.version import __version__
 
@@ -30,6 +29,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr; 141 if what is
         printed is not read; that of `check-gpu`.
     """
+    try:
+        parsed = _parser().parse_args(arguments)
+        status = parsed.func(parsed) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError as error:
+        if drop_unread_stdout():
+            return UNREAD
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        return 1
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as error:
+        print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    # Here, since torch takes seconds to import, and Ctrl-C is one line then too.
+    from elmo_tasks import configs, downloads, embed_job, gpu_check, verify
+
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and exit")
     subparsers = parser.add_subparsers(required=True, metavar="command")
@@ -48,22 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_gpu = subparsers.add_parser("check-gpu", help=gpu_check.DESCRIPTION, description=gpu_check.DESCRIPTION)
     gpu_check.add_arguments(of_gpu)
     of_gpu.set_defaults(func=gpu_check.check_gpu)
-    parsed = parser.parse_args(arguments)
-    try:
-        status = parsed.func(parsed) or 0
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError as error:
-        if drop_unread_stdout():
-            return UNREAD
-        print(f"error: {one_line(error)}", file=sys.stderr)
-        return 1
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt as error:
-        print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
-        return _INTERRUPTED
+    return parser
 
 
 class _Version(argparse.Action):

@@ -73,6 +73,22 @@ class TestMain:
         assert main(["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM)]) == 130
         assert capsys.readouterr().err == "interrupted before anything was done: run the same command again\n"
 
+    def test_an_interrupt_while_torch_is_imported_is_one_line(self):
+        """Oracle: as above, with an import of torch in which Ctrl-C comes."""
+        code = (
+            "import runpy, sys\n"
+            "class Interrupted:\n"
+            "    def find_spec(self, name, *arguments):\n"
+            "        if name == 'torch':\n"
+            "            raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Interrupted())\n"
+            "sys.argv = ['elmo_tasks', 'verify', '.']\n"
+            "runpy.run_module('elmo_tasks', run_name='__main__')\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+        expected = "interrupted before anything was done: run the same command again\n"
+        assert (ended.returncode, ended.stderr) == (130, expected)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one process", "two workers"])
     def test_after_an_interrupt_it_says_how_to_resume(self, tmp_path, workers):
@@ -109,13 +125,13 @@ def interrupted_with_a_part(command: list[str], folder: Path) -> tuple[int, str]
     """The exit status of a job that is interrupted once its first part is there, and what it wrote to stderr."""
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while process.poll() is None and not list(folder.glob("out.h5.parts/part-*")):
             assert time.monotonic() < deadline, "the job does not come to its first part"
             time.sleep(0.002)
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=600)
     finally:
         process.kill()
     return process.returncode, errors

@@ -16,7 +16,7 @@ from elmo_tasks.replication.train.training import begin, train
 
 def wait_for(condition) -> None:
     """Up to two minutes."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
