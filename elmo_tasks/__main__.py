@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed = _parser().parse_args(arguments)
         status = parsed.func(parsed) or 0
-        sys.stdout.flush()
+        # There is none in a process without a terminal.
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status
     except BrokenPipeError as error:
         if drop_unread_stdout():

@@ -35,9 +35,13 @@ def drop_unread_stdout() -> bool:
     Whether nobody reads what is printed, as after `| head`. The rest of it, which Python would write when it ends, then
     goes nowhere.
     """
-    poll = select.poll()
-    poll.register(sys.stdout, 0)
-    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout, 0)
+    # There is no stdout, or it is no file, or the system has no such call.
+    except (AttributeError, OSError, TypeError, ValueError):
+        return False
+    if not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
         return False
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

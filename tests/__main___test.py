@@ -54,6 +54,11 @@ class TestMain:
         os.close(write)
         assert (ended.returncode, ended.stderr) == (141, b"")
 
+    def test_there_need_not_be_a_stdout(self, monkeypatch):
+        """Oracle: the status, as of a process without a terminal."""
+        monkeypatch.setattr(sys, "stdout", None)
+        assert main(["verify", str(TINY_BILM)]) == 0
+
     def test_it_knows_its_version(self, capsys):
         """Oracle: the version of the package and of this interpreter, in one line; exit status 0."""
         with pytest.raises(SystemExit, match="0"):

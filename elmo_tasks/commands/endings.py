@@ -53,6 +53,8 @@ def endings_in_one_line(
 
 def _flush() -> None:
     """Writes what was printed, so that an error of that is not found out after the last line of the program."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -117,7 +117,8 @@ def embed_file(
     """
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, but are {workers}")
-    text, output = text.expanduser(), output.expanduser()
+    # Other names that begin with ~ are those of files.
+    text, output = (path.expanduser() if path.parts[:1] == ("~",) else path for path in (text, output))
     if ray is not None:
         require_ray()
         options = options_on_ray(options)

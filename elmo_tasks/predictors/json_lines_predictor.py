@@ -56,12 +56,11 @@ class JsonLinesPredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         name = model.default_predictor
         of_model = Predictor.by_name(name) if name in Predictor.list_available() else Predictor
-        own = next(base for base in type(self).__mro__ if base.__module__.startswith("elmo_tasks."))
-        # Of another package both are known to fit, as far as they do not come from ours.
-        is_known = of_model.__module__.startswith("elmo_tasks.") and own is not JsonLinesPredictor
-        if is_known and not issubclass(of_model, own):
+        # One of another package may be for any model.
+        are_ours = all(kind.__module__.startswith("elmo_tasks.") for kind in (type(self), of_model))
+        if are_ours and not issubclass(of_model, type(self)):
             raise ConfigurationError(
-                f"a {own.__name__} must have a model of lines like {json.dumps(self.example)}, but that of this "
+                f"a {type(self).__name__} must have a model of lines like {json.dumps(self.example)}, but that of this "
                 f"archive, {type(model).__name__}, is for the predictor {name!r}: omit --predictor, or name the "
                 "archive of another model"
             )

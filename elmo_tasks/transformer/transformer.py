@@ -168,6 +168,8 @@ class Transformer(nn.Module):
             with torch.no_grad(), torch.random.fork_rng(devices=[]):
                 for pieces in sentences:
                     self(pieces)
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
         # The library raises errors of any class.
         except Exception as error:
             reason = one_line(str(error)).rstrip(".") or type(error).__name__
@@ -228,7 +230,7 @@ class Transformer(nn.Module):
             raise ValueError(
                 f"a transformer must give {self.num_layers} layers with {self._dim} units for each piece, as its "
                 f"config says, but one of type {self.config.get('model_type')!r} gives {len(layers)}, the last of "
-                f"shape {tuple(layers[-1].shape)}"
+                f"shape {tuple(layers[-1].shape)} for {len(group)} x {length} pieces"
             )
         return tuple(layers)
 

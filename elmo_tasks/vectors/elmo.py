@@ -18,7 +18,7 @@ from elmo_tasks.vectors.documents import Document, embed_documents
 from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
 from elmo_tasks.vectors.pooling import Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
-from elmo_tasks.vectors.seen_scripts import unseen_script_notice
+from elmo_tasks.vectors.seen_scripts import script_notice, seen_scripts
 from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Elmo:
         If the biLM is stateful, or is to have a layer cache and is not frozen, or the tokenizer is no function.
     """
 
+    # The name or folder of the biLM and its scripts, until a text was looked at.
+    _scripts: tuple[str | PathLike[str], frozenset[str] | None] | None = None
+
     def __init__(
         self, bilm: Bilm, *, layer_cache: "LayerCache | None" = None, tokenizer: Tokenizer | None = None
     ) -> None:
@@ -95,8 +98,6 @@ class Elmo:
 
             self._layers_of = cached_bilm.CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
-        # The name or folder of the biLM, until a text was looked at.
-        self._unseen_scripts_of: str | PathLike[str] | None = None
 
     @classmethod
     def from_pretrained(
@@ -145,7 +146,7 @@ class Elmo:
             layer_cache=layer_cache,
             tokenizer=tokenizer,
         )
-        made._unseen_scripts_of = bilm
+        made._scripts = bilm, seen_scripts(bilm)
         return made
 
     @classmethod
@@ -381,11 +382,11 @@ class Elmo:
 
     def _look_at_script(self, sentences: list[list[str]]) -> None:
         """Says in the log if the first sentences are of another script than that of the biLM."""
-        if self._unseen_scripts_of is None:
+        if self._scripts is None:
             return
-        bilm, self._unseen_scripts_of = self._unseen_scripts_of, None
+        (bilm, seen), self._scripts = self._scripts, None
         sample = " ".join(islice(chain.from_iterable(sentences), _WORDS_LOOKED_AT))
-        if notice := unseen_script_notice(sample, bilm, "the first sentences"):
+        if notice := script_notice(sample, seen, bilm, "the first sentences"):
             logger.warning(notice)
 
     # Not around the generator, which would switch gradients off for its caller.

@@ -8,7 +8,7 @@ from elmo_tasks.files.text_lines import byte_lines
 from elmo_tasks.unicode_text import letters_by_script
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
 
-__all__ = ["seen_scripts", "unseen_script_notice"]
+__all__ = ["script_notice", "seen_scripts", "unseen_script_notice"]
 
 # Of the words of a softmax, the most frequent; and the least share of their letters.
 _N_WORDS, _SEEN = 20_000, 0.01
@@ -62,9 +62,13 @@ def unseen_script_notice(sample: str, bilm: str | PathLike[str] | tuple[str, str
     `Optional[str]`
         `None` if at least half of the letters are of a script that the biLM has seen, or it is not known.
     """
+    return None if isinstance(bilm, tuple) else script_notice(sample, seen_scripts(bilm), bilm, what)
+
+
+def script_notice(sample: str, seen: frozenset[str] | None, bilm: str | PathLike[str], what: str | Path) -> str | None:
+    """As `unseen_script_notice`, for a biLM whose scripts, see `seen_scripts`, are known already."""
     letters = letters_by_script(sample)
-    seen = None if isinstance(bilm, tuple) or not letters else seen_scripts(bilm)
-    if seen is None:
+    if seen is None or not letters:
         return None
     unseen = sum(count for script, count in letters.items() if script not in seen) / letters.total()
     if unseen <= _MOST:

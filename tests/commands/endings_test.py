@@ -1,5 +1,6 @@
 """Tests of the ends of commands: errors and interruptions."""
 
+import io
 import json
 import os
 import signal
@@ -87,6 +88,15 @@ class TestEndingsInOneLine:
             unread.flush()
             with pytest.raises(SystemExit, match="elmo-x: error: of a worker"), endings_in_one_line("elmo-x"):
                 raise BrokenPipeError("of a worker")
+
+    @pytest.mark.parametrize("stdout", [None, io.StringIO()])
+    def test_stdout_need_not_be_a_file(self, stdout, monkeypatch):
+        """Oracle: the message of an error; no error is no end. As in a service without stdout."""
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with endings_in_one_line("elmo-x"):
+            print("a result")
+        with pytest.raises(SystemExit, match="elmo-x: error: of a worker"), endings_in_one_line("elmo-x"):
+            raise BrokenPipeError("of a worker")
 
     def test_an_interruption_is_a_line_and_the_status_of_ctrl_c(self, capsys):
         """Oracle: by hand: 128 and the number of the signal."""

@@ -171,6 +171,15 @@ class TestEmbedFile:
         with pytest.raises(ValueError, match="vectors must be finite, but those of line 1 are not"):
             embed("out.h5", {"gamma": 1e300})
 
+    def test_only_the_home_folder_is_meant_by_a_tilde(self, tmp_path, tiny_bilm, monkeypatch):
+        """Oracle: the files: a text whose name begins with one, in this folder, and vectors in the home folder."""
+        (tmp_path / "home").mkdir()
+        (tmp_path / "~draft.txt").write_text("a b\n")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        monkeypatch.chdir(tmp_path)
+        embed_file(Path("~draft.txt"), Path("~/out.npz"), EmbedOptions(str(tiny_bilm)))
+        assert (tmp_path / "home" / "out.npz").exists()
+
     def test_workers_are_at_least_one(self, embed):
         """Oracle: the message."""
         with pytest.raises(ValueError, match="workers must be at least 1, but are 0"):

@@ -62,7 +62,7 @@ class TestModelsOfOtherTasks:
         ):
             kind(model, EchoReader())
         assert Predictor.by_name(name)(model, EchoReader())
-        assert ExamplePredictor(model, EchoReader())
+        assert ExamplePredictor(model, EchoReader()) and MyPredictor(model, EchoReader())
 
     @pytest.mark.parametrize("name", ["my_lines", "not_registered", "text_classifier", None])
     def test_a_model_of_another_package_is_none(self, name):

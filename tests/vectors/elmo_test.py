@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -280,6 +281,15 @@ class TestFromPretrained:
             elmo.embed(korean)
         assert len(caplog.records) == 1
         assert "the first sentences, 100% are of scripts that the biLM 'small-open' has never seen" in caplog.text
+
+    def test_its_folder_may_be_gone(self, tmp_path):
+        """Oracle: the vectors before; of an object that an earlier version has pickled too, which knows no scripts."""
+        shutil.copytree(TINY_BILM, tmp_path / "bilm")
+        elmo, other = (Elmo.from_pretrained(tmp_path / "bilm", device="cpu") for _ in range(2))
+        shutil.rmtree(tmp_path / "bilm")
+        del other._scripts
+        (first,), (second,) = (each.embed([["나는"]]) for each in (elmo, other))
+        assert first.any() and np.array_equal(first, second)
 
     def test_device_and_precision_are_those_of_the_bilm(self, files):
         """Oracle: the arguments, and the default of the precision."""

@@ -146,9 +146,11 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
         if self._num_epochs < 1:
             raise ConfigurationError(f"num_epochs of the trainer must be at least 1, but is {self._num_epochs}")
         if self._validation_data_loader is not None and _is_ours(self.model):
-            known = sorted({"loss", *_metrics_of(self.model)})
+            known = sorted({"loss", "reg_loss", *_metrics_of(self.model)})
+            # Of some metrics there is one for each label, which only a batch shows.
+            by_label = {*known, *(name.rpartition("-")[0] for name in known)} - {""}
             for _, name in self._metric_tracker.tracked_metrics:
-                if name not in known:
+                if name not in known and name.rpartition("-")[0] not in by_label:
                     raise ConfigurationError(
                         f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
                         f"but is {name!r}"

@@ -125,11 +125,26 @@ class TestRefuseTrainingsThatCannotEnd:
         if name == "accuracy":
             assert made.train()["epoch"] == 1
             return
-        with pytest.raises(ConfigurationError, match=r"must be one of accuracy, loss, with .* but is 'f1'"):
+        with pytest.raises(ConfigurationError, match=r"must be one of accuracy, loss, reg_loss, with .* but is 'f1'"):
             made.train()
         assert made._total_batches_completed == 0 and made.model.training
         with pytest.raises(ConfigurationError, match="did not produce that metric"):
             of_others.train()
+
+    @pytest.mark.parametrize(("name", "is_known"), [("f1-yes", True), ("reg_loss", True), ("recall-yes", False)])
+    def test_metrics_of_single_labels_are_those_of_an_evaluation(self, name, is_known, monkeypatch):
+        """Oracle: by hand: a score for each label is there after a batch, and scores are those of an evaluation."""
+
+        def get_metrics(self: Model, reset: bool = False) -> dict[str, float]:
+            return {} if self.training else {"f1-overall": 0.5}
+
+        monkeypatch.setattr(OurClassifier, "get_metrics", get_metrics)
+        made = trainer(OurClassifier(), INSTANCES)
+        made._metric_tracker = MetricTracker(f"-{name}")
+        # What AllenNLP says after the first epoch, since the metric of this model does not come.
+        message = "did not produce that metric" if is_known else "must be one of f1-overall, loss, reg_loss, with"
+        with pytest.raises(ConfigurationError, match=message):
+            made.train()
 
     def test_there_must_be_an_epoch(self):
         """Oracle: the message."""
