@@ -132,7 +132,7 @@ class TestText:
     def test_so_is_one_without_sentences(self, tmp_path):
         """Oracle: the message names the file and its content."""
         (tmp_path / "train.txt").write_bytes(b"\n \n")
-        with pytest.raises(ValueError, match=r"train\.txt at least one sentence.*no other lines than 2 empty"):
+        with pytest.raises(ValueError, match=r"train\.txt must hold at least one .*no other lines than 2 empty"):
             train_tiny(tmp_path / "run", {"train_data_path": str(tmp_path / "train.txt")})
 
     def test_so_is_a_pattern_that_matches_nothing(self, tmp_path):
