@@ -168,7 +168,7 @@ class TestSignals:
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
-    """Up to two minutes: the command has to be imported first."""
+    """Up to ten minutes: the command has to be imported first."""
     deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline

@@ -214,7 +214,9 @@ def _bilm_of(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _check_layers(config: Mapping[str, Any]) -> None:
     """Of a run with one layer: a row of Table 6."""
-    n_lstms = (_bilm_of(config) or {}).get("options", {}).get("lstm", {}).get("n_layers")
+    bilm = _bilm_of(config)
+    assert bilm is not None
+    n_lstms = bilm["options"]["lstm"]["n_layers"]
     if n_lstms != N_LSTMS:
         raise ValueError(
             f"table 6 is of a biLM with {N_LSTMS} LSTMs each way, but this one has {n_lstms}: train a tagger of each "

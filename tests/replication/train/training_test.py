@@ -15,7 +15,7 @@ from elmo_tasks.replication.train.training import begin, train
 
 
 def wait_for(condition) -> None:
-    """Up to two minutes."""
+    """Up to ten minutes, on a busy machine."""
     deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
