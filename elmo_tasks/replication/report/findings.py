@@ -61,11 +61,14 @@ _FINE_TUNING = "an epoch on the text of a task lowers the perplexity of the biLM
 
 
 class _Case(NamedTuple):
-    """One task: its name, both scores as text, whether it is as in the paper, and what to add to the verdict."""
+    """
+    One task: its name, both scores as text, whether it is as in the paper (`None`: the scores are equal as they are
+    shown), and what to add to the verdict.
+    """
 
     title: str
     scores: str
-    holds: bool
+    holds: bool | None
     remark: str = ""
 
 
@@ -115,11 +118,11 @@ def _row(exhibit: Exhibit, text: str, cases: list[_Case]) -> list[str]:
     if not cases:
         return []
     scores = "; ".join(f"{case.title} {case.scores}" for case in cases)
-    as_in_paper = [f"{case.title}{case.remark}" for case in cases if case.holds]
-    others = [f"{case.title}{case.remark}" for case in cases if not case.holds]
-    verdict = "; ".join(
-        f"{word}: {', '.join(names)}" for word, names in (("yes", as_in_paper), ("no", others)) if names
-    )
+    verdicts = []
+    for word, holds in (("yes", True), ("no", False), ("equal", None)):
+        if names := [f"{case.title}{case.remark}" for case in cases if case.holds is holds]:
+            verdicts.append(f"{word}: {', '.join(names)}")
+    verdict = "; ".join(verdicts)
     return [text, exhibit.value.capitalize(), scores, verdict]
 
 
@@ -159,7 +162,13 @@ def _case(task: Task, lower: Summary, higher: Summary) -> _Case:
     remark = _few_seeds(lower, higher)
     if min(lower.n, higher.n) > 1 and (p is None or p >= _ALPHA):
         remark = " (not significant)"
-    return _Case(task.title, f"{lower.mean:.1f} → {higher.mean:.1f}", higher.mean > lower.mean, remark)
+    return _Case(task.title, *_ordered(lower.mean, higher.mean), remark)
+
+
+def _ordered(lower: float, higher: float, decimals: int = 1) -> tuple[str, bool | None]:
+    """Both numbers as text, and whether the second is larger: `None` if their texts are the same."""
+    first, second = (f"{number:.{decimals}f}" for number in (lower, higher))
+    return f"{first} → {second}", None if first == second else higher > lower
 
 
 def _of_sizes(plan: PlanResults) -> Iterator[_Case]:
@@ -188,10 +197,10 @@ def _of_word_senses(content: dict[str, Any]) -> Iterator[_Case]:
     scores = [content["scores"].get(f"layer {layer}", {}).get("the four") for layer in (1, 2)]
     if None not in scores:
         first, second = (100 * score["f1"] for score in scores)
-        yield _Case("F1", f"{first:.1f} → {second:.1f}", second > first)
+        yield _Case("F1", *_ordered(first, second))
 
 
 def _of_fine_tuning(content: dict[str, Any]) -> Iterator[_Case]:
     for row in content["rows"]:
-        before, after = row["before"], row["after"]
-        yield _Case(TASK_TEXTS[row["text"]].title, f"{before:.0f} → {after:.0f}", after < before)
+        text, rises = _ordered(row["before"], row["after"], decimals=0)
+        yield _Case(TASK_TEXTS[row["text"]].title, text, None if rises is None else not rises)

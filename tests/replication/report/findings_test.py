@@ -82,6 +82,17 @@ class TestFindings:
             ["POS 89.0 → 90.0", "yes: POS (one seed)"],
         ]
 
+    def test_scores_that_look_alike_are_equal(self, write):
+        """Oracle: nobody can see an order in 67.6 → 67.6."""
+        of_lambda = {("srl", "input-l2-1"): [67.56], ("srl", "input"): [67.64]}
+        others = {("srl", "baseline"): [50.0], ("srl", "input-top"): [49.98]}
+        path = write("2.json", results("table 2", of_lambda | others))
+        assert [row[2:] for row in rows(findings([path]))] == [
+            ["SRL 50.0 → 50.0", "equal: SRL (one seed)"],
+            ["SRL 50.0 → 67.6", "yes: SRL (one seed)"],
+            ["SRL 67.6 → 67.6", "equal: SRL (one seed)"],
+        ]
+
     def test_the_runs_of_the_plan_take_the_place_of_earlier_ones(self, write):
         """Oracle: by hand: a task of which the plan has only the baseline is still that of the file."""
         path = write(
