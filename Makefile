@@ -60,7 +60,7 @@ check: install docs  ## formatter, linter, contracts of imports, type checker, d
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
-	$(BIN)/python -m elmo_tasks.replication README.md results/*.json --check
+	$(BIN)/python -m elmo_tasks.replication README.md results --check
 
 format: install  ## format the code, and mend what the linter can mend
 	$(BIN)/ruff format .
@@ -82,7 +82,7 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/startup.py
 
 results: install  ## write README.md's table, docs/replication and docs/report.html from the files in results/
-	$(BIN)/python -m elmo_tasks.replication README.md results/*.json
+	$(BIN)/python -m elmo_tasks.replication README.md results
 
 replicate: install  ## train what the plan of the open replication still needs, and print its tables; ELMO_TASKS_DATA=FOLDER
 	$(BIN)/allennlp elmo-tables --plan open

@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks.replication README.md results/*.json`: the command behind `make results` and `make check`."""
+"""`python -m elmo_tasks.replication README.md results`: the command behind `make results` and `make check`."""
 
 import argparse
 import sys
@@ -37,18 +37,18 @@ def main(arguments: list[str] | None = None) -> str | None:
     parser.add_argument(
         "readme", type=Path, help="a file with the two markers, as docs/replication/findings.md next to it"
     )
-    parser.add_argument("results", type=Path, nargs="+", help="result files")
-    parser.add_argument("--plan", default="open", help="the plan of the run files in runs/, next to the result files")
+    parser.add_argument("results", type=Path, help="a folder of run files (runs/) and result files (table*.json)")
+    parser.add_argument("--plan", default="open", help="the plan of the run files")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     given = parser.parse_args(arguments)
     try:
         pages = given.readme.parent / "docs" / "replication"
-        runs = given.results[0].parent / "runs"
+        runs = given.results / "runs"
         plan, outdated = _of_plan(given.plan, runs)
         measured = {exhibit_without_runs(path): path for path in measurement_files(runs)}
-        results = [path for path in sorted(given.results) if exhibit_without_runs(path) not in measured]
-        results += measured.values()
-        sources = read_sources(given.results[0].parent, results, without=outdated)
+        earlier = sorted(given.results.glob("table*.json"))
+        results = [path for path in earlier if exhibit_without_runs(path) not in measured] + [*measured.values()]
+        sources = read_sources(given.results, results, without=outdated)
         readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(results, plan))
         made = {
             given.readme: readme,

@@ -29,14 +29,14 @@ def files(tmp_path):
     (tmp_path / "README.md").write_text(README)
     (tmp_path / "docs" / "replication").mkdir(parents=True)
     (tmp_path / "docs" / "replication" / "findings.md").write_text(README)
-    (tmp_path / "a.json").write_text(results_of().to_json({}))
-    return [str(tmp_path / "README.md"), str(tmp_path / "a.json")]
+    (tmp_path / "table1.json").write_text(results_of().to_json({}))
+    return [str(tmp_path / "README.md"), str(tmp_path)]
 
 
 class TestPages:
     def test_scores_and_notes_are_on_one_page_and_runs_on_the_other(self, files, tmp_path):
         """Oracle: by hand: the cells and sentences of each page."""
-        tables, runs = (page([tmp_path / "a.json"]) for page in (tables_page, runs_page))
+        tables, runs = (page([tmp_path / "table1.json"]) for page in (tables_page, runs_page))
         assert "| 40.50 (1) | 42.00 ± 1.00 (2) |" in " ".join(tables.split())
         assert "- A note." in tables and "## Table 1" in tables
         assert "| SST-5 | baseline | 7 | 41.00 | 40.50 | c0 |" in " ".join(runs.split())
@@ -46,7 +46,7 @@ class TestPages:
 
     def test_the_table_of_the_readme_has_a_row_for_each_task(self, tmp_path, files):
         """Oracle: by hand; the increase is that of the paper's Table 1."""
-        lines = [" ".join(line.split()) for line in readme_table([tmp_path / "a.json"]).splitlines()]
+        lines = [" ".join(line.split()) for line in readme_table([tmp_path / "table1.json"]).splitlines()]
         assert lines[0] == "| task | measure | baseline | ELMo | increase | increase in the paper |"
         assert lines[2:] == ["| SST-5 | accuracy, test | 40.50 (1) | 42.00 ± 1.00 (2) | +1.50 | +3.30 |"]
 
@@ -61,10 +61,10 @@ class TestPages:
         """Oracle: by hand: the sections, and the cells of each, while the plan is not complete and after."""
         earlier = results_of()
         earlier.runs.append({**RUN, "task": "snli", "variant": "both"})
-        (tmp_path / "a.json").write_text(earlier.to_json({}))
+        (tmp_path / "table1.json").write_text(earlier.to_json({}))
         new = [{**RUN, "variant": variant, "test": 50.0} for variant in ("baseline", "both")]
         tables = {Exhibit.TABLE_1: Results("table 1", new, made=["In an hour."])}
-        path, half = tmp_path / "a.json", PlanResults(tables, frozenset([(Exhibit.TABLE_1, "sst")]))
+        path, half = tmp_path / "table1.json", PlanResults(tables, frozenset([(Exhibit.TABLE_1, "sst")]))
         page, runs = tables_page([path], half), runs_page([path], half)
         headings = ["## Table 1: baseline and ELMo", "## Earlier runs", "### Table 1: baseline and ELMo"]
         for each in (page, runs):
@@ -88,12 +88,12 @@ class TestPages:
             for layer, weight in enumerate(weights)
         ]
         tables = {Exhibit.TABLE_1: Results("table 1", [{**RUN, "variant": "baseline", "test": 50.0}])}
-        page = tables_page([tmp_path / "a.json"], PlanResults(tables, mixes=mixes))
+        page = tables_page([tmp_path / "table1.json"], PlanResults(tables, mixes=mixes))
         ours, _ = (" ".join(part.split()) for part in page.split("## Earlier runs"))
         assert "| task | layer 0 | layer 1 | γ |" in ours
         assert "| SST-5, input (2) | 0.30 | 0.70 | 1.50 | | SST-5, output (1) | 0.50 | 0.50 | 1.00 |" in ours
         deeper = [{**row, "task": "ner", "layer": row["layer"] + 1} for row in mixes if row["place"] == "output"]
-        page = tables_page([tmp_path / "a.json"], PlanResults(tables, mixes=[*mixes, *deeper]))
+        page = tables_page([tmp_path / "table1.json"], PlanResults(tables, mixes=[*mixes, *deeper]))
         assert "| NER, output (1) | – | 0.50 | 0.50 | 1.00 |" in " ".join(page.split())
 
     def test_no_files_are_refused(self, tmp_path):
@@ -124,7 +124,7 @@ class TestMain:
         assert "make results" in main([*files, "--check"])
         assert (tmp_path / "README.md").read_text() == README and not (tmp_path / "docs" / "report.html").exists()
         assert main(files) is None
-        results = [tmp_path / "a.json"]
+        results = [tmp_path / "table1.json"]
         assert (tmp_path / "README.md").read_text() == with_section(README, readme_table(results))
         page = tmp_path / "docs" / "replication" / "findings.md"
         assert page.read_text() == with_section(README, findings(results))
@@ -147,7 +147,7 @@ class TestMain:
     def test_a_result_that_has_changed_makes_all_stale(self, files, tmp_path):
         """Oracle: the message."""
         main(files)
-        (tmp_path / "a.json").write_text(results_of(43.0).to_json({}))
+        (tmp_path / "table1.json").write_text(results_of(43.0).to_json({}))
         assert "README.md, " in main([*files, "--check"])
 
     def test_a_run_of_earlier_code_is_in_none(self, files, tmp_path, capsys):
@@ -159,9 +159,9 @@ class TestMain:
         assert main([*files, "--check"]) is None
         assert "ner/baseline/1 is a run of earlier code" in capsys.readouterr().err
         assert main(files) is None and [page.read_text() for page in pages] == before
-        assert "80.00" in report_page(read_sources(tmp_path, [tmp_path / "a.json"]))
+        assert "80.00" in report_page(read_sources(tmp_path, [tmp_path / "table1.json"]))
 
     def test_an_error_is_one_line(self, files, tmp_path):
         """Oracle: the message."""
-        (tmp_path / "a.json").write_text("{")
-        assert "a.json" in main(files) and "\n" not in main(files)
+        (tmp_path / "table1.json").write_text("{")
+        assert "table1.json" in main(files) and "\n" not in main(files)
