@@ -232,7 +232,8 @@ class BilmLanguageModel(Model):
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
         numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
-        return WordList(numbers[number] for number in range(len(numbers)))
+        # What AllenNLP reads of `@@NEWLINE@@` in the file of a vocabulary; no word of a text holds the end of a line.
+        return WordList(numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers)))
 
     def public_softmax(self) -> dict[str, torch.Tensor]:
         """The softmax as `Bilm.save` takes it."""

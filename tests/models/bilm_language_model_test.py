@@ -339,6 +339,14 @@ class TestPublicForm:
         words = make(vocab).word_list()
         assert list(words.words) == [vocab.get_token_from_index(number, "lm") for number in range(11)]
 
+    def test_a_word_that_allennlp_reads_as_the_end_of_a_line_stays_a_word(self, tmp_path):
+        """Oracle: the words of the text."""
+        LmVocabulary.from_counts([LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])]).save_to_files(
+            str(tmp_path / "vocabulary")
+        )
+        words = make(LmVocabulary.from_files(str(tmp_path / "vocabulary"))).word_list().words
+        assert words == ("<S>", "</S>", "<UNK>", "@@NEWLINE@@", "a@@NEWLINE@@b")
+
     def test_another_bilm_reads_it(self, vocab, tmp_path):
         """Oracle: the layers of the model's own biLM."""
         model = make(vocab)

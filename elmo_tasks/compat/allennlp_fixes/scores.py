@@ -1,6 +1,7 @@
 """Scores that AllenNLP 2.10.1 gives to data without labels, and to runs that were recovered."""
 
 import logging
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -121,8 +122,8 @@ def refuse_training_without_labels(gradient_descent_trainer: Module) -> None:
     trainer.batch_outputs, trainer._validation_loss = with_loss, with_losses
 
 
-def _is_ours(model: Any) -> bool:
-    return type(model).__module__.startswith("elmo_tasks.")
+def _is_ours(part: Any) -> bool:
+    return type(part).__module__.startswith("elmo_tasks.")
 
 
 def _name_of(data_loader: Any) -> Any:
@@ -132,9 +133,11 @@ def _name_of(data_loader: Any) -> Any:
 def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a `validation_metric` that the model does not have ends a training after its first epoch, which is lost,
-    and the error does not say which metrics there are. With `num_epochs` of 0 the best weights are missing at the end.
+    and the error does not say which metrics there are. So does a dev text of a language model that cannot be read.
+    With `num_epochs` of 0 the best weights are missing at the end.
 
     Cause: the trainer looks for the metric among those of a validation. For models of this package it is known before.
+    Data loaders of this package read a text when they are asked for their length, which the trainer asks them later.
     """
     from allennlp.common.checks import ConfigurationError
 
@@ -155,6 +158,10 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
                         f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
                         f"but is {name!r}"
                     )
+        if _is_ours(self._validation_data_loader):
+            # One of windows has none.
+            with suppress(TypeError):
+                len(self._validation_data_loader)
         metrics: dict[str, Any] = original(self)
         return metrics
 

@@ -60,13 +60,41 @@ class LmBatches:
                 yield [buffer[sentence] for sentence in order[batches[batch]]]
             index += 1
 
-    def count(self) -> int:
-        """The number of batches, which is the same in every epoch: one pass over the text."""
+    def groups_of_epoch(self, epoch: int, n_processes: int) -> Iterator[list[list[str]]]:
+        """
+        # Returns
+
+        `Iterator[List[List[str]]]`
+            Consecutive batches of `of_epoch`, one for each process. If the last ones are fewer, they are skipped with
+            `shuffle`; without it, as a text is evaluated, they are cut smaller, so that each process has one.
+        """
+        batches = self.of_epoch(epoch)
+        before: list[list[str]] = []
+        while group := list(islice(batches, n_processes)):
+            if len(group) < n_processes:
+                if self._shuffle:
+                    break
+                group = _cut_smaller(group, n_processes)
+            if len(group) < n_processes:
+                # Fewer sentences than processes: one more for some of them.
+                for batch, (sentence,) in zip(before, group, strict=False):
+                    batch.append(sentence)
+                break
+            if before:
+                yield before
+            before = group
+        if before:
+            yield before
+
+    def count(self, n_processes: int = 1) -> int:
+        """The number of groups for some processes, which is the same in every epoch: one pass over the text."""
+        if n_processes > 1 and not self._shuffle:
+            return sum(1 for _ in self.groups_of_epoch(0, n_processes))
         lengths = map(len, self._text)
         n_batches = 0
         while buffer := list(islice(lengths, self._buffer_sentences)):
             n_batches += len(self._cut(np.sort(buffer)))
-        return n_batches
+        return n_batches // n_processes
 
     def _cut(self, lengths: np.ndarray) -> list[slice]:
         # Shape: (n_sentences + 1,)
@@ -79,3 +107,15 @@ class LmBatches:
             batches.append(slice(first, last))
             first = last
         return batches
+
+
+def _cut_smaller(batches: list[list[str]], number: int) -> list[list[str]]:
+    """Halves those with the most sentences until there are so many, or each is one sentence."""
+    while len(batches) < number:
+        longest = max(range(len(batches)), key=lambda place: len(batches[place]))
+        batch = batches[longest]
+        if len(batch) == 1:
+            break
+        half = len(batch) // 2
+        batches = [*batches[:longest], batch[:half], batch[half:], *batches[longest + 1 :]]
+    return batches

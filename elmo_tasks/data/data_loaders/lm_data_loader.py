@@ -33,8 +33,9 @@ class LmDataLoader(DataLoader):
     of workers or on global random generators, so `allennlp train --recover`, which skips the batches that are done,
     resumes with exactly those that are not.
 
-    In distributed training each process takes one of as many consecutive batches as there are processes. The last
-    batches of an epoch are skipped if they are fewer than the processes.
+    In distributed training each process takes one of as many consecutive batches as there are processes. If the last
+    batches of an epoch are fewer, they are skipped; without `shuffle`, as the dev text is read, they are cut smaller
+    instead, so that the whole text is evaluated.
 
     # Parameters
 
@@ -116,12 +117,21 @@ class LmDataLoader(DataLoader):
         self._endless = chain.from_iterable(self._epochs)
 
     def __len__(self) -> int:
-        """The exact number of batches. Without `batches_per_epoch`, the first call reads the text once."""
+        """
+        The exact number of batches. Without `batches_per_epoch`, the first call reads the text once.
+
+        # Raises
+
+        `ValueError`
+            If the text cannot be read, or has fewer batches than there are processes.
+        """
         if self.batches_per_epoch is not None:
             return self.batches_per_epoch
         if self._n_batches is None:
-            self._n_batches = self._batches.count()
-        return self._n_batches // _rank_and_world_size()[1]
+            self._n_batches = self._batches.count(_rank_and_world_size()[1])
+        if not self._n_batches:
+            raise self._too_short()
+        return self._n_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
         """`character_ids` and `word_ids`, see `UniqueWordBatch.to_tensors`."""
@@ -155,10 +165,13 @@ class LmDataLoader(DataLoader):
             is_empty = False
             yield batch.to_tensors(self._device)
         if is_empty:
-            raise ValueError(
-                f"there must be a batch for each of the {world_size} processes, but {self._data_path} has fewer: use "
-                "more text, smaller batches or fewer processes"
-            )
+            raise self._too_short()
+
+    def _too_short(self) -> ValueError:
+        return ValueError(
+            f"there must be a batch for each of the {_rank_and_world_size()[1]} processes, but {self._data_path} has "
+            "fewer: use more text, smaller batches or fewer processes"
+        )
 
 
 def _rank_and_world_size() -> tuple[int, int]:
@@ -177,9 +190,6 @@ def _compact_batches(
     n_workers: int,
 ) -> Iterator[UniqueWordBatch]:
     """The batches of one worker of one process."""
-    every = batches.of_epoch(epoch)
-    # `zip` takes from the same iterator in turn, and drops an incomplete last group.
-    groups = zip(*[every] * world_size, strict=False)
-    own = (group[rank] for group in groups)
+    own = (group[rank] for group in batches.groups_of_epoch(epoch, world_size))
     for sentences in islice(own, worker, None, n_workers):
         yield UniqueWordBatch.from_sentences(sentences, vocabulary, vocabulary[UNKNOWN_WORD])

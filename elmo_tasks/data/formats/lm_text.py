@@ -88,7 +88,9 @@ class LmText:
                         try:
                             checked_text(line, file, number)
                         except ValueError as error:
-                            raise ValueError(f"{error}, or read it with errors: 'replace'") from None
+                            raise ValueError(
+                                f"{error}, or, for a training, set errors: 'replace' of the dataset reader"
+                            ) from None
                     text = line.decode(errors="replace")
                     irregular["with bytes replaced that are not UTF-8"] += 1
                 # Few lines have either, and a call for each line costs more than to look.

@@ -21,6 +21,7 @@ from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.metrics import CategoricalAccuracy
 from allennlp.training.util import evaluate
 
+from elmo_tasks.data import LmDataLoader, LmReader
 from elmo_tasks.training import FrozenOnceCheckpointer
 
 INSTANCES = [
@@ -145,6 +146,16 @@ class TestRefuseTrainingsThatCannotEnd:
         message = "did not produce that metric" if is_known else "must be one of f1-overall, loss, reg_loss, with"
         with pytest.raises(ConfigurationError, match=message):
             made.train()
+
+    @pytest.mark.parametrize("dev_text", [b" \n\n", b"a b\nc \xff\n"])
+    def test_a_dev_text_is_read_before_the_first_epoch(self, tmp_path, dev_text):
+        """Oracle: the message, before the first batch."""
+        (tmp_path / "dev.txt").write_bytes(dev_text)
+        made = trainer(OurClassifier(), INSTANCES)
+        made._validation_data_loader = LmDataLoader(LmReader(), str(tmp_path / "dev.txt"), max_tokens_per_batch=300)
+        with pytest.raises(ValueError, match=r"dev\.txt.* must (hold at least one sentence|be UTF-8)"):
+            made.train()
+        assert made._total_batches_completed == 0
 
     def test_there_must_be_an_epoch(self):
         """Oracle: the message."""

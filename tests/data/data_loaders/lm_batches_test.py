@@ -55,6 +55,47 @@ class TestLmBatches:
             some = batches(text, **options)
             assert [len(list(some.of_epoch(epoch))) for epoch in range(3)] == [some.count()] * 3
 
+    @pytest.mark.parametrize("n_processes", [1, 2, 3, 7, 60, 400])
+    def test_processes_evaluate_the_whole_text(self, text, n_processes):
+        """Oracle: the sentences of the text; a batch for each process, in the budget and a sentence at most."""
+        some = batches(text, shuffle=False)
+        groups = list(some.groups_of_epoch(0, n_processes))
+        assert {len(group) for group in groups} == {n_processes} and len(groups) == some.count(n_processes)
+        dealt = list(chain.from_iterable(groups))
+        assert sorted(chain.from_iterable(dealt)) == sorted(map(" ".join, text))
+        assert all(sum(s.count(" ") + 3 for s in batch) <= 100 + 32 for batch in dealt)
+
+    def test_processes_train_on_full_batches(self, text):
+        """Oracle: the batches of one process, without an incomplete last group."""
+        some = batches(text)
+        every = list(some.of_epoch(1))
+        groups = list(some.groups_of_epoch(1, 7))
+        assert groups == [every[first : first + 7] for first in range(0, len(every) // 7 * 7, 7)]
+        assert len(groups) == some.count(7)
+
+    @pytest.mark.parametrize(
+        ("n_processes", "expected"),
+        [
+            (2, [[["a"], ["b b", "c c c"]]]),
+            (3, [[["a"], ["b b"], ["c c c"]]]),
+            (4, []),
+        ],
+    )
+    def test_a_text_of_one_batch_is_cut(self, tmp_path, n_processes, expected):
+        """Oracle: by hand; with fewer sentences than processes there is nothing for some of them."""
+        (tmp_path / "text.txt").write_text("c c c\na\nb b\n")
+        some = batches(LmText(tmp_path / "text.txt"), shuffle=False)
+        groups = list(some.groups_of_epoch(0, n_processes))
+        assert groups == expected
+        assert some.count(n_processes) == len(expected)
+
+    def test_the_last_sentences_go_to_the_batches_before(self, tmp_path):
+        """Oracle: by hand: a sentence is a batch, and the third of them goes to one of two processes."""
+        (tmp_path / "text.txt").write_text("a a\nb b\nc c\n")
+        some = batches(LmText(tmp_path / "text.txt"), shuffle=False, max_tokens=4)
+        assert list(some.groups_of_epoch(0, 2)) == [[["a a", "c c"], ["b b"]]]
+        assert some.count(2) == 1
+
     def test_the_order_depends_on_seed_and_epoch_alone(self, text):
         """Oracle: the same order after NumPy's global generator was used, and another with another seed or epoch."""
         first = list(batches(text).of_epoch(1))

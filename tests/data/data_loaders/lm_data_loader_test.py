@@ -130,11 +130,30 @@ class TestLmDataLoader:
             assert len(loader) == n
             assert words_of(loader) == every[rank : n * world_size : world_size]
 
+    @pytest.mark.parametrize("num_workers", [0, 2])
+    def test_processes_evaluate_the_whole_text(self, make, in_process, num_workers):
+        """Oracle: the words of the batches of one process."""
+
+        def numbers(batches) -> list[int]:
+            return [number for batch in words_of(batches) for row in batch for number in row if number >= 0]
+
+        every, shares = numbers(make(shuffle=False)), []
+        for rank in range(5):
+            in_process(rank, 5)
+            loader = make(shuffle=False, num_workers=num_workers)
+            batches = list(loader)
+            assert len(batches) == len(loader)
+            shares += numbers(batches)
+        assert sorted(shares) == sorted(every)
+
     def test_fewer_batches_than_processes_are_an_error(self, make, in_process):
         """Oracle: the message; without it an epoch of a number of batches would never end."""
         in_process(0, 1000)
         with pytest.raises(ValueError, match="a batch for each of the 1000 processes"):
             list(make(batches_per_epoch=2))
+        for shuffle in (True, False):
+            with pytest.raises(ValueError, match="a batch for each of the 1000 processes"):
+                len(make(shuffle=shuffle))
 
     @pytest.mark.parametrize("num_workers", [0, 2])
     def test_bad_text_is_an_error_with_file_and_line(self, tmp_path, vocabulary, num_workers):
