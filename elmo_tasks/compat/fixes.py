@@ -26,7 +26,11 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 
 # Module -> the functions that replace some of its own after its import.
 AFTER_IMPORT: dict[str, tuple[Callable[[Module], None], ...]] = {
-    "allennlp.commands.evaluate": (subnormals.flush_subnormals_in_evaluation,),
+    "allennlp.commands.evaluate": (
+        subnormals.flush_subnormals_in_evaluation,
+        commands.take_batch_size_of_evaluate,
+        commands.check_output_files_of_evaluate,
+    ),
     "allennlp.commands.predict": (commands.predict_line_by_line,),
     "allennlp.commands": (commands.end_in_one_line, former_modules.find_elmo_as_attribute),
     "allennlp.commands.train": (

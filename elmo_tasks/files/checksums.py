@@ -53,7 +53,7 @@ def checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def write_checksum(path: Path, content: Path | None = None) -> str:
+def write_checksum(path: Path, content: Path | None = None, *, exclusive: bool = False) -> str:
     """
     Writes the checksum of a file next to it, whole or not at all.
 
@@ -63,6 +63,8 @@ def write_checksum(path: Path, content: Path | None = None) -> str:
         The file.
     content
         Where its content is, if it is not there yet. `None`: in it.
+    exclusive
+        As for `atomic_file`.
 
     # Returns
 
@@ -75,7 +77,7 @@ def write_checksum(path: Path, content: Path | None = None) -> str:
         If the file cannot be read, or the checksum cannot be written.
     """
     digest = sha256_of(content or path)
-    with atomic_file(checksum_path(path)) as temporary:
+    with atomic_file(checksum_path(path), exclusive=exclusive) as temporary:
         temporary.write_text(f"{digest}  {path.name}\n", encoding="utf-8")
     return digest
 
@@ -89,7 +91,7 @@ def file_with_checksum(path: Path) -> Iterator[Path]:
     checksum_path(path).unlink(missing_ok=True)
     with atomic_file(path, exclusive=True) as temporary:
         yield temporary
-    write_checksum(path)
+    write_checksum(path, exclusive=True)
 
 
 def check_file(path: Path) -> bool:

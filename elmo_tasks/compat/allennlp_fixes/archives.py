@@ -71,10 +71,17 @@ def extract_safely(archival: Module) -> None:
     def load_archive(archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
         from allennlp.common.checks import ConfigurationError
 
+        outer = _LOADING.get()
         token = _LOADING.set(str(archive_file))
         try:
             return original_load(archive_file, *args, **kwargs)
         except _DAMAGED as error:
+            if outer is not None and isinstance(error, FileNotFoundError) and not Path(archive_file).exists():
+                raise ConfigurationError(
+                    f"{outer} has a model of type 'from_archive' and needs the archive that it began with, "
+                    f"{archive_file}, but that is not there: bring it back, or name its place with the override "
+                    "model.archive_file"
+                ) from error
             # A file that is not there, a GPU without memory, and a full disk say so themselves.
             if not Path(archive_file).exists() or type(error).__name__ == "OutOfMemoryError" or is_full(error):
                 raise

@@ -1,21 +1,28 @@
-"""Commands of AllenNLP 2.10.1: `allennlp predict` line by line, and errors that are one line."""
+"""Commands of AllenNLP 2.10.1: `allennlp predict` line by line, options of `evaluate`, errors that are one line."""
 
 import argparse
 import functools
 import importlib
+import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.printable import one_line
 from elmo_tasks.unicode_text import add_nfc_argument
 
-__all__ = ["end_in_one_line", "keep_tracebacks_in_logs", "predict_line_by_line"]
+__all__ = [
+    "check_output_files_of_evaluate",
+    "end_in_one_line",
+    "keep_tracebacks_in_logs",
+    "predict_line_by_line",
+    "take_batch_size_of_evaluate",
+]
 
 _OUR_COMMAND = "elmo_tasks.commands.predict"
 # Packages whose own errors are sentences for the user.
@@ -156,3 +163,66 @@ def predict_line_by_line(predict: Module) -> None:
 
 def _predict(arguments: argparse.Namespace) -> None:
     importlib.import_module(_OUR_COMMAND).predict(arguments)
+
+
+def take_batch_size_of_evaluate(evaluate: Module) -> None:
+    """
+    Symptom: `allennlp evaluate --batch-size` ends with `batch_sampler option is mutually exclusive with batch_size` for
+    a model that was trained with a sampler, as most of ours.
+
+    Cause: the option is added to the settings of the training. It now is the batch size of the sampler, or takes the
+    place of one that has none.
+    """
+
+    original = evaluate.DataLoader
+
+    def from_params(params: Any, **extras: Any) -> Any:
+        sampler = params.get("batch_sampler")
+        if "batch_size" in params and sampler is not None:
+            if "batch_size" in sampler:
+                sampler["batch_size"] = params.pop("batch_size")
+            else:
+                params.pop("batch_sampler")
+        return original.from_params(params=params, **extras)
+
+    # The command uses nothing else of it.
+    evaluate.DataLoader = SimpleNamespace(from_params=from_params)
+
+
+def check_output_files_of_evaluate(evaluate: Module) -> None:
+    """
+    Symptom: `allennlp evaluate A,B --output-file C` ends with an `AssertionError` about an argument that the command
+    does not have.
+
+    Cause: an `assert` for what the user has typed.
+    """
+    original = evaluate.evaluate_from_args
+
+    @functools.wraps(original)
+    def evaluate_from_args(args: argparse.Namespace) -> Any:
+        from allennlp.common.checks import ConfigurationError
+
+        for option, value, made in (
+            ("--output-file", args.output_file, "METRICS"),
+            ("--predictions-output-file", args.predictions_output_file, "PREDS"),
+        ):
+            if value is None or args.auto_names in (made, "ALL"):
+                continue
+            n_files, n_outputs = len(_evaluated(args.input_file)), len(value.split(","))
+            if n_outputs != n_files:
+                raise ConfigurationError(
+                    f"{option} must name a file for each of the {n_files} that are evaluated, with commas between "
+                    f"them, but names {n_outputs}: or let --auto-names {made} name them"
+                )
+        return original(args)
+
+    evaluate.evaluate_from_args = evaluate_from_args
+
+
+def _evaluated(input_file: str) -> list[Any]:
+    try:
+        # Some readers take objects.
+        inputs: list[Any] = json.loads(f"[{input_file}]")
+    except json.JSONDecodeError:
+        return input_file.split(",")
+    return inputs

@@ -209,6 +209,20 @@ class TestExtractSafely:
             with pytest.raises(ConfigurationError, match=r"model\.tar\.gz must be (a|the) whole archive"):
                 load_archive(path)
 
+    def test_the_archive_that_a_model_began_with_is_named_if_it_is_not_there(self, archive, tmp_path):
+        """Oracle: the message; with the override of the message it is found."""
+        base = archive().rename(tmp_path / "base.tar.gz")
+        tuned = archive({**CONFIG, "model": {"type": "from_archive", "archive_file": str(base)}})
+        assert isinstance(load_archive(tuned).model, TinyModel)
+        moved = base.rename(tmp_path / "moved.tar.gz")
+        with pytest.raises(
+            ConfigurationError, match=r"model\.tar\.gz has a model .* that it began with, .*base\.tar\.gz"
+        ):
+            load_archive(tuned)
+        assert isinstance(load_archive(tuned, overrides={"model.archive_file": str(moved)}).model, TinyModel)
+        with pytest.raises(FileNotFoundError):
+            load_archive(base)
+
     def test_a_file_that_is_not_there_is_said_to_be_missing(self, tmp_path):
         """Oracle: AllenNLP's error."""
         with pytest.raises(FileNotFoundError):

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 import torch
 from allennlp import commands
+from allennlp.commands import evaluate
 from allennlp.commands.predict import Predict
+from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
+from allennlp.data import Vocabulary
 
 from elmo_tasks.commands import predict as command
+from elmo_tasks.data import NerReader
 from elmo_tasks.files.text_lines import numbered_lines
 
 
@@ -163,3 +167,63 @@ class TestPredictLineByLine:
         arguments = parser.parse_args(["predict", "archive", "input"])
         arguments.func(arguments)
         assert found == [arguments]
+
+
+class TestTakeBatchSizeOfEvaluate:
+    @pytest.mark.parametrize(
+        ("settings", "sizes"),
+        [
+            ({"batch_sampler": {"type": "bucket", "batch_size": 2}}, [3, 2]),
+            ({"batch_sampler": {"type": "max_tokens_sampler", "max_tokens": 4}}, [3, 2]),
+            ({"batch_size": 4}, [3, 2]),
+        ],
+    )
+    def test_it_is_that_of_the_batches(self, tmp_path, settings, sizes):
+        """Oracle: by hand: five sentences in batches of three."""
+        (tmp_path / "text.txt").write_text("\n".join(f"{word} O\n" for word in "abcde"))
+        reader = NerReader()
+        # As the command adds it.
+        params = Params({**settings, "batch_size": 3})
+        loader = evaluate.DataLoader.from_params(params=params, reader=reader, data_path=tmp_path / "text.txt")
+        loader.index_with(Vocabulary.from_instances(reader.read(tmp_path / "text.txt")))
+        assert sorted((len(batch["metadata"]) for batch in loader), reverse=True) == sizes
+
+    def test_other_settings_stay(self, tmp_path):
+        """Oracle: the sampler's own size."""
+        (tmp_path / "text.txt").write_text("\n".join(f"{word} O\n" for word in "abcde"))
+        params = Params({"batch_sampler": {"type": "bucket", "batch_size": 4}})
+        loader = evaluate.DataLoader.from_params(params=params, reader=NerReader(), data_path=tmp_path / "text.txt")
+        assert loader.batch_sampler.batch_size == 4
+
+
+class TestCheckOutputFilesOfEvaluate:
+    @pytest.mark.parametrize(
+        ("options", "option"),
+        [
+            (["--output-file", "one"], "--output-file must name a file for each of the 2"),
+            (["--predictions-output-file", "a,b,c"], "--predictions-output-file must .* but names 3: or let .* PREDS"),
+            (["--output-file", "one", "--auto-names", "PREDS"], "--output-file"),
+            (["--output-file", "a,b"], None),
+            (["--output-file", "one", "--auto-names", "METRICS"], None),
+            ([], None),
+        ],
+    )
+    def test_there_must_be_one_for_each(self, monkeypatch, options, option):
+        """Oracle: the message, before the archive is loaded."""
+        parser = argparse.ArgumentParser()
+        evaluate.Evaluate().add_subparser(parser.add_subparsers())
+        arguments = parser.parse_args(["evaluate", "archive", "A.txt,B.txt", *options])
+        monkeypatch.setattr(evaluate, "evaluate_from_archive", lambda **arguments: "evaluated")
+        if option is None:
+            assert arguments.func(arguments) == "evaluated"
+            return
+        with pytest.raises(ConfigurationError, match=option):
+            arguments.func(arguments)
+
+    def test_objects_are_inputs_too(self, monkeypatch):
+        """Oracle: the number of objects, whatever commas are in them."""
+        parser = argparse.ArgumentParser()
+        evaluate.Evaluate().add_subparser(parser.add_subparsers())
+        arguments = parser.parse_args(["evaluate", "archive", '{"a": 1, "b": 2}', "--output-file", "one"])
+        monkeypatch.setattr(evaluate, "evaluate_from_archive", lambda **arguments: "evaluated")
+        assert arguments.func(arguments) == "evaluated"
