@@ -11,8 +11,6 @@ from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.plan_results import PlanResults
 from tests.paths import BILM_RESULTS
 
-RESULTS = Path(__file__).parents[3] / "results"
-
 
 def _like(source: Path, target: Path, **changes: Any) -> None:
     """Writes a result file as another one, with some keys changed."""
@@ -161,9 +159,9 @@ class TestFindings:
         """Oracle: by hand."""
         senses = {"layer 1": {"the four": {"f1": 0.561}}, "layer 2": {"the four": {"f1": 0.55}}}
         _like(BILM_RESULTS / "table5.json", tmp_path / "5.json", scores=senses)
-        tuned = json.loads((RESULTS / "table7.json").read_text())["rows"][2]
+        tuned = json.loads((BILM_RESULTS / "table7.json").read_text())["rows"][2]
         assert tuned["text"] == "squad-questions"
-        _like(RESULTS / "table7.json", tmp_path / "7.json", rows=[tuned | {"before": 99.6, "after": 50.4}])
+        _like(BILM_RESULTS / "table7.json", tmp_path / "7.json", rows=[tuned | {"before": 99.6, "after": 50.4}])
         assert [row[1:] for row in rows(findings([tmp_path / "7.json", tmp_path / "5.json"]))] == [
             ["Table 5", "F1 56.1 → 55.0", "no: F1"],
             ["Table 7", "SQuAD questions 100 → 50", "yes: SQuAD questions"],
