@@ -10,8 +10,9 @@ TRAINING_CONFIGS = CHECKOUT / "training_configs"
 TINY_BILM = FIXTURES / "bilm_tiny"
 WORDS_BILM = FIXTURES / "bilm_words"
 SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
-# The tables that are of the biLM alone.
-BILM_RESULTS = CHECKOUT / "results" / "runs" / "bilm"
+# Files of finished runs of the plan, and of the tables that are of the biLM alone.
+RUN_RESULTS = CHECKOUT / "results" / "runs"
+BILM_RESULTS = RUN_RESULTS / "bilm"
 # Result files of earlier runs, as examples that stay.
 EARLIER_RESULTS = CHECKOUT / "tests" / "replication" / "results"
 # Corpora and reference outputs, which are no part of the project: tests that read them skip where they are absent.

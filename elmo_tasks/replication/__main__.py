@@ -16,7 +16,6 @@ from elmo_tasks.replication.replicate import replication_of
 from elmo_tasks.replication.report.findings import findings
 from elmo_tasks.replication.report.pages import readme_table, runs_page, tables_page, with_section
 from elmo_tasks.replication.report.plan_results import PlanResults
-from elmo_tasks.replication.report.result_file import exhibit_without_runs
 
 __all__ = ["main"]
 
@@ -45,9 +44,7 @@ def main(arguments: list[str] | None = None) -> str | None:
         pages = given.readme.parent / "docs" / "replication"
         runs = given.results / "runs"
         plan, outdated = _of_plan(given.plan, runs)
-        measured = {exhibit_without_runs(path): path for path in measurement_files(runs)}
-        earlier = sorted(given.results.glob("table*.json"))
-        results = [path for path in earlier if exhibit_without_runs(path) not in measured] + [*measured.values()]
+        results = [*sorted(given.results.glob("table*.json")), *measurement_files(runs)]
         sources = read_sources(given.results, results, without=outdated)
         readme = with_section(given.readme.read_text(encoding="utf-8"), readme_table(results, plan))
         made = {

@@ -132,17 +132,13 @@ class Replication:
 
     def results(self) -> PlanResults:
         """The scores of the runs that are finished, of each table and figure, of tasks that compare two models."""
-        tables, complete = {}, set()
+        tables = {}
         for exhibit in (exhibit for exhibit in self.plan.exhibits if exhibit not in FIGURES):
-            runs = self.runs_of([exhibit])
-            if finished := _compared(self.evidence.finished(runs)):
+            if finished := _compared(self.evidence.finished(self.runs_of([exhibit]))):
                 tables[exhibit] = Results.of_runs(exhibit, finished)
-            missing = {run.task for run in runs if self.evidence.state(run) != "finished"}
-            complete |= {(exhibit, run.task) for run in runs if run.task not in missing}
         curves = self._curves()
         return PlanResults(
             tables,
-            frozenset(complete),
             sizes=by_sizes(curves, self.evidence.total),
             epochs=by_epochs(curves),
             training_sizes={run.task: self.evidence.total(run.task) for run in curves},

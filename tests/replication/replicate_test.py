@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from elmo_tasks.replication import Exhibit, replicate
-from tests.replication.report.findings_test import RESULTS
+from tests.paths import RUN_RESULTS
 
 # Of SNLI all that Figure 1 compares, of NER and SRL one side alone.
 NAMES = [
@@ -24,7 +24,7 @@ def results(tmp_path, monkeypatch):
     for name in NAMES:
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(RESULTS / "runs" / name, target)
+        shutil.copy(RUN_RESULTS / name, target)
         content = json.loads(target.read_text())
         digests[content["task"], content["variant"]] = content["digests"]["computation"]
     monkeypatch.setattr(
@@ -34,7 +34,7 @@ def results(tmp_path, monkeypatch):
 
 
 def score(name: str) -> float:
-    return json.loads((RESULTS / "runs" / name).read_text())["dev"]
+    return json.loads((RUN_RESULTS / name).read_text())["dev"]
 
 
 class TestResults:

@@ -12,7 +12,7 @@ from elmo_tasks.replication.plan.task_text import TASK_TEXTS
 from elmo_tasks.replication.report.figure_tables import compared
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid
-from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
+from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, read_result_files
 from elmo_tasks.replication.report.results import Results, Split
 from elmo_tasks.replication.report.summary import Summary
 
@@ -77,7 +77,7 @@ def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
     # Parameters
 
     files, plan
-        As for `tables_page`. Where the plan has both scores of a task, they take the place of those of a file.
+        As for `tables_page`.
 
     # Returns
 
@@ -88,29 +88,24 @@ def findings(files: Iterable[Path], plan: PlanResults = _NO_PLAN) -> str:
     # Raises
 
     `ValueError`
-        If one is not a result file.
+        As for `tables_page`.
     """
-    earlier: dict[Exhibit, Results] = {}
-    measured: dict[Exhibit, Any] = {}
-    for path in sorted(files):
-        if (exhibit := exhibit_without_runs(path)) is None:
-            results = Results.from_file(path)
-            earlier[results.table] = results
-        else:
-            # Refuses a file that is damaged.
-            TABLES_WITHOUT_RUNS[exhibit](path)
-            measured[exhibit] = read_json(path)
+    scores, measured = read_result_files(files, plan.tables)
+    tables = {**scores, **plan.tables}
     rows = []
     for finding in _FINDINGS:
-        sources = [tables[finding.exhibit] for tables in (plan.tables, earlier) if finding.exhibit in tables]
-        rows.append(_row(finding.exhibit, finding.text, list(_cases(finding, sources))))
+        if finding.exhibit in tables:
+            rows.append(_row(finding.exhibit, finding.text, list(_cases(finding, tables[finding.exhibit]))))
     for text, found in ((_LESS_DATA, _of_sizes(plan)), (_FEWER_EPOCHS, _of_epochs(plan))):
         rows.append(_row(Exhibit.FIGURE_1, text, list(found)))
     for exhibit, text, cases in (
         (Exhibit.TABLE_5, _WORD_SENSES, _of_word_senses),
         (Exhibit.TABLE_7, _FINE_TUNING, _of_fine_tuning),
     ):
-        rows.append(_row(exhibit, text, list(cases(measured[exhibit])) if exhibit in measured else []))
+        if exhibit in measured:
+            # Refuses a file that is damaged.
+            TABLES_WITHOUT_RUNS[exhibit](measured[exhibit])
+            rows.append(_row(exhibit, text, list(cases(read_json(measured[exhibit])))))
     return grid(["the paper", "in", "ours", "as in the paper"], [row for row in rows if row])
 
 
@@ -126,15 +121,12 @@ def _row(exhibit: Exhibit, text: str, cases: list[_Case]) -> list[str]:
     return [text, exhibit.value.capitalize(), scores, verdict]
 
 
-def _cases(finding: _Finding, sources: list[Results]) -> Iterator[_Case]:
+def _cases(finding: _Finding, results: Results) -> Iterator[_Case]:
     for task in TASKS.values():
         if finding.tasks is not None and task.name not in finding.tasks:
             continue
-        for results in sources:
-            pair = _pair(finding, results, task)
-            if pair is not None:
-                yield _case(task, *pair)
-                break
+        if (pair := _pair(finding, results, task)) is not None:
+            yield _case(task, *pair)
 
 
 def _pair(finding: _Finding, results: Results, task: Task) -> tuple[Summary, Summary] | None:

@@ -10,7 +10,7 @@ from elmo_tasks.replication.report.figure_tables import figure_sections
 from elmo_tasks.replication.report.layout import increases, layout
 from elmo_tasks.replication.report.plan_results import PlanResults
 from elmo_tasks.replication.report.render import grid, listed
-from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, exhibit_without_runs
+from elmo_tasks.replication.report.result_file import TABLES_WITHOUT_RUNS, read_result_files
 from elmo_tasks.replication.report.results import Results
 from elmo_tasks.replication.report.table import Table
 
@@ -29,9 +29,6 @@ _RUNS = """# Runs
 
 How the numbers of [the tables](tables.md) were made: the score of each run in percent, versions, commits and machines.
 Where there is no seed, only the mean over seeds was kept."""
-_EARLIER = """## Earlier runs
-
-Of earlier code, with other numbers of epochs and seeds, until the runs of the plan replace them."""
 
 _NO_RUNS = PlanResults()
 
@@ -41,7 +38,6 @@ class _Made(NamedTuple):
     table: Table
     # None: a table that is no table of runs.
     results: Results | None
-    is_earlier: bool
 
 
 def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
@@ -51,8 +47,7 @@ def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     files
         Result files, as `allennlp elmo-tables --format json` prints them, and `allennlp elmo-wsd` writes them.
     plan
-        The finished runs of the plan. Files of the same tables are then earlier runs, at the end of the page, and are
-        omitted once the plan has all of their tasks.
+        The finished runs of the plan, whose tables are in no file.
 
     # Returns
 
@@ -62,7 +57,7 @@ def tables_page(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     # Raises
 
     `ValueError`
-        If there is nothing to show, or one is not a result file.
+        If there is nothing to show, one is not a result file, or there is a table twice.
     """
 
     def parts(made: _Made) -> list[str]:
@@ -90,30 +85,19 @@ def readme_table(files: Iterable[Path], plan: PlanResults = _NO_RUNS) -> str:
     # Returns
 
     `str`
-        The rows of Table 1 in Markdown, in short: those of the plan for each task that it has baseline and ELMo of, and
-        else those of the file, which says so.
+        The rows of Table 1 in Markdown, in short, of each task with both scores.
 
     # Raises
 
     `ValueError`
-        If there is no Table 1.
+        If there is no Table 1, one is not a result file, or there is a table twice.
     """
-    rows: dict[str, list[str]] = {}
-    for path in sorted(files):
-        if exhibit_without_runs(path) is None and (results := Results.from_file(path)).table is Exhibit.TABLE_1:
-            rows = _rows_by_task(results)
-    if Exhibit.TABLE_1 in plan.tables:
-        of_plan = {task: row for task, row in _rows_by_task(plan.tables[Exhibit.TABLE_1]).items() if "–" not in row}
-        if of_plan:
-            rows = {task: [f"{row[0]}, earlier runs", *row[1:]] for task, row in rows.items()} | of_plan
+    scores, _ = read_result_files(files, plan.tables)
+    results = {**scores, **plan.tables}.get(Exhibit.TABLE_1)
+    rows = [] if results is None else [row for row in increases(results) if "–" not in row]
     if not rows:
         raise ValueError("there must be a result file of table 1, but no file is that one")
-    columns = ["task", "measure", "baseline", "ELMo", "increase", "increase in the paper"]
-    return grid(columns, [rows[task] for task in TASKS if task in rows])
-
-
-def _rows_by_task(results: Results) -> dict[str, list[str]]:
-    return dict(zip(results.tasks(), increases(results), strict=True))
+    return grid(["task", "measure", "baseline", "ELMo", "increase", "increase in the paper"], rows)
 
 
 def with_section(readme: str, section: str) -> str:
@@ -140,35 +124,20 @@ def with_section(readme: str, section: str) -> str:
 
 
 def _made(files: Iterable[Path], plan: PlanResults) -> list[_Made]:
-    """Tables of the plan and of files, in the paper's order, and then those of earlier runs."""
-    found = [_Made(exhibit, layout(results), results, False) for exhibit, results in plan.tables.items()]
-    for path in sorted(files):
-        if (exhibit := exhibit_without_runs(path)) is not None:
-            found.append(_Made(exhibit, TABLES_WITHOUT_RUNS[exhibit](path), None, False))
-            continue
-        results = Results.from_file(path)
-        if not plan.replace(results):
-            found.append(_Made(results.table, layout(results), results, results.table in plan.tables))
+    """In the paper's order."""
+    scores, measurements = read_result_files(files, plan.tables)
+    found = [_Made(exhibit, layout(results), results) for exhibit, results in {**scores, **plan.tables}.items()]
+    found += [_Made(exhibit, TABLES_WITHOUT_RUNS[exhibit](path), None) for exhibit, path in measurements.items()]
     if not found:
         raise ValueError("there must be a result file, but no file was named: see `allennlp elmo-tables --format json`")
-    return sorted(found, key=lambda made: (made.is_earlier, list(Exhibit).index(made.exhibit)))
+    return sorted(found, key=lambda made: list(Exhibit).index(made.exhibit))
 
 
 def _page(head: str, tables: list[_Made], parts: Callable[[_Made], list[str]], of_figures: Sequence[str] = ()) -> str:
-    ours = [made for made in tables if not made.is_earlier]
-    earlier = [made for made in tables if made.is_earlier]
-    sections = [_MADE, head, *_sections("##", ours, parts), *of_figures]
-    if earlier:
-        sections += [_EARLIER, *_sections("###", earlier, parts)]
-    return "\n\n".join(sections) + "\n"
-
-
-def _sections(level: str, tables: list[_Made], parts: Callable[[_Made], list[str]]) -> list[str]:
-    sections = []
+    sections = [_MADE, head]
     for made in tables:
-        sections.append(f"{level} {made.table.title}")
-        sections += [part for part in parts(made) if part]
-    return sections
+        sections += [f"## {made.table.title}", *(part for part in parts(made) if part)]
+    return "\n\n".join([*sections, *of_figures]) + "\n"
 
 
 def _runs_of(results: Results) -> str:

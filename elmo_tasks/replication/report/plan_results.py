@@ -17,8 +17,6 @@ class PlanResults:
 
     tables
         The results of each table that some runs are finished of.
-    complete
-        Tables, and the tasks of which all runs that the plan has for them are finished.
     sizes, epochs
         The values of Figure 1, if there are runs on parts of a training set: see
         `elmo_tasks.replication.report.figure_values.by_sizes` and `by_epochs`.
@@ -29,12 +27,7 @@ class PlanResults:
     """
 
     tables: Mapping[Exhibit, Results] = field(default_factory=dict)
-    complete: frozenset[tuple[Exhibit, str]] = frozenset()
     sizes: Sequence[Row] = ()
     epochs: Sequence[Row] = ()
     training_sizes: Mapping[str, int] = field(default_factory=dict)
     mixes: Sequence[Row] = ()
-
-    def replace(self, earlier: Results) -> bool:
-        """Whether all that earlier results have is there, from the runs of the plan."""
-        return all((earlier.table, task) in self.complete for task in earlier.tasks())

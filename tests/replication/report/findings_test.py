@@ -91,23 +91,15 @@ class TestFindings:
             ["SRL 67.6 → 67.6", "equal: SRL (one seed)"],
         ]
 
-    def test_the_runs_of_the_plan_take_the_place_of_earlier_ones(self, write):
-        """Oracle: by hand: a task of which the plan has only the baseline is still that of the file."""
-        path = write(
-            "table1.json",
-            results(
-                "table 1",
-                {
-                    ("snli", "baseline"): [50.0],
-                    ("snli", "both"): [60.0],
-                    ("sst", "baseline"): [40.0],
-                    ("sst", "both"): [41.0],
-                },
-            ),
-        )
+    def test_the_runs_of_the_plan_are_judged_too(self, write):
+        """Oracle: by hand: a task with one of both scores is not there."""
         of_plan = {("snli", "baseline"): [55.0], ("snli", "both"): [65.0], ("sst", "baseline"): [30.0]}
         plan = PlanResults({Exhibit.TABLE_1: results("table 1", of_plan)})
-        assert rows(findings([path], plan))[0][2] == "SNLI 55.0 → 65.0; SST-5 40.0 → 41.0"
+        layers = {("pos", "layer-1"): [90.0], ("pos", "layer-2"): [89.0]}
+        assert [row[2] for row in rows(findings([write("6.json", results("table 6", layers))], plan))] == [
+            "SNLI 55.0 → 65.0",
+            "POS 89.0 → 90.0",
+        ]
 
     @pytest.mark.parametrize(
         ("of_baseline", "of_elmo", "less_data", "fewer_epochs"),

@@ -57,43 +57,53 @@ class TestPages:
         assert "Table 5" in tables_page([path]) and "at commit" not in tables_page([path])
         assert made in runs_page([path])
 
-    def test_runs_of_the_plan_take_the_place_of_earlier_ones(self, tmp_path, files):
-        """Oracle: by hand: the sections, and the cells of each, while the plan is not complete and after."""
-        earlier = results_of()
-        earlier.runs.append({**RUN, "task": "snli", "variant": "both"})
-        (tmp_path / "table1.json").write_text(earlier.to_json({}))
-        new = [{**RUN, "variant": variant, "test": 50.0} for variant in ("baseline", "both")]
-        tables = {Exhibit.TABLE_1: Results("table 1", new, made=["In an hour."])}
-        path, half = tmp_path / "table1.json", PlanResults(tables, frozenset([(Exhibit.TABLE_1, "sst")]))
-        page, runs = tables_page([path], half), runs_page([path], half)
-        headings = ["## Table 1: baseline and ELMo", "## Earlier runs", "### Table 1: baseline and ELMo"]
+    def test_tables_of_the_plan_are_next_to_those_of_files(self, tmp_path, files):
+        """Oracle: by hand: the sections in the paper's order, and the cells of each."""
+        new = [{**RUN, "variant": variant, "dev": 50.0} for variant in ("baseline", "both-top", "both-l2-1")]
+        plan = PlanResults({Exhibit.TABLE_2: Results("table 2", new, made=["In an hour."])})
+        paths = [BILM_RESULTS / "table5.json", tmp_path / "table1.json"]
+        page, runs = tables_page(paths, plan), runs_page(paths, plan)
         for each in (page, runs):
-            assert [line for line in each.splitlines() if line.startswith("##")] == headings
-        first, last = (" ".join(part.split()) for part in page.split("## Earlier runs"))
-        assert "| 50.00 (1) | 50.00 (1) |" in first and "| 40.50 (1) | 42.00 ± 1.00 (2) |" in last
-        assert "In an hour." in runs.split("## Earlier runs")[0]
-        rows = [" ".join(line.split()) for line in readme_table([path], half).splitlines()[2:]]
-        assert rows == [
-            "| SNLI, earlier runs | accuracy, test | – | 40.50 (1) | – | +0.70 |",
-            "| SST-5 | accuracy, test | 50.00 (1) | 50.00 (1) | +0.00 | +3.30 |",
-        ]
-        whole = PlanResults(tables, half.complete | {(Exhibit.TABLE_1, "snli")})
-        assert "Earlier runs" not in tables_page([path], whole)
+            headings = [line.split(":")[0] for line in each.splitlines() if line.startswith("##")]
+            assert headings == ["## Table 1", "## Table 2", "## Table 5"]
+        assert "| 40.50 (1) | 42.00 ± 1.00 (2) |" in " ".join(page.split()) and "50.00 (1)" in page
+        assert "In an hour." in runs
+        assert "42.00 ± 1.00 (2)" in readme_table(paths, plan)
+
+    def test_the_table_of_the_readme_has_tasks_with_both_scores(self):
+        """Oracle: by hand."""
+        new = [{**RUN, "variant": variant, "test": 50.0} for variant in ("baseline", "both")]
+        new.append({**RUN, "task": "snli", "variant": "both"})
+        plan = PlanResults({Exhibit.TABLE_1: Results("table 1", new)})
+        rows = [" ".join(line.split()) for line in readme_table([], plan).splitlines()[2:]]
+        assert rows == ["| SST-5 | accuracy, test | 50.00 (1) | 50.00 (1) | +0.00 | +3.30 |"]
+
+    @pytest.mark.parametrize("make", [tables_page, runs_page, readme_table, findings])
+    def test_a_table_that_is_there_twice_is_refused(self, tmp_path, files, make):
+        """Oracle: the message names the file: of the plan's table, and of two files with one."""
+        plan = PlanResults({Exhibit.TABLE_1: results_of()})
+        with pytest.raises(ValueError, match=r"table1\.json has table 1, which is there from elsewhere too"):
+            make([tmp_path / "table1.json"], plan)
+        (tmp_path / "table1_too.json").write_text(results_of().to_json({}))
+        with pytest.raises(ValueError, match=r"table1_too\.json has table 1"):
+            make([tmp_path / "table1_too.json", tmp_path / "table1.json"])
+        with pytest.raises(ValueError, match=r"copy\.json has table 5|table5\.json has table 5"):
+            (tmp_path / "copy.json").write_bytes((BILM_RESULTS / "table5.json").read_bytes())
+            make([BILM_RESULTS / "table5.json", tmp_path / "copy.json"])
 
     def test_the_weights_of_the_layers_are_means_over_seeds(self, tmp_path, files):
-        """Oracle: by hand: two seeds at one place, one at another; before the earlier runs."""
+        """Oracle: by hand: two seeds at one place, one at another."""
         mixes = [
             {"task": "sst", "place": place, "seed": seed, "layer": layer, "weight": weight, "gamma": float(seed)}
             for place, seed, weights in (("input", 1, (0.2, 0.8)), ("input", 2, (0.4, 0.6)), ("output", 1, (0.5, 0.5)))
             for layer, weight in enumerate(weights)
         ]
         tables = {Exhibit.TABLE_1: Results("table 1", [{**RUN, "variant": "baseline", "test": 50.0}])}
-        page = tables_page([tmp_path / "table1.json"], PlanResults(tables, mixes=mixes))
-        ours, _ = (" ".join(part.split()) for part in page.split("## Earlier runs"))
-        assert "| task | layer 0 | layer 1 | γ |" in ours
-        assert "| SST-5, input (2) | 0.30 | 0.70 | 1.50 | | SST-5, output (1) | 0.50 | 0.50 | 1.00 |" in ours
+        page = " ".join(tables_page([], PlanResults(tables, mixes=mixes)).split())
+        assert "| task | layer 0 | layer 1 | γ |" in page
+        assert "| SST-5, input (2) | 0.30 | 0.70 | 1.50 | | SST-5, output (1) | 0.50 | 0.50 | 1.00 |" in page
         deeper = [{**row, "task": "ner", "layer": row["layer"] + 1} for row in mixes if row["place"] == "output"]
-        page = tables_page([tmp_path / "table1.json"], PlanResults(tables, mixes=[*mixes, *deeper]))
+        page = tables_page([], PlanResults(tables, mixes=[*mixes, *deeper]))
         assert "| NER, output (1) | – | 0.50 | 0.50 | 1.00 |" in " ".join(page.split())
 
     def test_no_files_are_refused(self, tmp_path):
