@@ -82,12 +82,15 @@ class LayerSelection:
             `(batch_size, n_layers, ...)`, if `layers` is `"all"`.
         """
         vectors = self._chosen(output.layers)
+        gamma = np.asarray(_plain(self.gamma)).item()
+        if gamma != 1.0:
+            # Before words are pooled: the largest of numbers is another one if their signs change.
+            vectors = gamma * vectors
+        if self.pool is None:
+            return vectors
         # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have one.
         mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
-        if self.pool is not None:
-            vectors = pooled(vectors, mask, self.pool)
-        gamma = np.asarray(_plain(self.gamma)).item()
-        return vectors if gamma == 1.0 else gamma * vectors
+        return pooled(vectors, mask, self.pool)
 
     def _chosen(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
         if self.layers == "all":

@@ -57,6 +57,15 @@ class TestLayerSelection:
             assert torch.equal(found[:, index], layer)
 
     @pytest.mark.parametrize("pool", POOLS)
+    @pytest.mark.parametrize("layers", ["mix", "all", 0])
+    def test_gamma_is_of_the_vectors_that_are_pooled(self, output, layers, pool):
+        """Oracle: the vectors of the words with that gamma, pooled; a negative one changes which is the largest."""
+        words = LayerSelection(n_layers=3, layers=layers, gamma=-1.5)(output)
+        mask = output.mask if layers != "all" else output.mask[:, None]
+        found = LayerSelection(n_layers=3, layers=layers, pool=pool, gamma=-1.5)(output)
+        torch.testing.assert_close(found, pooled(words, mask, pool))
+
+    @pytest.mark.parametrize("pool", POOLS)
     def test_pools_are_those_of_the_vectors(self, output, pool):
         """Oracle: `pooled`, layer by layer."""
         found = LayerSelection(n_layers=3, layers="all", pool=pool, gamma=2.0)(output)
