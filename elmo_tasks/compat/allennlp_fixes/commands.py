@@ -202,17 +202,24 @@ def check_output_files_of_evaluate(evaluate: Module) -> None:
     def evaluate_from_args(args: argparse.Namespace) -> Any:
         from allennlp.common.checks import ConfigurationError
 
+        inputs = _evaluated(args.input_file)
+        # Files have names, of which others can be made; objects have none.
+        has_names = all(isinstance(each, str) for each in inputs)
         for option, value, made in (
             ("--output-file", args.output_file, "METRICS"),
             ("--predictions-output-file", args.predictions_output_file, "PREDS"),
         ):
-            if value is None or args.auto_names in (made, "ALL"):
+            is_made = args.auto_names in (made, "ALL")
+            if value is None or (is_made and has_names):
                 continue
-            n_files, n_outputs = len(_evaluated(args.input_file)), len(value.split(","))
-            if n_outputs != n_files:
+            if is_made:
+                raise ConfigurationError(f"--auto-names needs inputs that are files: name those of {option}")
+            if (n_outputs := len(value.split(","))) != len(inputs):
+                all_names = made if args.auto_names == "NONE" else "ALL"
                 raise ConfigurationError(
-                    f"{option} must name a file for each of the {n_files} that are evaluated, with commas between "
-                    f"them, but names {n_outputs}: or let --auto-names {made} name them"
+                    f"{option} must name a file for each of the {len(inputs)} that are evaluated, with commas between "
+                    f"them, but names {n_outputs}"
+                    + (f": or let --auto-names {all_names} name them" if has_names else "")
                 )
         return original(args)
 

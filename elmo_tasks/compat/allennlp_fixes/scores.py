@@ -137,7 +137,8 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
     With `num_epochs` of 0 the best weights are missing at the end.
 
     Cause: the trainer looks for the metric among those of a validation. For models of this package it is known before.
-    Data loaders of this package read a text when they are asked for their length, which the trainer asks them later.
+    The data loader 'elmo_lm' reads a text when it is asked for its length, unless that is set (`batches_per_epoch`);
+    the trainer asks it later.
     """
     from allennlp.common.checks import ConfigurationError
 
@@ -159,7 +160,7 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
                         f"but is {name!r}"
                     )
         if _is_ours(self._validation_data_loader):
-            # One of windows has none.
+            # One of windows has none, and reads nothing before its first batch.
             with suppress(TypeError):
                 len(self._validation_data_loader)
         metrics: dict[str, Any] = original(self)

@@ -170,8 +170,10 @@ def _of_sizes(plan: PlanResults) -> Iterator[_Case]:
             continue
         part, whole = sorted(scores)[-2:]
         less, more = (scores[size][0].absolute_increase(scores[size][1]) for size in (part, whole))
-        text = f"{less:+.1f} with {part:,}, {more:+.1f} with {whole:,}"
-        yield _Case(TASKS[task].title, text, less > more, _untested(*scores[part], *scores[whole]))
+        of_less, of_more = f"{less:+.1f}", f"{more:+.1f}"
+        text = f"{of_less} with {part:,}, {of_more} with {whole:,}"
+        holds = None if of_less == of_more else less > more
+        yield _Case(TASKS[task].title, text, holds, _untested(*scores[part], *scores[whole]))
 
 
 def _of_epochs(plan: PlanResults) -> Iterator[_Case]:

@@ -108,7 +108,7 @@ class TestMakePlan:
         for page in (readme, findings):
             page.write_text(f"{BEGIN}\n{END}\n")
         (tmp_path / "results" / "table5.json").write_bytes((BILM_RESULTS / "table5.json").read_bytes())
-        pages = [str(readme), "results/table5.json", "--plan", "small.jsonnet"]
+        pages = [str(readme), "results", "--plan", "small.jsonnet"]
         assert write_pages(pages) is None and write_pages([*pages, "--check"]) is None
         assert "| NER | F1, test | 25.00 ± 0.00 (2) | 25.00 ± 0.00 (2) | +0.00 | +2.06 |" in " ".join(
             readme.read_text().split()

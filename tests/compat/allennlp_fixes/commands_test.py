@@ -202,7 +202,7 @@ class TestCheckOutputFilesOfEvaluate:
         [
             (["--output-file", "one"], "--output-file must name a file for each of the 2"),
             (["--predictions-output-file", "a,b,c"], "--predictions-output-file must .* but names 3: or let .* PREDS"),
-            (["--output-file", "one", "--auto-names", "PREDS"], "--output-file"),
+            (["--output-file", "one", "--auto-names", "PREDS"], "--output-file must .* or let --auto-names ALL name"),
             (["--output-file", "a,b"], None),
             (["--output-file", "one", "--auto-names", "METRICS"], None),
             ([], None),
@@ -224,6 +224,17 @@ class TestCheckOutputFilesOfEvaluate:
         """Oracle: the number of objects, whatever commas are in them."""
         parser = argparse.ArgumentParser()
         evaluate.Evaluate().add_subparser(parser.add_subparsers())
-        arguments = parser.parse_args(["evaluate", "archive", '{"a": 1, "b": 2}', "--output-file", "one"])
+        command = ["evaluate", "archive", '{"a": 1, "b": 2}', "--output-file"]
         monkeypatch.setattr(evaluate, "evaluate_from_archive", lambda **arguments: "evaluated")
+        arguments = parser.parse_args([*command, "one"])
         assert arguments.func(arguments) == "evaluated"
+        for options, message in (
+            (["one,two"], "must name a file for each of the 1 .* but names 2$"),
+            (
+                ["one", "--auto-names", "METRICS"],
+                "--auto-names needs inputs that are files: name those of --output-file",
+            ),
+        ):
+            arguments = parser.parse_args([*command, *options])
+            with pytest.raises(ConfigurationError, match=message):
+                arguments.func(arguments)

@@ -111,6 +111,7 @@ class TestFindings:
                 ["SRL epoch 3 → 2", "yes: SRL (two seeds)"],
             ),
             ([20.0, 50.0], [25.0, 60.0], ["SRL +5.0 with 100, +10.0 with 1,000", "no: SRL (one seed)"], None),
+            ([20.0, 50.0], [30.04, 60.0], ["SRL +10.0 with 100, +10.0 with 1,000", "equal: SRL (one seed)"], None),
             ([20.0], [31.0], None, ["SRL epoch 3 → 2", "yes: SRL (two seeds)"]),
         ],
     )
