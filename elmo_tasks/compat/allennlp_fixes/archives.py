@@ -79,8 +79,8 @@ def extract_safely(archival: Module) -> None:
             if outer is not None and isinstance(error, FileNotFoundError) and not Path(archive_file).exists():
                 raise ConfigurationError(
                     f"{outer} has a model of type 'from_archive' and needs the archive that it began with, "
-                    f"{archive_file}, but that is not there: bring it back, or, if you load the first yourself, name the "
-                    "place of the second with the override model.archive_file"
+                    f"{archive_file}, but that is not there: bring it back, or, if you load the first yourself, name "
+                    "the place of the second with the override model.archive_file"
                 ) from error
             # A file that is not there, a GPU without memory, and a full disk say so themselves.
             if not Path(archive_file).exists() or type(error).__name__ == "OutOfMemoryError" or is_full(error):
