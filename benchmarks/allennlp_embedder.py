@@ -3,15 +3,16 @@ Our embedder against AllenNLP's `elmo_token_embedder` at the input of the same m
 data and seeds: scores, and what an epoch costs without the layer cache, which AllenNLP's does not have.
 `ELMO_TASKS_DATA=DATA python benchmarks/allennlp_embedder.py --task ner --seeds 3 --output results.json`.
 
-The settings are those of `training_configs/open.jsonnet`. AllenNLP's embedder starts a batch in the state of the last
-one, and has no L2 on the weights of the mix but what the regularizer of the model gives it. A run that is finished
-is not trained again.
+The settings are those of `training_configs/open.jsonnet`, and our scores those of its finished runs; for the seconds,
+ours is trained for one epoch. AllenNLP's embedder starts a batch in the state of the last one, and has no L2 on the
+weights of the mix but what the regularizer of the model gives it. A training that is finished is not done again.
 """
 
 import argparse
 import json
 import os
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from finished_training import metrics_of, seconds_of_epoch
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.sealed_json import json_sha256
-from elmo_tasks.replication import TASKS, PlanFile, Variant, experiment_of
+from elmo_tasks.replication import TASKS, Replication, Variant, replication_of
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 OURS, THEIRS = "ours", "AllenNLP's"
+AT_INPUT = Variant(("input",))
 
 
 def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, Any]:
@@ -47,15 +49,44 @@ def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, An
     return config
 
 
-def scores(config: dict[str, Any], folder: Path, metric: str) -> dict[str, float]:
-    """Of a run, which is trained or resumed unless it is finished."""
+def trained(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The metrics of a run, which is trained or resumed unless it is finished, without the layer cache."""
     folder.mkdir(parents=True, exist_ok=True)
     config_file = folder / "config.json"
     if not config_file.exists():
         config_file.write_text(json.dumps(config))
     environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"}
-    metrics = metrics_of(config_file, folder, {}, environment, {"config": json_sha256(config)})
+    return metrics_of(config_file, folder, {}, environment, {"config": json_sha256(config)})
+
+
+def row_of_ours(replication: Replication, task: str, seed: int, runs: Path) -> dict[str, Any]:
+    run = replication.experiment.run(task, AT_INPUT, seed)
+    finished = replication.evidence.finished([run])
+    if not finished:
+        sys.exit(f"error: {run.name} must be a finished run of the plan: `allennlp elmo-tables --plan open`")
+    config = dict(run.config)
+    config["trainer"] = {**config["trainer"], "num_epochs": 1}
+    folder = runs / f"{task}-ours-{seed}"
+    trained(config, folder)
     return {
+        "task": task,
+        "embedder": OURS,
+        "seed": seed,
+        "dev": finished[0].dev,
+        "test": finished[0].test,
+        "seconds_of_epoch": seconds_of_epoch(folder),
+    }
+
+
+def row_of_theirs(replication: Replication, task: str, seed: int, runs: Path) -> dict[str, Any]:
+    config = dict(replication.experiment.run(task, AT_INPUT, seed).config)
+    folder = runs / f"{task}-allennlp-{seed}"
+    metrics = trained(with_embedder_of_allennlp(config, replication.plan.bilm), folder)
+    metric = TASKS[task].metric
+    return {
+        "task": task,
+        "embedder": THEIRS,
+        "seed": seed,
         "dev": 100 * metrics[f"best_validation_{metric}"],
         "test": 100 * metrics[f"test_{metric}"],
         "seconds_of_epoch": seconds_of_epoch(folder),
@@ -66,29 +97,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="ner", choices=["ner", "snli"])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--bilm", default="small-open")
-    parser.add_argument("--overrides", type=json.loads, default={}, help="JSON, in addition to those of the plan")
-    parser.add_argument("--runs", type=Path, default=Path("output/allennlp_embedder"))
+    parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
+    parser.add_argument("--results", type=Path, default=Path("output/allennlp_embedder"), help="the folder to train in")
     parser.add_argument("--output", type=Path, help="a JSON file, written after each run")
     arguments = parser.parse_args()
-    settings = PlanFile.from_file("open").settings()
-    experiment = experiment_of(
-        data=None,
-        bilm=arguments.bilm,
-        results=arguments.runs,
-        overrides={arguments.task: {**settings["overrides"].get(arguments.task, {}), **arguments.overrides}},
-        arguments=settings["arguments"],
-        names=settings["names"],
-    )
-    metric = TASKS[arguments.task].metric
+    replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
     rows: list[dict[str, Any]] = []
     for seed in range(1, arguments.seeds + 1):
-        for embedder in (OURS, THEIRS):
-            config = dict(experiment.run(arguments.task, Variant(("input",)), seed).config)
-            if embedder == THEIRS:
-                config = with_embedder_of_allennlp(config, arguments.bilm)
-            folder = arguments.runs / f"{arguments.task}-{'ours' if embedder == OURS else 'allennlp'}-{seed}"
-            rows.append({"task": arguments.task, "embedder": embedder, "seed": seed, **scores(config, folder, metric)})
+        for row_of in (row_of_ours, row_of_theirs):
+            rows.append(row_of(replication, arguments.task, seed, arguments.results))
             print(json.dumps(rows[-1]), flush=True)
             if arguments.output:
                 with atomic_file(arguments.output) as path:

@@ -1,0 +1,91 @@
+"""
+A column of Table 1 for another biLM, as one that was fine-tuned on a task's text, next to the runs of
+`training_configs/open.jsonnet` that are finished: with its settings, data and seeds.
+`ELMO_TASKS_DATA=DATA python benchmarks/another_bilm.py fine_tuned BILM --tasks snli --output table1.json`.
+
+Scores of other tasks and columns that the output has are kept. A run that is finished is not trained again, one that
+was interrupted goes on.
+"""
+
+import argparse
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.replication import (
+    SIX_TASKS,
+    TASKS,
+    Exhibit,
+    FinishedRun,
+    Replication,
+    Results,
+    Variant,
+    layout,
+    replication_of,
+    status,
+    train_runs,
+)
+
+
+def with_earlier(new: Results, path: Path) -> Results:
+    """The scores of a file too, but those that are there anew."""
+    if not path.exists():
+        return new
+    earlier = Results.from_file(path)
+    known = {(row["task"], row["variant"], row["seed"]) for row in new.runs}
+    kept = [row for row in earlier.runs if (row["task"], row["variant"], row["seed"]) not in known]
+    about = {task: {**earlier.about.get(task, {}), **new.about.get(task, {})} for task in {*earlier.about, *new.about}}
+    return Results(
+        new.table,
+        sorted([*kept, *new.runs], key=lambda row: (list(TASKS).index(row["task"]), row["seed"], row["variant"])),
+        earlier.summaries,
+        about,
+        sorted({*earlier.versions, *new.versions}),
+        earlier.notes,
+        sorted({*earlier.made, *new.made}),
+    )
+
+
+def write(finished: list[FinishedRun], path: Path) -> None:
+    results = with_earlier(Results.of_runs(Exhibit.TABLE_1, finished), path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as temporary:
+        temporary.write_text(results.to_json(asdict(layout(results))) + "\n", "utf-8")
+
+
+def finished_of_plan(replication: Replication, task: str, n_seeds: int) -> list[FinishedRun]:
+    """Those without a biLM, and with that of the plan."""
+    runs = [run for run in replication.runs_of([Exhibit.TABLE_1], [task]) if run.seed <= n_seeds]
+    return replication.evidence.finished(runs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="of the column")
+    parser.add_argument("bilm", type=Path, help="the folder of the biLM; captions have its name")
+    parser.add_argument("--tasks", nargs="+", choices=[*SIX_TASKS], required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
+    parser.add_argument("--results", type=Path, default=Path("output/another_bilm"), help="the folder to train in")
+    parser.add_argument("--output", type=Path, required=True, help="a result file, written after each run")
+    arguments = parser.parse_args()
+    replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
+    for task in arguments.tasks:
+        if problem := replication.missing_data.get(task):
+            sys.exit(f"error: {problem}")
+        variant = Variant.elmo(TASKS[task], contextual=(arguments.name, str(arguments.bilm.absolute())))
+        runs = [replication.experiment.run(task, variant, seed) for seed in range(1, arguments.seeds + 1)]
+        finished = finished_of_plan(replication, task, arguments.seeds)
+        for run in runs:
+            if status(run) != "finished":
+                for outcome in train_runs(replication.experiment, [run]):
+                    if outcome.error is not None:
+                        sys.exit(f"error: {run.name} {outcome.error}")
+            finished.append(FinishedRun.of(run))
+            print(f"{run.name}   dev {finished[-1].dev:.2f}   test {finished[-1].test:.2f}", flush=True)
+            write(finished, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

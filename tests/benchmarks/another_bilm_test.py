@@ -1,0 +1,92 @@
+"""Tests of the script that puts another biLM into a column of Table 1."""
+
+import importlib
+import json
+from types import ModuleType
+
+import pytest
+
+from elmo_tasks.replication import Outcome, Run
+from elmo_tasks.replication.train.record import mark_finished, write_record
+from tests.paths import CHECKOUT, RUN_RESULTS, TINY_BILM
+
+EARLIER = CHECKOUT / "results" / "fine_tuned" / "table1.json"
+
+
+def finish(run: Run) -> None:
+    """What a finished training leaves."""
+    run.serialization_dir.mkdir(parents=True)
+    write_record(run)
+    scores = {"best_validation_accuracy": 0.5 + run.seed / 100, "test_accuracy": 0.4}
+    (run.serialization_dir / "metrics.json").write_text(json.dumps(scores))
+    mark_finished(run.folder)
+
+
+@pytest.fixture
+def script(monkeypatch) -> ModuleType:
+    """The script, for which no data is missing."""
+    monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    module = importlib.import_module("another_bilm")
+    replication_of = module.replication_of
+
+    def without_data(*arguments, **keywords):
+        replication = replication_of(*arguments, **keywords)
+        replication.missing_data.clear()
+        return replication
+
+    monkeypatch.setattr(module, "replication_of", without_data)
+    return module
+
+
+@pytest.fixture
+def trained(script, monkeypatch) -> list[str]:
+    """The names of the runs that are trained: seed 3 fails the first time."""
+    names: list[str] = []
+
+    def train(experiment, runs):
+        for run in runs:
+            fails = run.seed == 3 and run.name not in names
+            names.append(run.name)
+            if not fails:
+                finish(run)
+            yield Outcome(run, "ended with status 1" if fails else None)
+
+    monkeypatch.setattr(script, "train_runs", train)
+    return names
+
+
+def test_runs_stand_next_to_those_of_the_plan(script, trained, tmp_path, monkeypatch):
+    """Oracle: the files of the plan's runs, and the earlier scores of another task."""
+    output = tmp_path / "table1.json"
+    output.write_bytes(EARLIER.read_bytes())
+    earlier = [row for row in json.loads(EARLIER.read_text())["runs"] if row["task"] == "ner"]
+    given = ["other", TINY_BILM, "--tasks", "snli", "--results", tmp_path / "runs", "--output", output]
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given)])
+    with pytest.raises(SystemExit, match=r"error: snli/both-other/3 ended with status 1"):
+        script.main()
+    script.main()
+    assert trained == [f"snli/both-other/{seed}" for seed in (1, 2, 3, 3)]
+
+    content = json.loads(output.read_text())
+    assert [row for row in content["runs"] if row["task"] == "ner"] == earlier
+    found = {(row["variant"], row["seed"]): row["dev"] for row in content["runs"] if row["task"] == "snli"}
+    assert found == {
+        **{("both-other", seed): pytest.approx(50 + seed) for seed in (1, 2, 3)},
+        **{
+            (variant, seed): json.loads((RUN_RESULTS / "snli" / variant / f"{seed}.json").read_text())["dev"]
+            for variant in ("baseline", "both")
+            for seed in (1, 2, 3)
+        },
+    }
+    assert "other" in content["computed"]["columns"]
+    assert content["about"]["snli"]["biLM other"].startswith(f"{TINY_BILM.name} (")
+
+
+def test_missing_data(script, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    given = ["other", TINY_BILM, "--tasks", "sst", "--results", tmp_path, "--output", tmp_path / "table1.json"]
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given)])
+    with pytest.raises(SystemExit, match="error: .*ELMO_TASKS_DATA"):
+        script.main()
