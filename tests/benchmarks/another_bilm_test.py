@@ -88,5 +88,5 @@ def test_missing_data(script, tmp_path, monkeypatch):
     monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
     given = ["other", TINY_BILM, "--tasks", "sst", "--results", tmp_path, "--output", tmp_path / "table1.json"]
     monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given)])
-    with pytest.raises(SystemExit, match="error: .*ELMO_TASKS_DATA"):
+    with pytest.raises(SystemExit, match=r"error: .*ELMO_TASKS_DATA"):
         script.main()
