@@ -1,7 +1,6 @@
 """Scores that AllenNLP 2.10.1 gives to data without labels, and to runs that were recovered."""
 
 import logging
-from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -159,10 +158,8 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
                         f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
                         f"but is {name!r}"
                     )
-        if _is_ours(self._validation_data_loader):
-            # One of windows has none, and reads nothing before its first batch.
-            with suppress(TypeError):
-                len(self._validation_data_loader)
+        if (check_text := getattr(self._validation_data_loader, "check_text", None)) is not None:
+            check_text()
         metrics: dict[str, Any] = original(self)
         return metrics
 

@@ -125,8 +125,20 @@ class LmDataLoader(DataLoader):
         `ValueError`
             If the text cannot be read, or has fewer batches than there are processes.
         """
-        if self.batches_per_epoch is not None:
-            return self.batches_per_epoch
+        return self._in_text() if self.batches_per_epoch is None else self.batches_per_epoch
+
+    def check_text(self) -> None:
+        """
+        Reads the text once, which is evaluated only later.
+
+        # Raises
+
+        `ValueError`
+            If it cannot be read, or has fewer batches than there are processes.
+        """
+        self._in_text()
+
+    def _in_text(self) -> int:
         if self._n_batches is None:
             self._n_batches = self._batches.count(_rank_and_world_size()[1])
         if not self._n_batches:

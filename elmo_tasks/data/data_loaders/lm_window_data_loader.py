@@ -98,8 +98,26 @@ class LmWindowDataLoader(DataLoader):
         # As for any stream: the trainer then shows no remaining time.
         raise TypeError("the number of windows is not known before the end of the text")
 
+    def check_text(self) -> None:
+        """
+        Reads the text once, which is evaluated only later.
+
+        # Raises
+
+        `ValueError`
+            If it cannot be read, or has fewer words than a window of each stream.
+        """
+        for _ in self._windows(0):
+            pass
+
     def __iter__(self) -> Iterator[TensorDict]:
-        epoch = next(self._epochs)
+        for windows in self._windows(next(self._epochs)):
+            batch = UniqueWordBatch.from_sentences(windows, self._vocabulary, self._vocabulary[UNKNOWN_WORD])
+            tensors = batch.to_tensors(self._device)
+            yield {name: tensor.view(2, self._n_streams, *tensor.shape[1:]) for name, tensor in tensors.items()}
+
+    def _windows(self, epoch: int) -> Iterator[list[str]]:
+        """The windows of all rows: first those of the forward direction."""
         # For each row, the words that have not been in a window yet.
         rows: list[list[str]] = [[] for _ in range(2 * self._n_streams)]
         sentences = self._sentences(epoch)
@@ -118,11 +136,8 @@ class LmWindowDataLoader(DataLoader):
                     bounded = [BEGIN_OF_SENTENCE, *sentence, END_OF_SENTENCE]
                     rows[row] += bounded
                     rows[row + self._n_streams] += reversed(bounded)
-            windows = [" ".join(row[: self._window + 1]) for row in rows]
-            batch = UniqueWordBatch.from_sentences(windows, self._vocabulary, self._vocabulary[UNKNOWN_WORD])
             is_empty = False
-            tensors = batch.to_tensors(self._device)
-            yield {name: tensor.view(2, self._n_streams, *tensor.shape[1:]) for name, tensor in tensors.items()}
+            yield [" ".join(row[: self._window + 1]) for row in rows]
             rows = [row[self._window :] for row in rows]
 
     def _sentences(self, epoch: int) -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from allennlp.training.metric_tracker import MetricTracker
 from allennlp.training.metrics import CategoricalAccuracy
 from allennlp.training.util import evaluate
 
-from elmo_tasks.data import LmDataLoader, LmReader
+from elmo_tasks.data import LmDataLoader, LmReader, LmWindowDataLoader
 from elmo_tasks.training import FrozenOnceCheckpointer
 
 INSTANCES = [
@@ -147,12 +148,21 @@ class TestRefuseTrainingsThatCannotEnd:
         with pytest.raises(ConfigurationError, match=message):
             made.train()
 
+    @pytest.mark.parametrize(
+        "loader",
+        [
+            partial(LmDataLoader, max_tokens_per_batch=300),
+            # The bad line is in none of the batches of the first epoch.
+            partial(LmDataLoader, max_tokens_per_batch=300, batches_per_epoch=1),
+            partial(LmWindowDataLoader, n_streams=1, window=2),
+        ],
+    )
     @pytest.mark.parametrize("dev_text", [b" \n\n", b"a b\nc \xff\n"])
-    def test_a_dev_text_is_read_before_the_first_epoch(self, tmp_path, dev_text):
+    def test_a_dev_text_is_read_before_the_first_epoch(self, tmp_path, loader, dev_text):
         """Oracle: the message, before the first batch."""
         (tmp_path / "dev.txt").write_bytes(dev_text)
         made = trainer(OurClassifier(), INSTANCES)
-        made._validation_data_loader = LmDataLoader(LmReader(), str(tmp_path / "dev.txt"), max_tokens_per_batch=300)
+        made._validation_data_loader = loader(LmReader(), str(tmp_path / "dev.txt"))
         with pytest.raises(ValueError, match=r"dev\.txt.* must (hold at least one sentence|be UTF-8)"):
             made.train()
         assert made._total_batches_completed == 0
