@@ -12,6 +12,9 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["SenseVectors", "instance_vectors"]
 
+# Of squared distances, as a part of the squared length: what rounding makes of the same word in two batches is smaller.
+_AS_NEAR = 1e-6
+
 
 class SenseVectors:
     """
@@ -47,7 +50,7 @@ class SenseVectors:
         self._rows = {sense: row for row, sense in enumerate(dict.fromkeys(senses))}
         self._names = list(self._rows)
         self._distance = distance
-        self._sums = np.zeros((len(self._rows), n_layers, dim), np.float32)
+        self._sums = np.zeros((len(self._rows), n_layers, dim))
         self._counts = np.zeros(len(self._rows), np.int64)
         # The senses that a lemma had, in the order in which they came.
         self._candidates: dict[tuple[str, str], dict[int, None]] = {}
@@ -89,8 +92,9 @@ class SenseVectors:
 
         `List[str]`
             For each layer, and then for the mean of the layers, the nearest of the senses that the lemma had in
-            training as the same part of speech; `None` if it had no sense there. Of two that are as near, the one that
-            came first in training.
+            training as the same part of speech; `None` if it had no sense there. Of those that are as near but for
+            rounding, as in the context-insensitive layer all senses of a word that has one form, the one that came
+            first in training.
         """
         known = self._candidates.get((instance.lemma, instance.pos))
         if known is None:
@@ -99,12 +103,13 @@ class SenseVectors:
         # Shape: (n_senses, n_layers + 1, dim)
         means = _with_mean(self._sums[rows] / self._counts[rows, None, None])
         # Shape: (n_layers + 1, dim)
-        target = _with_mean(vector)
+        target = _with_mean(vector.astype(np.float64))
         if self._distance == "cosine":
             means, target = _unit(means), _unit(target)
         # Shape: (n_senses, n_layers + 1)
         distances = np.square(means - target).sum(-1)
-        return [self._names[rows[best]] for best in distances.argmin(0)]
+        are_nearest = distances <= distances.min(0) + _AS_NEAR * np.square(target).sum(-1)
+        return [self._names[rows[first]] for first in are_nearest.argmax(0)]
 
 
 def _with_mean(vectors: np.ndarray) -> np.ndarray:

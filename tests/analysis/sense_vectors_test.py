@@ -77,6 +77,22 @@ class TestSenseVectors:
         zeros = np.zeros((2, 3), np.float32)
         assert vectors_of([(verb(2), zeros), (verb(1), zeros)]).nearest(verb(1), zeros) == [SENSES[2]] * 3
 
+    @pytest.mark.parametrize("distance", ["cosine", "euclidean"])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_rounding_decides_nothing(self, distance, seed):
+        """
+        Oracle: the first, by the rule for two that are as near: the context-insensitive vectors of a word are the same
+        in all senses. Their sums are not, and in another batch a vector is rounded in another way.
+        """
+        generator = np.random.default_rng(seed)
+        vector = 10 * generator.normal(size=(2, 3)).astype(np.float32)
+
+        def rounded() -> np.ndarray:
+            return vector * (1 + 1e-7 * generator.normal(size=(2, 3))).astype(np.float32)
+
+        additions = [(verb(number), rounded()) for number in [3] * 7 + [1] * 3 + [2] * 300]
+        assert vectors_of(additions, distance=distance).nearest(verb(1), rounded()) == [SENSES[3]] * 3
+
     def test_the_most_frequent_senses_are_counted(self):
         """Oracle: by hand: 2 is there three times; of two that are as frequent the first to come."""
         zeros = np.zeros((2, 3), np.float32)
