@@ -170,9 +170,10 @@ def _graph(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME):
-        query = _asked(arguments)
+        if arguments.output_file is not None:
+            _check_not_read(arguments.output_file, arguments)
         finder = _finder(arguments)
-        found = _find(finder, [query], arguments)[0]
+        found = _find(finder, [_asked(finder, arguments)], arguments)[0]
         if arguments.output_file is not None:
             with output_file(arguments.output_file) as file:
                 file.write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
@@ -182,16 +183,16 @@ def _query(arguments: argparse.Namespace) -> None:
 def _batch(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME):
         check_not_input(arguments.output_file, arguments.queries)
-        tokenizer, queries = _tokenizer(arguments), []
+        _check_not_read(arguments.output_file, arguments)
+        finder, tokenizer, queries = _finder(arguments), _tokenizer(arguments), []
         for number, line in numbered_lines(arguments.queries):
             try:
                 if line.strip():
-                    queries.append(marked_word(line, tokenizer))
+                    queries.append(marked_word(finder.index.in_form(line), tokenizer))
             except ValueError as error:
                 raise ValueError(f"{arguments.queries}, line {number}: {error}") from None
         if not queries:
             raise ValueError(f"{arguments.queries} must hold at least one query, a sentence a line, but holds none")
-        finder = _finder(arguments)
         with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
             with progress_bar(len(queries), None, "queries") as advance:
                 for start in range(0, len(queries), _AT_ONCE):
@@ -207,7 +208,8 @@ def _shell(arguments: argparse.Namespace) -> None:
             print(f"{len(finder.index):,} words. A sentence with one word in [brackets]; Ctrl-D ends.")
         for line in _typed():
             try:
-                _show(_find(finder, [marked_word(_utf_8(line), tokenizer)], arguments)[0], arguments)
+                query = marked_word(finder.index.in_form(_utf_8(line)), tokenizer)
+                _show(_find(finder, [query], arguments)[0], arguments)
             except ValueError as error:
                 print(json.dumps({"error": str(error)}, ensure_ascii=False) if arguments.json else one_line(error))
             sys.stdout.flush()
@@ -238,14 +240,18 @@ def _utf_8(line: str) -> str:
     return line
 
 
-def _asked(arguments: argparse.Namespace) -> Query:
-    tokenizer = _tokenizer(arguments)
+def _check_not_read(output: Path, arguments: argparse.Namespace) -> None:
+    check_not_input(output, *arguments.folder.glob("*"), *([] if arguments.glove is None else [arguments.glove]))
+
+
+def _asked(finder: NeighborFinder, arguments: argparse.Namespace) -> Query:
+    tokenizer, sentence = _tokenizer(arguments), finder.index.in_form(arguments.sentence)
     if arguments.word is None:
         if arguments.position is not None:
             raise ValueError("--position is the place of --word: name the word, or put it in brackets")
-        return marked_word(arguments.sentence, tokenizer)
-    words = tokenizer(arguments.sentence)
-    return Query(words, position_of(arguments.word, words, arguments.position))
+        return marked_word(sentence, tokenizer)
+    words = tokenizer(sentence)
+    return Query(words, position_of(finder.index.in_form(arguments.word), words, arguments.position))
 
 
 def _tokenizer(arguments: argparse.Namespace) -> Callable[[str], list[str]]:

@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 
 import h5py
@@ -128,6 +129,43 @@ class TestNeighbors:
         given = ("batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "queries.txt")
         assert "must be another file than what is read" in message_of(command, *given)
         assert (tmp_path / "queries.txt").read_bytes() == queries
+
+    @pytest.mark.parametrize("action", ["query", "batch"])
+    @pytest.mark.parametrize("read", ["g.txt", "index/sentences.txt"])
+    def test_what_is_read_is_not_replaced(self, index, command, tmp_path, action, read):
+        """Oracle: the message, and the bytes of the file."""
+        (tmp_path / "g.txt").write_text("the 1 2 3\nplay 2 1 1\n")
+        (tmp_path / "queries.txt").write_text("They [play] .\n")
+        given = tmp_path / "queries.txt" if action == "batch" else "They [play] ."
+        before = (tmp_path / read).read_bytes()
+        message = message_of(
+            command, action, index, given, "--glove", tmp_path / "g.txt", "--output-file", tmp_path / read
+        )
+        assert message.endswith(
+            f"must be another file than what is read, but {tmp_path / read} is both: choose another name"
+        )
+        assert (tmp_path / read).read_bytes() == before
+
+    def test_a_query_in_another_unicode_form_is_the_same(self, index, command, monkeypatch, tmp_path, capsys):
+        """Oracle: what the text in NFC brings; spaCy divides the other one otherwise."""
+        composed = "r\u00e9sum\u00e9-writer at the [caf\u00e9] ."
+        queries = [composed, unicodedata.normalize("NFD", composed)]
+        found = []
+        for query in queries:
+            command("elmo-neighbors", "query", index, query, "--json")
+            found.append(capsys.readouterr().out)
+            word = unicodedata.normalize("NFD", "caf\u00e9")
+            command("elmo-neighbors", "query", index, query.replace("[", "").replace("]", ""), "--word", word, "--json")
+            found.append(capsys.readouterr().out)
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{query}\n" for query in queries)))
+        command("elmo-neighbors", "shell", index, "--json")
+        found += capsys.readouterr().out.splitlines()
+        (tmp_path / "queries.txt").write_text("".join(f"{query}\n" for query in queries))
+        command("elmo-neighbors", "batch", index, tmp_path / "queries.txt", "--output-file", tmp_path / "out.jsonl")
+        found += (tmp_path / "out.jsonl").read_text().splitlines()
+        contents = [json.loads(each) for each in found]
+        assert contents[0]["words"] == ["r\u00e9sum\u00e9", "-", "writer", "at", "the", "caf\u00e9", "."]
+        assert [(each["words"], each["position"]) for each in contents] == [(contents[0]["words"], 5)] * 8
 
     def test_tags_filter_the_neighbours(self, command, fixtures_root, tmp_path, capsys):
         """Oracle: the tags of the fixture: all neighbours are nouns."""

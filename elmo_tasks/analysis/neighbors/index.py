@@ -205,6 +205,10 @@ class NeighborIndex:
         """The vectors of a layer as they are on disk: shape `(n_words, dim)`."""
         return self._vectors[self.layer_of(layer)]
 
+    def in_form(self, value: Any) -> Any:
+        """A text, or several, see `in_nfc`, in Unicode's form NFC if the text of the index was put into it."""
+        return in_nfc(value) if self.about.get(FORM) == "NFC" else value
+
     def rows_with(self, where: Mapping[str, str]) -> np.ndarray:
         """
         # Parameters
@@ -223,8 +227,7 @@ class NeighborIndex:
         `ValueError`
             If the text has no tags of this kind, or no such words; or tags are not as many as the words.
         """
-        if self.about.get(FORM) == "NFC":
-            where = in_nfc(dict(where))
+        where = self.in_form(dict(where))
         key = tuple(sorted(where.items()))
         if key not in self._rows:
             self._rows = {key: self._found_rows(where)}

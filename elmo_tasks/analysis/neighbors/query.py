@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from elmo_tasks.analysis.neighbors.files import FORM, Layer
+from elmo_tasks.analysis.neighbors.files import Layer
 from elmo_tasks.analysis.neighbors.identity import check_bilm
 from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.unicode_text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home
 
@@ -137,8 +136,7 @@ class NeighborFinder:
         """
         if not queries:
             return []
-        if self.index.about.get(FORM) == "NFC":
-            queries = [Query(in_nfc(query.words), query.position) for query in queries]
+        queries = [Query(self.index.in_form(query.words), query.position) for query in queries]
         layer = self.index.layer_of(layer)
         # Not said of a search with a filter, which is always exact.
         recall = self.index.graph(layer).recall if approximate and not where else None
