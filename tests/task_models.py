@@ -61,7 +61,6 @@ class Task(NamedTuple):
             *(f"{reader}.token_indexers.elmo" for reader in self.readers),
             "model.bilm",
             "model.text_field_embedder.token_embedders.elmo",
-            "trainer.checkpointer",
             *self.others,
         }
         if self.elmo_l2:

@@ -297,7 +297,9 @@ def _config_of_training(
     student: Mapping[str, Any], labels: list[str], targets: Path, n_texts: int, digest: str, how: Distillation
 ) -> dict[str, Any]:
     config = copy.deepcopy(dict(student))
-    trainer = config.get("trainer", {})
+    trainer = config.setdefault("trainer", {})
+    # After a kill the weights of the best epoch are there.
+    trainer.setdefault("checkpointer", {"type": "elmo_frozen_once"})
     # The parameters of the student have a prefix in the training.
     if trainer.get("no_grad"):
         trainer["no_grad"] = [_of_student(pattern) for pattern in trainer["no_grad"]]

@@ -272,4 +272,11 @@ class TestConfigOfTraining:
         for optimizer in ("adam", None):
             student = {**STUDENT, "trainer": {"optimizer": optimizer}}
             config = run._config_of_training(student, [], Path("t"), 1, "0", Distillation())
-            assert config["trainer"] == {"optimizer": optimizer}
+            assert config["trainer"] == {"optimizer": optimizer, "checkpointer": {"type": "elmo_frozen_once"}}
+
+    def test_checkpoints_are_whole_unless_the_student_says_otherwise(self):
+        """Oracle: by hand; AllenNLP's own checkpointer loses the best epoch if it is killed before `best.th`."""
+        own = {"checkpointer": {"type": "default"}}
+        for given, expected in (({}, {"type": "elmo_frozen_once"}), ({"trainer": own}, own["checkpointer"])):
+            config = run._config_of_training({**STUDENT, **given}, [], Path("t"), 1, "0", Distillation())
+            assert config["trainer"]["checkpointer"] == expected

@@ -45,7 +45,6 @@ class TestTagger:
             "dataset_reader.token_indexers.elmo",
             "model.encoder.input_size",
             "model.text_field_embedder.token_embedders.elmo",
-            "trainer.checkpointer",
         }
         width = 2 * elmo["model"]["text_field_embedder"]["token_embedders"]["elmo"]["options"]["lstm"]["projection_dim"]
         assert elmo["model"]["encoder"]["input_size"] == baseline["model"]["encoder"]["input_size"] + width

@@ -109,8 +109,9 @@ function(
     },
   },
 
-  // For the trainer: checkpoints without the frozen biLM; and how a transformer is trained that is not frozen.
+  // For the trainer: checkpoints that are whole, without the frozen biLM; and how a transformer is trained that is not
+  // frozen.
   trainer: {
-    [if with_elmo then 'checkpointer']: { type: 'elmo_frozen_once' },
+    checkpointer: { type: 'elmo_frozen_once' },
   } + (if with_elmo then mixed.trainer else {}),
 }
