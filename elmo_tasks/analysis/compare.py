@@ -44,4 +44,5 @@ def compare(runs: list[Path], metric: str) -> str:
 
 
 def _percent(score: float | None, sign: str = "") -> str:
-    return "" if score is None else f"{100 * score:{sign}.2f}"
+    # Not -0.00 of what is rounded to zero.
+    return "" if score is None else f"{round(100 * score, 2) + 0.0:{sign}.2f}"

@@ -25,6 +25,14 @@ class TestCompare:
         rows = [line.split() for line in compare(runs, "f1").splitlines()]
         assert rows[1:] == [[str(runs[0]), "50.00", "40.00"], [str(runs[1]), "62.50", "35.00", "-5.00"]]
 
+    def test_a_difference_that_is_rounded_to_zero_has_no_minus(self, tmp_path):
+        """Oracle: the table written by hand."""
+        runs = [
+            finished_run(tmp_path / "a", best_validation_f1=0.5, test_f1=0.25),
+            finished_run(tmp_path / "b", best_validation_f1=0.5, test_f1=0.249999),
+        ]
+        assert compare(runs, "f1").splitlines()[2].split() == [str(runs[1]), "50.00", "25.00", "+0.00"]
+
     def test_a_run_without_test_scores_has_none(self, tmp_path):
         """Oracle: the table written by hand."""
         runs = [

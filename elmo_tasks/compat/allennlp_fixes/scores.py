@@ -125,6 +125,14 @@ def _is_ours(part: Any) -> bool:
     return type(part).__module__.startswith("elmo_tasks.")
 
 
+def _n_batches(data_loader: Any) -> int | None:
+    """`None` where that is not known before the data is read."""
+    try:
+        return len(data_loader)
+    except TypeError:
+        return None
+
+
 def _name_of(data_loader: Any) -> Any:
     return getattr(data_loader, "data_path", "this data")
 
@@ -132,12 +140,12 @@ def _name_of(data_loader: Any) -> Any:
 def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a `validation_metric` that the model does not have ends a training after its first epoch, which is lost,
-    and the error does not say which metrics there are. So does a dev text of a language model that cannot be read.
-    With `num_epochs` of 0 the best weights are missing at the end.
+    and the error does not say which metrics there are. So does a dev text of a language model that cannot be read, and
+    validation data without a batch, of which `drop_last` may leave none. With `num_epochs` of 0 the best weights are
+    missing at the end.
 
     Cause: the trainer looks for the metric among those of a validation. For models of this package it is known before.
-    The data loader 'elmo_lm' reads a text when it is asked for its length, unless that is set (`batches_per_epoch`);
-    the trainer asks it later.
+    Data loaders of a language model read a text only for its batches.
     """
     from allennlp.common.checks import ConfigurationError
 
@@ -157,6 +165,13 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
                     raise ConfigurationError(
                         f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
                         f"but is {name!r}"
+                    )
+        if _is_ours(self.model) and not self._distributed:
+            for data_loader in (self.data_loader, self._validation_data_loader):
+                if data_loader is not None and _n_batches(data_loader) == 0:
+                    raise ConfigurationError(
+                        f"data to train and to validate on must have a batch, but {_name_of(data_loader)} has none: "
+                        "give more data, or set smaller batches or drop_last: false for its data loader"
                     )
         if (check_text := getattr(self._validation_data_loader, "check_text", None)) is not None:
             check_text()

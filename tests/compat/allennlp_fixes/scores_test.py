@@ -167,6 +167,15 @@ class TestRefuseTrainingsThatCannotEnd:
             made.train()
         assert made._total_batches_completed == 0
 
+    @pytest.mark.parametrize("loader", ["data_loader", "_validation_data_loader"])
+    def test_there_must_be_a_batch(self, loader):
+        """Oracle: the message, before the first batch."""
+        made = trainer(OurClassifier(), INSTANCES)
+        setattr(made, loader, SimpleDataLoader([], batch_size=2, vocab=VOCAB))
+        with pytest.raises(ConfigurationError, match=r"must have a batch, but this data has none: .*drop_last"):
+            made.train()
+        assert made._total_batches_completed == 0
+
     def test_there_must_be_an_epoch(self):
         """Oracle: the message."""
         with pytest.raises(ConfigurationError, match="num_epochs of the trainer must be at least 1, but is 0"):
