@@ -9,7 +9,7 @@ was interrupted goes on.
 
 import argparse
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
@@ -20,12 +20,14 @@ from elmo_tasks.replication import (
     FinishedRun,
     Replication,
     Results,
+    Run,
     Variant,
     layout,
     replication_of,
     status,
     train_runs,
 )
+from elmo_tasks.replication.train.record import read_record
 
 
 def with_earlier(new: Results, path: Path) -> Results:
@@ -35,7 +37,9 @@ def with_earlier(new: Results, path: Path) -> Results:
     earlier = Results.from_file(path)
     known = {(row["task"], row["variant"], row["seed"]) for row in new.runs}
     kept = [row for row in earlier.runs if (row["task"], row["variant"], row["seed"]) not in known]
-    about = {task: {**earlier.about.get(task, {}), **new.about.get(task, {})} for task in {*earlier.about, *new.about}}
+    about = {
+        task: {**earlier.about.get(task, {}), **new.about.get(task, {})} for task in {**earlier.about, **new.about}
+    }
     return Results(
         new.table,
         sorted([*kept, *new.runs], key=lambda row: (list(TASKS).index(row["task"]), row["seed"], row["variant"])),
@@ -47,8 +51,10 @@ def with_earlier(new: Results, path: Path) -> Results:
     )
 
 
-def write(finished: list[FinishedRun], path: Path) -> None:
-    results = with_earlier(Results.of_runs(Exhibit.TABLE_1, finished), path)
+def write(finished: list[FinishedRun], made: str, path: Path) -> None:
+    results = Results.of_runs(Exhibit.TABLE_1, finished)
+    results.made = [made]
+    results = with_earlier(results, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary:
         temporary.write_text(results.to_json(asdict(layout(results))) + "\n", "utf-8")
@@ -58,6 +64,12 @@ def finished_of_plan(replication: Replication, task: str, n_seeds: int) -> list[
     """Those without a biLM, and with that of the plan."""
     runs = [run for run in replication.runs_of([Exhibit.TABLE_1], [task]) if run.seed <= n_seeds]
     return replication.evidence.finished(runs)
+
+
+def trained(run: Run) -> FinishedRun:
+    """A run that is finished, with the commits and machines that its record has."""
+    training = (read_record(run.folder) or {})["training"]
+    return replace(FinishedRun.of(run), commits=tuple(training["commits"]), machines=tuple(training["machines"]))
 
 
 def main() -> None:
@@ -82,9 +94,11 @@ def main() -> None:
                 for outcome in train_runs(replication.experiment, [run]):
                     if outcome.error is not None:
                         sys.exit(f"error: {run.name} {outcome.error}")
-            finished.append(FinishedRun.of(run))
+            finished.append(trained(run))
             print(f"{run.name}   dev {finished[-1].dev:.2f}   test {finished[-1].test:.2f}", flush=True)
-            write(finished, arguments.output)
+            machines = ", ".join(finished[-1].machines)
+            made = f"{TASKS[task].title}: {arguments.name} on {machines}; the others are runs of the plan."
+            write(finished, made, arguments.output)
 
 
 if __name__ == "__main__":
