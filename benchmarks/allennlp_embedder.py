@@ -102,6 +102,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="a JSON file, written after each run")
     arguments = parser.parse_args()
     replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
+    if problem := replication.missing_data.get(arguments.task):
+        sys.exit(f"error: {problem}")
     rows: list[dict[str, Any]] = []
     for seed in range(1, arguments.seeds + 1):
         for row_of in (row_of_ours, row_of_theirs):

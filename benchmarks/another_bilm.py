@@ -4,7 +4,7 @@ A column of Table 1 for another biLM, as one that was fine-tuned on a task's tex
 `ELMO_TASKS_DATA=DATA python benchmarks/another_bilm.py fine_tuned BILM --tasks snli --output table1.json`.
 
 Scores of other tasks and columns that the output has are kept. A run that is finished is not trained again, one that
-was interrupted goes on.
+was interrupted is resumed.
 """
 
 import argparse
@@ -28,10 +28,11 @@ from elmo_tasks.replication import (
     train_runs,
 )
 from elmo_tasks.replication.train.record import read_record
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 
 def with_earlier(new: Results, path: Path) -> Results:
-    """The scores of a file too, but those that are there anew."""
+    """Adds the scores of an earlier file; a new score takes precedence."""
     if not path.exists():
         return new
     earlier = Results.from_file(path)
@@ -46,7 +47,7 @@ def with_earlier(new: Results, path: Path) -> Results:
         earlier.summaries,
         about,
         sorted({*earlier.versions, *new.versions}),
-        earlier.notes,
+        list(dict.fromkeys([*earlier.notes, *new.notes])),
         sorted({*earlier.made, *new.made}),
     )
 
@@ -75,25 +76,33 @@ def trained(run: Run) -> FinishedRun:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", help="of the column")
-    parser.add_argument("bilm", type=Path, help="the folder of the biLM; captions have its name")
+    parser.add_argument("bilm", help="the biLM: its name, or its folder, whose name captions have")
     parser.add_argument("--tasks", nargs="+", choices=[*SIX_TASKS], required=True)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
     parser.add_argument("--results", type=Path, default=Path("output/another_bilm"), help="the folder to train in")
     parser.add_argument("--output", type=Path, required=True, help="a result file, written after each run")
     arguments = parser.parse_args()
+    try:
+        add_column(arguments)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def add_column(arguments: argparse.Namespace) -> None:
+    bilm = pretrained_files(arguments.bilm)[0].parent.absolute()
     replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
     for task in arguments.tasks:
         if problem := replication.missing_data.get(task):
-            sys.exit(f"error: {problem}")
-        variant = Variant.elmo(TASKS[task], contextual=(arguments.name, str(arguments.bilm.absolute())))
+            raise ValueError(problem)
+        variant = Variant.elmo(TASKS[task], contextual=(arguments.name, str(bilm)))
         runs = [replication.experiment.run(task, variant, seed) for seed in range(1, arguments.seeds + 1)]
         finished = finished_of_plan(replication, task, arguments.seeds)
         for run in runs:
             if status(run) != "finished":
                 for outcome in train_runs(replication.experiment, [run]):
                     if outcome.error is not None:
-                        sys.exit(f"error: {run.name} {outcome.error}")
+                        raise ValueError(f"{run.name} {outcome.error}")
             finished.append(trained(run))
             print(f"{run.name}   dev {finished[-1].dev:.2f}   test {finished[-1].test:.2f}", flush=True)
             machines = ", ".join(finished[-1].machines)

@@ -170,9 +170,9 @@ def _graph(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME):
-        if arguments.output_file is not None:
-            _check_not_read(arguments.output_file, arguments)
         finder = _finder(arguments)
+        if arguments.output_file is not None:
+            check_not_input(arguments.output_file, *finder.files)
         found = _find(finder, [_asked(finder, arguments)], arguments)[0]
         if arguments.output_file is not None:
             with output_file(arguments.output_file) as file:
@@ -183,9 +183,10 @@ def _query(arguments: argparse.Namespace) -> None:
 def _batch(arguments: argparse.Namespace) -> None:
     with endings_in_one_line(_NAME):
         check_not_input(arguments.output_file, arguments.queries)
-        _check_not_read(arguments.output_file, arguments)
+        lines = list(numbered_lines(arguments.queries))
         finder, tokenizer, queries = _finder(arguments), _tokenizer(arguments), []
-        for number, line in numbered_lines(arguments.queries):
+        check_not_input(arguments.output_file, *finder.files)
+        for number, line in lines:
             try:
                 if line.strip():
                     queries.append(marked_word(finder.index.in_form(line), tokenizer))
@@ -238,10 +239,6 @@ def _utf_8(line: str) -> str:
     except UnicodeEncodeError as error:
         raise ValueError(f"a line must be UTF-8, but is not: {error}") from None
     return line
-
-
-def _check_not_read(output: Path, arguments: argparse.Namespace) -> None:
-    check_not_input(output, *arguments.folder.glob("*"), *([] if arguments.glove is None else [arguments.glove]))
 
 
 def _asked(finder: NeighborFinder, arguments: argparse.Namespace) -> Query:

@@ -131,16 +131,16 @@ class TestNeighbors:
         assert (tmp_path / "queries.txt").read_bytes() == queries
 
     @pytest.mark.parametrize("action", ["query", "batch"])
-    @pytest.mark.parametrize("read", ["g.txt", "index/sentences.txt"])
+    @pytest.mark.parametrize("read", ["g.txt", "index/sentences.txt", "bilm/options.json"])
     def test_what_is_read_is_not_replaced(self, index, command, tmp_path, action, read):
         """Oracle: the message, and the bytes of the file."""
+        shutil.copytree(TINY_BILM, tmp_path / "bilm")
         (tmp_path / "g.txt").write_text("the 1 2 3\nplay 2 1 1\n")
         (tmp_path / "queries.txt").write_text("They [play] .\n")
         given = tmp_path / "queries.txt" if action == "batch" else "They [play] ."
         before = (tmp_path / read).read_bytes()
-        message = message_of(
-            command, action, index, given, "--glove", tmp_path / "g.txt", "--output-file", tmp_path / read
-        )
+        options = ("--glove", tmp_path / "g.txt", "--bilm", tmp_path / "bilm", "--output-file", tmp_path / read)
+        message = message_of(command, action, index, given, *options)
         assert message.endswith(
             f"must be another file than what is read, but {tmp_path / read} is both: choose another name"
         )

@@ -277,6 +277,9 @@ class TestConfigOfTraining:
     def test_checkpoints_are_whole_unless_the_student_says_otherwise(self):
         """Oracle: by hand; AllenNLP's own checkpointer loses the best epoch if it is killed before `best.th`."""
         own = {"checkpointer": {"type": "default"}}
-        for given, expected in (({}, {"type": "elmo_frozen_once"}), ({"trainer": own}, own["checkpointer"])):
-            config = run._config_of_training({**STUDENT, **given}, [], Path("t"), 1, "0", Distillation())
+        for given, expected in (({}, {"type": "elmo_frozen_once"}), (own, own["checkpointer"])):
+            student = {**STUDENT, "trainer": given}
+            config = run._config_of_training(student, [], Path("t"), 1, "0", Distillation())
             assert config["trainer"]["checkpointer"] == expected
+        # AllenNLP's error says that it is missing.
+        assert "trainer" not in run._config_of_training(STUDENT, [], Path("t"), 1, "0", Distillation())

@@ -94,7 +94,9 @@ def train_and_clear(
     command("train", TRAINING_CONFIGS / name, "-s", run, "-o", json.dumps({"trainer.num_epochs": 1, **overrides}))
     # The checkpointer, which omits the biLM, and word vectors that are not tuned.
     assert any(run.glob("model_state_*.th.sha256"))
-    assert (run / "frozen_weights.th").is_file() or not ("elmo" in name or "layer" in name)
+    embedders = json.loads((run / "config.json").read_text())["model"]["text_field_embedder"]["token_embedders"]
+    is_frozen = "elmo" in embedders or not embedders["tokens"]["trainable"]
+    assert (run / "frozen_weights.th").is_file() is is_frozen
     for path in (root, bilm):
         shutil.rmtree(path)
     environment.delenv("ELMO_TASKS_DATA")

@@ -16,7 +16,7 @@ from elmo_tasks.analysis.neighbors.index import Neighbor, NeighborIndex
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
 __all__ = ["FoundNeighbors", "NeighborFinder", "Query", "find_neighbors", "marked_word", "position_of"]
 
@@ -92,6 +92,12 @@ class NeighborFinder:
         self.index = NeighborIndex(folder)
         name = _bilm_of(self.index, bilm)
         self._elmo = Elmo.from_pretrained(name)
+        self.files = [
+            *self.index.folder.iterdir(),
+            *pretrained_files(name),
+            *([] if static is None else [Path(static)]),
+        ]
+        """All that a query reads."""
         check_bilm(self.index, self._elmo, name)
         self._static = None if static is None else StaticVectors.from_file(static)
 

@@ -1,6 +1,7 @@
 """Scores that AllenNLP 2.10.1 gives to data without labels, and to runs that were recovered."""
 
 import logging
+import random
 from functools import wraps
 from typing import Any
 
@@ -126,11 +127,14 @@ def _is_ours(part: Any) -> bool:
 
 
 def _n_batches(data_loader: Any) -> int | None:
-    """`None` where that is not known before the data is read."""
+    """`None` where that is not known before the data is read. Some samplers shuffle to count, so the order is kept."""
+    state = random.getstate()
     try:
         return len(data_loader)
     except TypeError:
         return None
+    finally:
+        random.setstate(state)
 
 
 def _name_of(data_loader: Any) -> Any:
@@ -166,6 +170,7 @@ def refuse_trainings_that_cannot_end(gradient_descent_trainer: Module) -> None:
                         f"validation_metric of the trainer must be one of {', '.join(known)}, with + or - before it, "
                         f"but is {name!r}"
                     )
+        # One process of several may have no data.
         if _is_ours(self.model) and not self._distributed:
             for data_loader in (self.data_loader, self._validation_data_loader):
                 if data_loader is not None and _n_batches(data_loader) == 0:

@@ -78,8 +78,6 @@ class Experiment:
         for (task, variant), config in zip(missing, configs, strict=True):
             if variant.layer is not None:
                 _check_layers(config)
-            # No half checkpoint when a run is killed, in the baseline too.
-            config["trainer"]["checkpointer"] = {"type": "elmo_frozen_once"}
             config["evaluate_on_test"] = True
             named = with_roots_named(config, {**self._roots, **_other_roots(variant)})
             self._configs[task, variant] = json.dumps([config, named])

@@ -1,0 +1,53 @@
+"""Tests of the script that puts AllenNLP's embedder in the place of ours."""
+
+import importlib
+import json
+from types import ModuleType
+
+import pytest
+
+from tests.paths import CHECKOUT, RUN_RESULTS
+
+
+@pytest.fixture
+def script(monkeypatch) -> ModuleType:
+    monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    return importlib.import_module("allennlp_embedder")
+
+
+def test_our_scores_are_those_of_the_plan(script, tmp_path, monkeypatch):
+    """Oracle: the file of the run; what is trained for our seconds is one epoch, and theirs has no biLM of ours."""
+    trained = []
+
+    def train(config, folder):
+        trained.append(config)
+        return {"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}
+
+    replication_of = script.replication_of
+
+    def without_data(*arguments, **keywords):
+        replication = replication_of(*arguments, **keywords)
+        replication.missing_data.clear()
+        return replication
+
+    monkeypatch.setattr(script, "replication_of", without_data)
+    monkeypatch.setattr(script, "trained", train)
+    monkeypatch.setattr(script, "seconds_of_epoch", lambda folder: 7.0)
+    given = ["--seeds", "1", "--results", tmp_path / "runs", "--output", tmp_path / "rows.json"]
+    monkeypatch.setattr("sys.argv", ["allennlp_embedder.py", *map(str, given)])
+    script.main()
+    ours, theirs = json.loads((tmp_path / "rows.json").read_text())
+    run = json.loads((RUN_RESULTS / "ner" / "input" / "1.json").read_text())
+    assert (ours["embedder"], ours["dev"], ours["test"]) == ("ours", run["dev"], run["test"])
+    assert (theirs["embedder"], theirs["dev"], theirs["test"]) == ("AllenNLP's", 50.0, 25.0)
+    assert [config["trainer"]["num_epochs"] for config in trained] == [1, 14]
+    embedders = [config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["type"] for config in trained]
+    assert embedders == ["elmo", "elmo_token_embedder"] and "bilm" not in trained[1]["model"]
+
+
+def test_missing_data_is_an_error(script, tmp_path, monkeypatch):
+    """Oracle: the message; the small data that ships is not that of the plan's runs."""
+    monkeypatch.setattr("sys.argv", ["allennlp_embedder.py", "--results", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"error: .*ELMO_TASKS_DATA"):
+        script.main()
