@@ -16,7 +16,7 @@ def script(monkeypatch) -> ModuleType:
     return importlib.import_module("allennlp_embedder")
 
 
-def test_our_scores_are_those_of_the_plan(script, tmp_path, monkeypatch):
+def test_our_scores_are_those_of_the_plan(script, take_plan_without_data, tmp_path, monkeypatch):
     """Oracle: the file of the run; what is trained for our seconds is one epoch, and theirs has no biLM of ours."""
     trained = []
 
@@ -24,14 +24,7 @@ def test_our_scores_are_those_of_the_plan(script, tmp_path, monkeypatch):
         trained.append(config)
         return {"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}
 
-    replication_of = script.replication_of
-
-    def without_data(*arguments, **keywords):
-        replication = replication_of(*arguments, **keywords)
-        replication.missing_data.clear()
-        return replication
-
-    monkeypatch.setattr(script, "replication_of", without_data)
+    take_plan_without_data(script)
     monkeypatch.setattr(script, "trained", train)
     monkeypatch.setattr(script, "seconds_of_epoch", lambda folder: 7.0)
     given = ["--seeds", "1", "--results", tmp_path / "runs", "--output", tmp_path / "rows.json"]

@@ -24,23 +24,14 @@ def finish(run: Run) -> None:
 
 @pytest.fixture
 def script(monkeypatch) -> ModuleType:
-    """The script, for which no data is missing."""
+    """The script, without data."""
     monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
     monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
-    module = importlib.import_module("another_bilm")
-    replication_of = module.replication_of
-
-    def without_data(*arguments, **keywords):
-        replication = replication_of(*arguments, **keywords)
-        replication.missing_data.clear()
-        return replication
-
-    monkeypatch.setattr(module, "replication_of", without_data)
-    return module
+    return importlib.import_module("another_bilm")
 
 
 @pytest.fixture
-def trained(script, monkeypatch) -> list[str]:
+def trained(script, take_plan_without_data, monkeypatch) -> list[str]:
     """The names of the runs that are trained: seed 3 fails the first time."""
     names: list[str] = []
 
@@ -52,6 +43,7 @@ def trained(script, monkeypatch) -> list[str]:
                 finish(run)
             yield Outcome(run, "ended with status 1" if fails else None)
 
+    take_plan_without_data(script)
     monkeypatch.setattr(script, "train_runs", train)
     return names
 
@@ -85,8 +77,7 @@ def test_runs_stand_next_to_those_of_the_plan(script, trained, tmp_path, monkeyp
 
 
 def test_missing_data(script, tmp_path, monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    """Oracle: the message."""
     given = ["other", TINY_BILM, "--tasks", "sst", "--results", tmp_path, "--output", tmp_path / "table1.json"]
     monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given)])
     with pytest.raises(SystemExit, match=r"error: .*ELMO_TASKS_DATA"):

@@ -28,3 +28,20 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(n_threads)
+
+
+@pytest.fixture
+def take_plan_without_data(monkeypatch: pytest.MonkeyPatch):
+    """Makes a script take the runs of a plan as if their data were there: `take_plan_without_data(script)`."""
+
+    def take(script: ModuleType) -> None:
+        replication_of = script.replication_of
+
+        def without_data(*arguments, **keywords):
+            replication = replication_of(*arguments, **keywords)
+            replication.missing_data.clear()
+            return replication
+
+        monkeypatch.setattr(script, "replication_of", without_data)
+
+    return take
