@@ -297,8 +297,9 @@ def _config_of_training(
     student: Mapping[str, Any], labels: list[str], targets: Path, n_texts: int, digest: str, how: Distillation
 ) -> dict[str, Any]:
     config = copy.deepcopy(dict(student))
+    # Without one the config stays so, and AllenNLP says that there must be one.
     trainer = config.get("trainer", {})
-    # After a kill the weights of the best epoch are there. AllenNLP says that there must be a trainer.
+    # After a kill the weights of the best epoch are there.
     trainer.setdefault("checkpointer", {"type": "elmo_frozen_once"})
     # The parameters of the student have a prefix in the training.
     if trainer.get("no_grad"):
