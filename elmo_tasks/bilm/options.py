@@ -224,6 +224,8 @@ class BilmOptions:
         try:
             if not isinstance(options, Mapping):
                 raise ValueError(f"the options must be an object with 'lstm' and 'char_cnn', but are {options!r:.80}")
+            if "start_state" in options:
+                raise ValueError("start_state must be in 'lstm', where it has an effect, but is beside it")
             return cls(
                 cell_dim=_get(options, "lstm", "dim"),
                 projection_dim=_get(options, "lstm", "projection_dim"),

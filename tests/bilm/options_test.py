@@ -100,6 +100,11 @@ class TestBilmOptions:
         assert "start_state" not in SMALL.to_dict()["lstm"]
         assert BilmOptions.from_dict(changed("lstm.start_state", value="zero")) == BilmOptions()
 
+    def test_a_start_state_beside_lstm_is_refused(self):
+        """Oracle: the message; it had no effect there."""
+        with pytest.raises(ValueError, match="start_state must be in 'lstm'"):
+            BilmOptions.from_dict({**SMALL.to_dict(), "start_state": "settled"})
+
     @pytest.mark.parametrize("clip", [3, 3.0, 0.5, None])
     def test_a_clip_is_a_whole_number_or_a_fraction_or_null(self, clip):
         """Oracle: the value in the file."""
