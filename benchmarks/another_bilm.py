@@ -78,7 +78,8 @@ def main() -> None:
     parser.add_argument("name", help="of the column")
     parser.add_argument("bilm", help="the biLM: its name, or its folder, whose name captions have")
     parser.add_argument("--tasks", nargs="+", choices=[*SIX_TASKS], required=True)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="the last one")
+    parser.add_argument("--first-seed", type=int, default=1, help="those before it stay as the output has them")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
     parser.add_argument("--results", type=Path, default=Path("output/another_bilm"), help="the folder to train in")
     parser.add_argument("--output", type=Path, required=True, help="a result file, written after each run")
@@ -92,11 +93,12 @@ def main() -> None:
 def add_column(arguments: argparse.Namespace) -> None:
     bilm = pretrained_files(arguments.bilm)[0].parent.absolute()
     replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
+    seeds = range(arguments.first_seed, arguments.seeds + 1)
     for task in arguments.tasks:
         if problem := replication.missing_data.get(task):
             raise ValueError(problem)
         variant = Variant.elmo(TASKS[task], contextual=(arguments.name, str(bilm)))
-        runs = [replication.experiment.run(task, variant, seed) for seed in range(1, arguments.seeds + 1)]
+        runs = [replication.experiment.run(task, variant, seed) for seed in seeds]
         finished = finished_of_plan(replication, task, arguments.seeds)
         for run in runs:
             if status(run) != "finished":

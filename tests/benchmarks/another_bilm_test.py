@@ -76,6 +76,28 @@ def test_runs_stand_next_to_those_of_the_plan(script, trained, tmp_path, monkeyp
     assert content["about"]["snli"]["biLM other"].startswith(f"{TINY_BILM.name} (")
 
 
+def test_the_first_seeds_may_be_there(script, trained, tmp_path, monkeypatch):
+    """Oracle: what is trained, and the scores that the output had."""
+    output = tmp_path / "table1.json"
+    given = ["other", TINY_BILM, "--tasks", "snli", "--output", output]
+    monkeypatch.setattr(
+        "sys.argv", ["another_bilm.py", *map(str, given), "--results", str(tmp_path / "a"), "--seeds", "1"]
+    )
+    script.main()
+    first = json.loads(output.read_text())["runs"]
+    rest = ["--results", str(tmp_path / "b"), "--first-seed", "2", "--seeds", "2"]
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given), *rest])
+    script.main()
+    assert trained == ["snli/both-other/1", "snli/both-other/2"]
+    both = json.loads(output.read_text())["runs"]
+    assert [row for row in both if row["seed"] == 1] == first
+    assert {(row["variant"], row["seed"]) for row in both if row["seed"] == 2} == {
+        ("baseline", 2),
+        ("both", 2),
+        ("both-other", 2),
+    }
+
+
 def test_missing_data(script, tmp_path, monkeypatch):
     """Oracle: the message."""
     given = ["other", TINY_BILM, "--tasks", "sst", "--results", tmp_path, "--output", tmp_path / "table1.json"]
