@@ -13,7 +13,8 @@ from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
 from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.distillation import StudentBilm
-from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.files.atomic_files import atomic_folder, naming_errors
+from elmo_tasks.files.torch_zip import torch_stream
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.printable import printable
 from elmo_tasks.training import FrozenOnceCheckpointer
@@ -41,12 +42,14 @@ class Export(Subcommand):
             help="archive of a model 'elmo_bilm' or 'elmo_bilm_student', the folder of its run, or that of a model of "
             "ELMoForManyLangs",
         )
-        subparser.add_argument("folder", type=Path, help="where to write the three files")
+        subparser.add_argument("folder", type=Path, help="where to write the files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
         subparser.add_argument(
             "--format", choices=list(_WEIGHTS), default="hdf5", help="of the weights; other programs read hdf5"
         )
-        subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
+        subparser.add_argument(
+            "--without-softmax", action="store_true", help="omit the softmax of an 'elmo_bilm', which predicts words"
+        )
         subparser.add_argument("--force", action="store_true", help="overwrite files that are there")
         subparser.set_defaults(func=_export)
         return subparser
@@ -125,5 +128,6 @@ def _weights_of(run: Path, folder: Path) -> str | None:
         return None
     weights = checkpointer.whole_weights(latest[0])
     print(printable(f"{run} has not ended its first epoch: this exports its last checkpoint, {Path(latest[0]).name}"))
-    torch.save(weights, folder / "weights.th")
+    with naming_errors(folder / "weights.th"), torch_stream(folder / "weights.th") as stream:
+        torch.save(weights, stream)
     return str(folder / "weights.th")

@@ -30,6 +30,7 @@ from elmo_tasks.environment import check_data
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
+from elmo_tasks.files.torch_zip import torch_stream
 from elmo_tasks.transformer.self_contained import write_content
 
 __all__ = ["Distillation", "distill"]
@@ -37,6 +38,7 @@ __all__ = ["Distillation", "distill"]
 _TEACHER, _TRAINING, _BEST = "teacher", "training", "best.th"
 _RECORD, _LOCK = "distillation.json", "lock"
 _CHECKPOINTS = "model_state_*.th"
+_ARCHIVE = "model.tar.gz"
 # What the teacher says depends on these entries of the record.
 _OF_TEACHER = ("teachers", "text", "temperature")
 _PREFIX = "student."
@@ -158,9 +160,11 @@ def distill(
         del of_teachers
         training = folder / _TRAINING
         config = _config_of_training(student, labels, folder / _TEACHER, n_texts, digest, how)
-        if _has_begun(folder):
-            _follow_targets(training / CONFIG_NAME, config)
-        allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
+        # The last that a training writes. One that has ended would lose its metrics if it were resumed.
+        if not (training / _ARCHIVE).exists():
+            if _has_begun(folder):
+                _follow_targets(training / CONFIG_NAME, config)
+            allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
         return _write_archive(student, folder)
 
 
@@ -176,6 +180,12 @@ def _check_student(student: Mapping[str, Any]) -> None:
             raise ConfigurationError(
                 f"the student must be a config of a training, with a text as '{key}', but has {value!r}"
             )
+    # Of which the teacher's labels and the targets are.
+    if (namespace := student["model"].get("label_namespace", "labels")) != "labels":
+        raise ConfigurationError(
+            f"the labels of a student must be in the namespace 'labels', but its label_namespace is {namespace!r}: "
+            "omit it"
+        )
     if student["data_loader"].get("max_instances_in_memory") is not None:
         raise ConfigurationError(
             "the data of a student must be in memory, so that their number is known, but its data_loader has "
@@ -237,9 +247,8 @@ def _check_labels(student: Mapping[str, Any], of_teacher: list[str]) -> None:
 def _check_folder(folder: Path) -> None:
     if folder.is_file():
         raise ConfigurationError(f"the result (-s) must be a folder, but {folder} is a file: name another folder")
-    archive = folder / "model.tar.gz"
-    if archive.exists():
-        raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {archive.name}")
+    if (folder / _ARCHIVE).exists():
+        raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {_ARCHIVE}")
     of_others = [name for name in (CONFIG_NAME, _BEST) if (folder / name).exists()]
     of_others += [path.name for path in folder.glob(_CHECKPOINTS)]
     if of_others and not (folder / _TEACHER).exists():
@@ -279,7 +288,13 @@ def _write_record(
     }
     file = folder / _RECORD
     if file.exists():
-        before = read_sealed(file)
+        try:
+            before = read_sealed(file)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{error}. If the folder is that of these files and options, remove this file, and the same command "
+                "resumes; or name another folder"
+            ) from None
         kept = record if _has_begun(folder) else _OF_TEACHER if any((folder / _TEACHER).glob("part-*")) else ()
         if changed := [key for key in kept if before.get(key) != record[key]]:
             shown = "; ".join(f"{key} was {before.get(key)!r} and is {record[key]!r}" for key in changed)
@@ -361,8 +376,8 @@ def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
         if (training / name).exists():
             shutil.copy(training / name, folder / name)
     weights = load_without_code(training / _BEST, training / _BEST)
-    with file_with_checksum(folder / _BEST) as temporary:
-        torch.save({name.removeprefix(_PREFIX): value for name, value in weights.items()}, temporary)
+    with file_with_checksum(folder / _BEST) as temporary, torch_stream(temporary) as stream:
+        torch.save({name.removeprefix(_PREFIX): value for name, value in weights.items()}, stream)
     archive = Path(archive_model(str(folder), weights=_BEST))
     # That of the student with its teacher's loss, which nothing needs.
     (training / archive.name).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Unlabelled texts: sentences, or pairs of them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,7 @@ def _words_of_json(content: dict[str, Any], where: str) -> Text:
     words = content.get("words")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ValueError(f"{where}: a text must have a list of texts under 'words', but has {words!r:.100}")
+    _check_unicode(words, where)
     return [words]
 
 
@@ -105,4 +106,16 @@ def _pair_of_json(content: dict[str, Any], where: str) -> Text:
     pair = [content.get(key) for key in ("sentence1", "sentence2")]
     if not all(isinstance(sentence, str) for sentence in pair):
         raise ValueError(f"{where}: a pair must have texts under 'sentence1' and 'sentence2', but has {pair!r:.100}")
-    return [sentence.strip() for sentence in pair if isinstance(sentence, str)]
+    texts = [sentence.strip() for sentence in pair if isinstance(sentence, str)]
+    _check_unicode(texts, where)
+    return texts
+
+
+def _check_unicode(texts: Sequence[str], where: str) -> None:
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{where}: a text must be Unicode, but {text!r:.100} has half of a surrogate pair: correct or remove it"
+            ) from None

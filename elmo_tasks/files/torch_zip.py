@@ -1,10 +1,39 @@
-"""Files that `torch.save` has written: their checksums, and the errors of those that are not read."""
+"""Files of `torch.save`: a full disk, their checksums, and the errors of those that are not read."""
 
 import os
 import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["check_zip", "reason_of"]
+from elmo_tasks.files.atomic_files import is_full
+
+__all__ = ["check_zip", "reason_of", "torch_stream"]
+
+
+@contextmanager
+def torch_stream(path: Path) -> Iterator[BinaryIO]:
+    """
+    A file for `torch.save` to write to. Given a path, torch says of a full disk that a position was not expected.
+
+    # Raises
+
+    `OSError`
+        If the file cannot be written, with the system's reason.
+    """
+    try:
+        with open(path, "wb") as stream:
+            yield stream
+    except RuntimeError as error:
+        # Torch raises its own error while it handles that of the file.
+        reason = error.__context__
+        while reason is not None and not is_full(reason):
+            reason = reason.__context__
+        if reason is None:
+            raise
+        raise OSError(reason.errno, reason.strerror) from error
 
 
 def check_zip(path: str | os.PathLike[str]) -> None:

@@ -15,6 +15,7 @@ from allennlp.training.trainer import Trainer, TrainerCheckpoint
 from elmo_tasks.bilm.weights_state import WeightsState
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
+from elmo_tasks.files.torch_zip import torch_stream
 
 __all__ = ["FrozenOnceCheckpointer"]
 
@@ -174,8 +175,8 @@ class FrozenOnceCheckpointer(Checkpointer):
 
 def _save(state: dict[str, Any], path: str) -> None:
     # Only the first process of a run writes.
-    with file_with_checksum(Path(path)) as temporary:
-        torch.save(state, temporary)
+    with file_with_checksum(Path(path)) as temporary, torch_stream(temporary) as stream:
+        torch.save(state, stream)
 
 
 def _check(path: str) -> None:

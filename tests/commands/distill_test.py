@@ -1,8 +1,11 @@
+import errno
 import json
+from unittest.mock import Mock
 
 import pytest
 from allennlp.models import load_archive
 
+from elmo_tasks.distillation import run
 from tests.paths import TRAINING_CONFIGS
 
 
@@ -24,12 +27,16 @@ class TestDistill:
     ):
         """
         Oracle: the archive has the config and the class of the student, and evaluates as its training did; a second
-        call into the folder is refused; one that was interrupted before the archive resumes.
+        call into the folder is refused; one that was interrupted before the archive resumes, and has the metrics.
         """
         config = TRAINING_CONFIGS / "ner.jsonnet"
         command("train", config, "-s", tmp_path / "teacher", "-o", small)
         call = ["elmo-distill", tmp_path / "teacher" / "model.tar.gz", fixtures_root / "lm" / "dev.txt"]
         call += ["--student", config, "-s", tmp_path / "student", "-o", small, "--max-texts", 30]
+        with monkeypatch.context() as full:
+            full.setattr(run, "_write_archive", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
+            with pytest.raises(SystemExit, match=r"elmo-distill: error: .*No space left"):
+                command(*call)
         command(*call)
         assert "30 texts are labelled by 1 teacher" in capsys.readouterr().out
         archive = load_archive(tmp_path / "student" / "model.tar.gz")

@@ -51,6 +51,7 @@ class TestDistill:
             ({"dataset_reader": None}, "with 'dataset_reader', but has none"),
             ({"model": {}}, "with a text as 'model.type', but has None"),
             ({"train_data_path": 1}, "with a text as 'train_data_path', but has 1"),
+            ({"model": {"type": "elmo_ner", "label_namespace": "x"}}, "namespace 'labels', but its .* is 'x': omit it"),
             ({"data_loader": {"max_instances_in_memory": 9}}, "must be in memory, .*'max_instances_in_mem"),
         ],
     )
@@ -231,6 +232,19 @@ class TestRecord:
             write()
         (tmp_path / "text").write_text("text")
         write(labelled_weight=0.1, student={**STUDENT, "trainer": {}})
+
+    def test_a_damaged_record_may_be_written_again(self, write, tmp_path):
+        """Oracle: the message; after the removal that it names, a record of the same files."""
+        write()
+        record = tmp_path / "out" / "distillation.json"
+        before = record.read_text()
+        (tmp_path / "out" / "teacher").mkdir()
+        record.write_text("{")
+        with pytest.raises(ConfigurationError, match=r"must be JSON.*remove this file, and the same command resumes"):
+            write()
+        record.unlink()
+        write()
+        assert record.read_text() == before
 
     def test_a_training_is_that_of_its_checkpoints(self, write, tmp_path):
         """Oracle: before the first checkpoint what is there is removed; after it another student is refused."""

@@ -75,6 +75,16 @@ class TestReadTexts:
                 True,
                 "line 1: .* the head of a table: .*pairs as JSON lines",
             ),
+            (
+                '{"words": ["a", "\\ud800"]}\n',
+                False,
+                r"line 1: a text must be Unicode, but '\\ud800' has half of a sur",
+            ),
+            (
+                '{"sentence1": "a", "sentence2": "\\ud800 b"}\n',
+                True,
+                r"line 1: a text must be Unicode, but '\\ud800 b' has half",
+            ),
             ('{"sentence1": "a"}\n', True, r"line 1: a pair must have texts .* but has \['a', None\]"),
         ],
     )

@@ -1,17 +1,40 @@
 """Tests of files that torch has written."""
 
+import errno
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
 
-from elmo_tasks.files.torch_zip import check_zip
+from elmo_tasks.files.torch_zip import check_zip, torch_stream
 
 
 @pytest.fixture
 def path(tmp_path):
     torch.save({"weight": torch.arange(5000.0)}, tmp_path / "model.th")
     return tmp_path / "model.th"
+
+
+class TestTorchStream:
+    def test_it_is_written_to(self, tmp_path):
+        """Oracle: torch, which reads it."""
+        with torch_stream(tmp_path / "model.th") as stream:
+            torch.save({"weight": torch.arange(5000.0)}, stream)
+        assert torch.equal(torch.load(tmp_path / "model.th")["weight"], torch.arange(5000.0))
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+    @pytest.mark.parametrize("size", [1, 100_000])
+    def test_a_full_disk_is_an_error_of_the_system(self, size):
+        """Oracle: the number of the error; torch alone says that a position was not expected."""
+        with pytest.raises(OSError, match="No space left") as raised, torch_stream(Path("/dev/full")) as stream:
+            torch.save({"weight": torch.zeros(size)}, stream)
+        assert raised.value.errno == errno.ENOSPC
+
+    def test_another_error_stays_as_it_is(self, tmp_path):
+        """Oracle: the error."""
+        with pytest.raises(RuntimeError, match="another"), torch_stream(tmp_path / "model.th"):
+            raise RuntimeError("another")
 
 
 class TestCheckZip:

@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -227,8 +227,8 @@ class TestFrozenOnceCheckpointer:
         """Oracle: no file under the name when `torch.save` is interrupted; and that a new run succeeds."""
         save = torch.save
 
-        def interrupt(content: object, file: str) -> None:
-            Path(file).write_bytes(b"half of a fi")
+        def interrupt(content: object, file: BinaryIO) -> None:
+            file.write(b"half of a fi")
             raise KeyboardInterrupt
 
         monkeypatch.setattr(torch, "save", interrupt)
@@ -247,13 +247,13 @@ class TestFrozenOnceCheckpointer:
         save = torch.save
         n_saved = 0
 
-        def interrupt(content: object, file: str) -> None:
+        def interrupt(content: object, file: BinaryIO) -> None:
             nonlocal n_saved
-            if "_state_" not in Path(file).name:
+            if "_state_" not in Path(file.name).name:
                 save(content, file)
                 return
             if n_saved == n_whole:
-                Path(file).write_bytes(b"half of a fi")
+                file.write(b"half of a fi")
                 raise KeyboardInterrupt
             n_saved += 1
             save(content, file)

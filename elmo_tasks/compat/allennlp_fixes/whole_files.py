@@ -11,6 +11,7 @@ from elmo_tasks.compat.import_hooks import Module
 from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
+from elmo_tasks.files.torch_zip import torch_stream
 
 __all__ = ["write_archives_whole", "write_best_weights_whole", "write_configs_whole"]
 
@@ -35,17 +36,17 @@ def write_configs_whole(params: Module) -> None:
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a run that was killed, or met a full disk, while it wrote best.th ends after `--recover` with status 0 and
-    an archive that cannot be opened.
+    an archive that cannot be opened. Of a full disk, torch says `unexpected pos`.
 
-    Cause: `_save_model_state` writes in place. The file now has its SHA-256 next to it.
+    Cause: `_save_model_state` writes in place, and gives torch a path. The file now has its SHA-256 next to it.
     """
     trainer = gradient_descent_trainer.GradientDescentTrainer
     original = trainer._save_model_state
 
     @wraps(original)
     def _save_model_state(self: Any, path: str) -> None:
-        with file_with_checksum(Path(path)) as temporary:
-            original(self, str(temporary))
+        with file_with_checksum(Path(path)) as temporary, torch_stream(temporary) as stream:
+            original(self, stream)
 
     trainer._save_model_state = _save_model_state
     link = gradient_descent_trainer.hardlink_or_copy

@@ -51,7 +51,7 @@ class TestBestWeights:
         path = tmp_path / "best.th"
         trainer._save_model_state(str(path))
         expected = torch.load(path, weights_only=True)
-        monkeypatch.setattr(torch, "save", lambda state, file: half(file))
+        monkeypatch.setattr(torch, "save", lambda state, file: half(file.name))
         trainer.model = torch.nn.Linear(2, 2)
         with pytest.raises(KilledError):
             trainer._save_model_state(str(path))
