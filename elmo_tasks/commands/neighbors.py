@@ -233,22 +233,22 @@ def _typed() -> Iterator[str]:
             yield line
 
 
-def _utf_8(line: str) -> str:
+def _utf_8(text: str) -> str:
     try:
-        line.encode()
+        text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"a line must be UTF-8, but is not: {error}") from None
-    return line
+        raise ValueError(f"a query must be UTF-8, but is not: {error}") from None
+    return text
 
 
 def _asked(finder: NeighborFinder, arguments: argparse.Namespace) -> Query:
-    tokenizer, sentence = _tokenizer(arguments), finder.index.in_form(arguments.sentence)
+    tokenizer, sentence = _tokenizer(arguments), finder.index.in_form(_utf_8(arguments.sentence))
     if arguments.word is None:
         if arguments.position is not None:
             raise ValueError("--position is the place of --word: name the word, or put it in brackets")
         return marked_word(sentence, tokenizer)
     words = tokenizer(sentence)
-    return Query(words, position_of(finder.index.in_form(arguments.word), words, arguments.position))
+    return Query(words, position_of(finder.index.in_form(_utf_8(arguments.word)), words, arguments.position))
 
 
 def _tokenizer(arguments: argparse.Namespace) -> Callable[[str], list[str]]:

@@ -39,8 +39,9 @@ def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePar
     # Raises
 
     `RuntimeError`
-        If a process is killed.
+        If a process ends before its part is done.
     """
+    others = set(multiprocessing.active_children())
     n_threads = max(1, len(os.sched_getaffinity(0)) // n_processes)
     # A process that is forked from one in which torch has started its threads can hang.
     pool = ProcessPoolExecutor(
@@ -52,8 +53,9 @@ def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePar
     running: set[Future[PartDone]] = set()
     try:
         for part in parts:
-            # It starts processes as they are needed.
-            with _without_interrupts():
+            # It starts processes as they are needed. Ctrl-C goes to all processes of a terminal: these never get it,
+            # and end with the job.
+            with _without(signal.SIGINT):
                 running.add(pool.submit(_run, part))
             if len(running) >= 2 * n_processes:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -63,17 +65,24 @@ def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePar
             yield from (future.result() for future in done)
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "a process of the job was killed, which is what Linux does when the memory is full: try fewer --workers or "
-            "--batch-tokens"
+            "a process of the job ended before its part was done: Linux kills one when the memory is full (try fewer "
+            "--workers or --batch-tokens), and a script must call this below `if __name__ == '__main__':`"
         ) from error
+    except BaseException:
+        # The parts that they have begun may take minutes.
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        # A second signal in the midst of it would leave processes that nobody ends, and a job that waits for them.
+        with _without(signal.SIGINT, signal.SIGTERM):
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ctrl-C goes to all processes of a terminal: those that are started here never get it, and end with the job."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _without(*signals: signal.Signals) -> Iterator[None]:
+    """Signals wait until the block has ended, and processes that are started in it never get them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

@@ -99,7 +99,7 @@ class TestNeighbors:
         command("elmo-neighbors", "shell", index, "--json", "-k", "1")
         found, error = map(json.loads, capsys.readouterr().out.splitlines())
         assert (found["words"][found["position"]], len(found["neighbors"]), found["recall"]) == ("play", 1, None)
-        assert error["error"].endswith("has 2")
+        assert "has 2: remove the others" in error["error"]
 
     def test_a_line_of_other_bytes_is_an_error_of_its_own(self, index, command, monkeypatch, capsys):
         """Oracle: by hand: the lines before and after it have answers."""
@@ -108,7 +108,7 @@ class TestNeighbors:
         command("elmo-neighbors", "shell", index, "--json", "-k", "1")
         found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert ["error" in line for line in found] == [False, True, False]
-        assert found[1]["error"].startswith("a line must be UTF-8, but is not")
+        assert found[1]["error"].startswith("a query must be UTF-8, but is not")
 
     def test_a_batch_is_written_as_lines_of_json(self, index, command, tmp_path, capsys):
         """Oracle: the JSON of each query by itself; a bad line is named, and nothing is written."""

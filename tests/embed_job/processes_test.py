@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.embed_job.conftest import content_of_hdf5
+from tests.paths import TINY_BILM
 
 pytestmark = pytest.mark.slow
 
@@ -17,6 +20,10 @@ def children() -> set[int]:
     """Processes of this one that were spawned by multiprocessing."""
     found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     return {int(pid) for pid in found if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
+
+
+def parts_of(job: Path) -> list[Path]:
+    return list(job.glob("out.h5.parts/part-*"))
 
 
 class TestEmbedInProcesses:
@@ -34,14 +41,39 @@ class TestEmbedInProcesses:
         embed("whole.h5", {"part_lines": 2})
 
         def kill_one() -> None:
-            while not list(tmp_path.glob("out.h5.parts/part-*")):
+            while not parts_of(tmp_path):
                 time.sleep(0.002)
             os.kill(min(children()), signal.SIGKILL)
 
         thread = threading.Thread(target=kill_one, daemon=True)
         thread.start()
-        with pytest.raises(RuntimeError, match=r"a process of the job was killed.*What is done is kept.*--resume"):
+        with pytest.raises(
+            RuntimeError, match=r"a process of the job ended before its part was done.*What is done is kept.*--resume"
+        ):
             embed("out.h5", {"part_lines": 2}, workers=1)
         thread.join()
         assert 0 < embed("out.h5", {"part_lines": 2}, resume=True).n_tokens < 600
+        assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")
+
+    @pytest.mark.parametrize("n_signals", [1, 2])
+    def test_a_job_that_is_interrupted_ends(self, embed, text, tmp_path, n_signals):
+        """Oracle: the status; a job that was not disturbed. After a second Ctrl-C it waited for ever."""
+        text.write_text("a b c\n" * 2000)
+        line = ["embed", str(text), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM), "--part-lines", "2"]
+        command = [sys.executable, "-m", "elmo_tasks", *line, "--workers", "1", "--resume", "--no-progress"]
+        job = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+        try:
+            while not parts_of(tmp_path):
+                assert job.poll() is None
+                time.sleep(0.002)
+            for _ in range(n_signals):
+                os.killpg(job.pid, signal.SIGINT)
+                time.sleep(0.1)
+            _, printed = job.communicate(timeout=60)
+        finally:
+            job.kill()
+        assert job.returncode == 128 + signal.SIGINT and "--resume" in printed
+        assert parts_of(tmp_path)
+        embed("out.h5", {"part_lines": 2}, resume=True)
+        embed("whole.h5", {"part_lines": 2})
         assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")

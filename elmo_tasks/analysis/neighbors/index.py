@@ -24,6 +24,7 @@ from elmo_tasks.analysis.neighbors.files import (
 )
 from elmo_tasks.analysis.neighbors.graph import Graph
 from elmo_tasks.analysis.neighbors.text import TAGS
+from elmo_tasks.data.formats.lm_text import MAX_WORDS
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
 from elmo_tasks.unicode_text import in_nfc
 
@@ -244,12 +245,14 @@ class NeighborIndex:
             chosen &= self._equal(tag, value)
         if not chosen.any():
             asked = ", ".join(f"{tag}={value}" for tag, value in where.items())
-            raise ValueError(f"a filter must leave some words, but no word of '{self.folder}' has {asked}")
+            raise ValueError(
+                f"a filter must leave some words, but no word of '{self.folder}' has {asked}: capitals count"
+            )
         return np.flatnonzero(chosen)
 
     def _equal(self, tag: str, value: str) -> np.ndarray:
         """Which words have a tag: shape `(n_words,)`."""
-        path, wanted = self.folder / tag_file(tag), value.encode()
+        path, wanted = self.folder / tag_file(tag), "_".join(value.split()).encode()
         with open(path, "rb") as file:
             found = np.fromiter((each == wanted for line in file for each in line.split()), bool)
         if len(found) != len(self):
@@ -336,13 +339,18 @@ class NeighborIndex:
         return [found[number] for number in range(len(targets))]
 
     def _distinct(self, cosines: list[float], rows: np.ndarray, k: int, without: list[str] | None) -> list[Neighbor]:
-        seen = {tuple(without or ())}
+        # Sentences are compared as texts: the same one may be divided into other words.
+        own, seen = "".join(without or ()), {""}
+        # Of a longer line `LmText` has made pieces, of half that length at least.
+        has_pieces = without is not None and len(without) > MAX_WORDS
         found: list[Neighbor] = []
         numbers = np.searchsorted(self._starts, rows, side="right") - 1
         for cosine, row, number in zip(cosines, rows.tolist(), numbers.tolist(), strict=True):
             words = self.sentence(number)
-            if tuple(words) not in seen:
-                seen.add(tuple(words))
+            text = "".join(words)
+            is_own = text == own or (has_pieces and len(words) >= MAX_WORDS // 2 and text in own)
+            if not is_own and text not in seen:
+                seen.add(text)
                 found.append(Neighbor(words, row - int(self._starts[number]), cosine))
             if len(found) == k:
                 break

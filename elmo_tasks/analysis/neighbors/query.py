@@ -110,7 +110,8 @@ class NeighborFinder:
         self.index.layer_of(layer)
         if where:
             self.index.rows_with(where)
-        if approximate:
+        # A search with a filter is always exact.
+        if approximate and not where:
             self.index.graph(layer)
 
     def find(
@@ -201,6 +202,10 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
         bilm = index.about.get("bilm")
         if bilm is None:
             raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
+        if bilm not in NAMED_BILMS and not Path(bilm).is_dir():
+            raise ValueError(
+                f"'{index.folder}' was made with the biLM in '{bilm}', but there is no such folder: name it with --bilm"
+            )
         if _is_to_be_downloaded(bilm):
             raise ValueError(
                 f"'{index.folder}' was made with the biLM '{bilm}', which is not on this machine, and an index must "
@@ -245,7 +250,8 @@ def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) ->
     # Parameters
 
     text
-        A sentence with one word in brackets, as `They went to the [river] .`, or a word alone.
+        A sentence with one word in brackets, as `They went to the [river] .`, or a word alone. If it has several, one
+        without white space next to its brackets counts, and others, as `[ sic ]`, are of the sentence itself.
     tokenizer
         Splits what is before and after the word.
 
@@ -254,17 +260,21 @@ def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) ->
     `ValueError`
         If there is another number of words in brackets, or of those between two brackets.
     """
-    marked = _MARKED.findall(text)
+    marked = list(_MARKED.finditer(text))
     if not marked and len(text.split()) == 1:
         return Query(text.split(), 0)
+    if len(marked) > 1:
+        tight = [each for each in marked if [each[1]] == each[1].split()]
+        marked = tight if len(tight) == 1 else marked
     if len(marked) != 1:
+        remedy = ": remove the others, or put white space within them" if marked else ""
         raise ValueError(
             "a query must have one word in brackets, as 'They went to the [river] .', but "
-            f"{text!r:.100} has {len(marked)}"
+            f"{text!r:.100} has {len(marked)}{remedy}"
         )
-    words = marked[0].split()
+    (found,) = marked
+    words = found[1].split()
     if len(words) != 1:
-        raise ValueError(f"between the brackets must be one word, but there is {marked[0]!r:.100}")
-    before, after = _MARKED.split(text)[::2]
-    left = tokenizer(before)
-    return Query([*left, *words, *tokenizer(after)], len(left))
+        raise ValueError(f"between the brackets must be one word, but there is {found[1]!r:.100}")
+    left = tokenizer(text[: found.start()])
+    return Query([*left, *words, *tokenizer(text[found.end() :])], len(left))

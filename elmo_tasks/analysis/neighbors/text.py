@@ -1,14 +1,15 @@
 """Texts of an index: sentences, with lemmas and parts of speech where the files have them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from elmo_tasks.data import LmText
-from elmo_tasks.data.formats.conllu import conllu_sentences
+from elmo_tasks.data.formats.conllu import N_COLUMNS, conllu_sentences
 from elmo_tasks.data.formats.lm_text import text_files
 from elmo_tasks.unicode_text import in_nfc
 
-__all__ = ["TAGS", "TaggedSentence", "read_text"]
+__all__ = ["TAGS", "TaggedSentence", "looks_like_conllu", "read_text"]
 
 TAGS = ("lemma", "pos")
 """What each word of a text may have, by the names of the fields of `TaggedSentence`."""
@@ -31,7 +32,7 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
 
     corpus
         Tokenised text, as `LmText` reads it; or files of CoNLL-U, whose names end with `.conllu`, and `.gz`, `.xz` or
-        `.bz2` after that.
+        `.bz2` after that, in any case.
     nfc
         Whether the text is put into Unicode's form NFC.
 
@@ -48,7 +49,7 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
         If some of the files are CoNLL-U and some are not; and while reading, see `LmText` and `conllu_sentences`.
     """
     files = text_files(corpus)
-    others = [file for file in files if not file.endswith(_ENDINGS)]
+    others = [file for file in files if not file.lower().endswith(_ENDINGS)]
     if len(others) == len(files):
         return LmText(corpus, nfc=nfc)
     if others:
@@ -57,6 +58,15 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
             f"{next(file for file in files if file not in others)!r}: name them one by one, or with a pattern"
         )
     return _tagged(files, nfc)
+
+
+def looks_like_conllu(sentences: Sequence[Sequence[str] | TaggedSentence]) -> bool:
+    """Whether the lines of CoNLL-U were read as sentences: that of a first word, and that of a second one after it."""
+    starts = [
+        sentence[0] if len(sentence) == N_COLUMNS and not isinstance(sentence, TaggedSentence) else ""
+        for sentence in sentences
+    ]
+    return ("1", "2") in pairwise(starts)
 
 
 def _tagged(files: Sequence[str], nfc: bool) -> Iterator[TaggedSentence]:

@@ -18,6 +18,7 @@ __all__ = ["PosReader"]
 logger = logging.getLogger(__name__)
 
 _COLUMNS = {"upos": 3, "xpos": 4}
+_OTHER = {"upos": "xpos", "xpos": "upos"}
 _UNIVERSAL = frozenset(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()  # noqa: SIM905
 )
@@ -116,7 +117,13 @@ def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] 
                 raise ValueError(
                     f"{path}, line {number}: all words of a file must have a tag in the column {column.upper()}, or "
                     f"none, but the first word of this file has {'one' if has_tags else 'none'}, and "
-                    f"{columns[1]!r} has {tag!r}"
+                    f"{columns[1]!r} has {tag!r}: fill it in, remove the sentence, or read the other column with tags: "
+                    f"'{_OTHER[column]}'"
+                )
+            if not tag or len(tag.split()) != 1 or tag != tag.strip():
+                raise ValueError(
+                    f"{path}, line {number}: {column.upper()} must be a tag without white space, or _ for none, but is "
+                    f"{tag!r}: correct it"
                 )
             if has_tags and column == "upos" and tag not in _UNIVERSAL:
                 raise ValueError(
@@ -128,11 +135,10 @@ def _tagged(path: str, column: str) -> Iterator[tuple[str, list[str], list[str] 
     if not n_sentences:
         raise ValueError(f"{path} must hold at least one sentence in CoNLL-U, but holds none")
     if not has_tags:
-        other = "upos" if column == "xpos" else "xpos"
         logger.warning(
             "%s has no tags in the column %s: it serves for predictions, but not for training or evaluation. "
             "The reader's tags: '%s' reads the other column",
             path,
             column.upper(),
-            other,
+            _OTHER[column],
         )

@@ -14,9 +14,12 @@ from elmo_tasks.files.folders import matches
 from elmo_tasks.files.text_lines import byte_lines, checked_text
 from elmo_tasks.unicode_text import in_nfc
 
-__all__ = ["LmText", "text_files"]
+__all__ = ["MAX_WORDS", "LmText", "text_files"]
 
 logger = logging.getLogger(__name__)
+
+MAX_WORDS = 250
+"""The length of the longest sentence, unless another one is asked for."""
 
 
 class LmText:
@@ -56,7 +59,7 @@ class LmText:
         path: str | os.PathLike[str],
         *,
         errors: str = "strict",
-        max_words: int = 250,
+        max_words: int = MAX_WORDS,
         long_lines: str = "split",
         nfc: bool = False,
     ) -> None:

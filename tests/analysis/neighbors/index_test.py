@@ -8,6 +8,7 @@ import pytest
 
 from elmo_tasks.analysis import Neighbor, NeighborIndex, TaggedSentence, build_index
 from elmo_tasks.analysis.neighbors import exact
+from elmo_tasks.data import LmText
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import read_sealed, write_sealed
 from elmo_tasks.vectors.elmo import Elmo
@@ -82,6 +83,23 @@ class TestNeighborIndex:
         (vectors,) = elmo.embed([["play"]], layers=0)
         assert [neighbor.words for neighbor in index.search(vectors[0], 2)] == sentences
 
+    def test_the_same_text_in_other_words_is_no_neighbour(self, elmo, tmp_path):
+        """Oracle: by hand: the first two are one text; the third only looks as if it were a piece of it."""
+        sentences = [["do", "n't", "go"], ["don't", "go"], ["go"]]
+        index = build_index(elmo, sentences, tmp_path / "index", layer=0, progress=False)
+        (vectors,) = elmo.embed([["go"]], layers=0)
+        assert [neighbor.words for neighbor in index.search(vectors[0], 3, without=["don't", "go"])] == [["go"]]
+        assert len(index.search(vectors[0], 3)) == 2
+
+    def test_pieces_of_a_long_query_are_no_neighbours(self, elmo, tmp_path):
+        """Oracle: by hand, of a line that `LmText` cuts; a short sentence within it is one."""
+        line = [f"w{number}" for number in range(300)]
+        (tmp_path / "a.txt").write_text(" ".join(line) + "\nw7\n")
+        index = build_index(elmo, LmText(tmp_path / "a.txt"), tmp_path / "index", layer=0, progress=False)
+        assert index.n_sentences == 3
+        (vectors,) = elmo.embed([["w7"]], layers=0)
+        assert [neighbor.words for neighbor in index.search(vectors[0], 3, without=line)] == [["w7"]]
+
     def test_many_vectors_have_the_neighbours_of_each(self, elmo, index):
         """Oracle: the search for one; each has its own sentence that does not count."""
         vectors = np.concatenate(elmo.embed(SENTENCES[:2], layers="top"))
@@ -118,7 +136,7 @@ class TestNeighborIndex:
         ]
         with pytest.raises(ValueError, match=r"by the tags of the text, but 'stem' is none; '.*' has lemma and pos"):
             index.search(vectors[1], where={"stem": "x"})
-        with pytest.raises(ValueError, match=r"must leave some words, but no word of '.*' has pos=Z"):
+        with pytest.raises(ValueError, match=r"must leave some words, but no word of '.*' has pos=Z: capitals count"):
             index.search(vectors[1], where={"pos": "Z"})
         with pytest.raises(ValueError, match=r"has none: index CoNLL-U"):
             NeighborIndex(build_index(elmo, SENTENCES, tmp_path / "plain", progress=False).folder).rows_with(

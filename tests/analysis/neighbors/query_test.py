@@ -74,6 +74,31 @@ class TestNeighborFinder:
             with pytest.raises(ValueError, match=message):
                 finder.check(**{"k": 1, "layer": None, **given})
 
+    def test_a_search_with_a_filter_needs_no_graph(self, tmp_path):
+        """Oracle: such a search is exact; without a filter it needs the graph, which is not there."""
+        (tmp_path / "a.conllu").write_text("1\tNo\tno\tINTJ" + "\t_" * 6 + "\n\n")
+        index_text(str(tmp_path / "a.conllu"), tmp_path / "index", str(TINY_BILM), layer=0)
+        finder = NeighborFinder(tmp_path / "index")
+        finder.check(k=1, layer=None, where={"pos": "INTJ"}, approximate=True)
+        (found,) = finder.find([Query(["Yes"], 0)], 1, where={"pos": "INTJ"}, approximate=True)
+        assert found.neighbors[0].words == ["No"]
+        with pytest.raises((FileNotFoundError, ModuleNotFoundError)):
+            finder.check(k=1, layer=None, approximate=True)
+
+    def test_a_query_may_come_from_another_folder(self, tmp_path, monkeypatch):
+        """Oracle: the biLM of an index is found from elsewhere, and named by the message if it has gone."""
+        shutil.copytree(TINY_BILM, tmp_path / "bilm")
+        (tmp_path / "text.txt").write_text("They play .\n")
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path)
+        index_text("text.txt", tmp_path / "index", "bilm", layer=0)
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert NeighborFinder(tmp_path / "index").index.n_sentences == 1
+        (tmp_path / "bilm").rename(tmp_path / "moved")
+        with pytest.raises(ValueError, match=r"biLM in '.*/bilm', but there is no such folder: name it with --bilm"):
+            NeighborFinder(tmp_path / "index")
+        assert NeighborFinder(tmp_path / "index", bilm="../moved").index.n_sentences == 1
+
     @pytest.mark.parametrize("name", ["original", "efml-ko"])
     def test_no_index_begins_a_download(self, index, name, monkeypatch, tmp_path):
         """Oracle: the message, for both servers."""
@@ -124,11 +149,16 @@ class TestMarkedWord:
         assert marked_word(" river ") == Query(["river"], 0)
         assert marked_word("ab[c]de", list) == Query(["a", "b", "c", "d", "e"], 2)
 
+    def test_a_sentence_may_have_brackets_itself(self):
+        """Oracle: by hand: those with white space within them are words."""
+        assert marked_word("an [ sic ] [bank] [ ... ]") == Query(["an", "[", "sic", "]", "bank", "[", "...", "]"], 4)
+
     @pytest.mark.parametrize(
         ("text", "message"),
         [
             ("They play", "one word in brackets, .* but 'They play' has 0"),
-            ("[a] [b]", "has 2"),
+            ("[a] [b]", "has 2: remove the others, or put white space within them"),
+            ("[ a ] [ b ]", "has 2: remove"),
             ("[two words] here", "between the brackets must be one word, but there is 'two words'"),
             ("[] here", "but there is ''"),
         ],

@@ -44,3 +44,14 @@ class TestIndexText:
         (tmp_path / "b.txt").write_text("A text .\n")
         with pytest.raises(ValueError, match=r"must all be CoNLL-U, or none, but in .*b.txt.* and .*a.conllu"):
             index_text(f"{tmp_path}/*.*", tmp_path / "other", str(TINY_BILM))
+
+    def test_conllu_under_another_name_is_refused(self, tmp_path):
+        """Oracle: the message; the ending in capitals; a sentence of ten words that begins with a number is text."""
+        rows = "".join(f"{number}\tw\tw\tNOUN" + "\t_" * 6 + "\n" for number in (1, 2))
+        (tmp_path / "a.conll").write_text(f"# text = w w\n{rows}\n")
+        with pytest.raises(ValueError, match=r"end with \.conllu, but .*a\.conll' looks like CoNLL-U"):
+            index_text(str(tmp_path / "a.conll"), tmp_path / "index", str(TINY_BILM), layer=0)
+        (tmp_path / "a.conll").rename(tmp_path / "A.CONLLU")
+        assert index_text(str(tmp_path / "A.CONLLU"), tmp_path / "tagged", str(TINY_BILM), layer=0).tags
+        (tmp_path / "a.txt").write_text("1 2 3 4 5 6 7 8 9 10\nNo .\n2 2 3 4 5 6 7 8 9 10\n")
+        assert index_text(str(tmp_path / "a.txt"), tmp_path / "text", str(TINY_BILM), layer=0).n_sentences == 3

@@ -76,13 +76,22 @@ class TestPosReader:
             (line("3.0", "x"), r"line 4: .* here is '3.0'"),
             (line(3, " "), r"line 4: a word must have a form"),
             (line(3, "x", "NN"), r"line 4: UPOS must be one of the universal tags .* but is 'NN': .*'xpos'"),
-            (line(3, "x", "_"), r"line 4: all words .* in the column UPOS, or none, .* has one, and 'x' has '_'"),
+            (
+                line(3, "x", "_"),
+                r"line 4: all words .* in the column UPOS, or none, .* has one, and 'x' has '_': .*'xpos'",
+            ),
         ],
     )
     def test_a_broken_line_is_named(self, path, content, message):
         """Oracle: the message says file, line, rule and value."""
         with pytest.raises(ValueError, match=f"{re.escape(str(path))}, {message}"):
             read(path, f"# text = Dogs bark\n{SENTENCE}{content}")
+
+    @pytest.mark.parametrize("tag", ["", " NN", "N N"])
+    def test_a_tag_has_no_white_space(self, path, tag):
+        """Oracle: the message."""
+        with pytest.raises(ValueError, match=f"line 2: XPOS must be a tag without white space, .* but is '{tag}'"):
+            read(path, line(1, "Dogs") + line(2, "bark", xpos=tag), tags="xpos")
 
     def test_other_broken_files_are_named(self, path):
         """Oracle: the message says file and line."""

@@ -21,6 +21,10 @@ class TestConlluSentences:
             ("3" + "\tx" * 9, "2 comes here, but here is '3'"),
             ("02" + "\tx" * 9, "here is '02'"),
             ("2\t " + "\tx" * 8, "must have a form in the second column"),
+            ("7-9" + "\tx" * 9, "must stand before its first word, which is 2 here, .* but is '7-9'"),
+            ("2-2" + "\tx" * 9, "have two words at least, but is '2-2'"),
+            ("2-3" + "\tx" * 9, "its last one is 3, and the sentence has 1: is the file complete"),
+            ("2-3" + "\tx" * 9 + "\n2" + "\tx" * 9, "its last one is 3, and the sentence has 2"),
         ],
     )
     def test_another_line_is_an_error_with_its_number(self, tmp_path, line, message):
