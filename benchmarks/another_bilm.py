@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("name", help="of the column")
     parser.add_argument("bilm", help="the biLM: its name, or its folder, whose name captions have")
     parser.add_argument("--tasks", nargs="+", choices=[*SIX_TASKS], required=True)
-    parser.add_argument("--seeds", type=int, default=3, help="the last one")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds up to this one; default: 3")
     parser.add_argument("--first-seed", type=int, default=1, help="those before it stay as the output has them")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
     parser.add_argument("--results", type=Path, default=Path("output/another_bilm"), help="the folder to train in")
@@ -94,6 +94,8 @@ def add_column(arguments: argparse.Namespace) -> None:
     bilm = pretrained_files(arguments.bilm)[0].parent.absolute()
     replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
     seeds = range(arguments.first_seed, arguments.seeds + 1)
+    if not seeds:
+        raise ValueError(f"--first-seed must be at most --seeds, {arguments.seeds}, but is {arguments.first_seed}")
     for task in arguments.tasks:
         if problem := replication.missing_data.get(task):
             raise ValueError(problem)

@@ -39,6 +39,7 @@ _TEACHER, _TRAINING, _BEST = "teacher", "training", "best.th"
 _RECORD, _LOCK = "distillation.json", "lock"
 _CHECKPOINTS = "model_state_*.th"
 _ARCHIVE = "model.tar.gz"
+_METRICS = "metrics.json"
 # What the teacher says depends on these entries of the record.
 _OF_TEACHER = ("teachers", "text", "temperature")
 _PREFIX = "student."
@@ -160,8 +161,9 @@ def distill(
         del of_teachers
         training = folder / _TRAINING
         config = _config_of_training(student, labels, folder / _TEACHER, n_texts, digest, how)
-        # The last that a training writes. One that has ended would lose its metrics if it were resumed.
-        if not (training / _ARCHIVE).exists():
+        # Written when a training has ended: it would lose its metrics if it were resumed. One that was interrupted may
+        # have an archive.
+        if not (training / _METRICS).exists():
             if _has_begun(folder):
                 _follow_targets(training / CONFIG_NAME, config)
             allennlp.commands.train.train_model(Params(config), str(training), recover=_has_begun(folder))
@@ -372,7 +374,7 @@ def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
     Params(config).to_file(str(folder / CONFIG_NAME))
     shutil.rmtree(folder / "vocabulary", ignore_errors=True)
     shutil.copytree(training / "vocabulary", folder / "vocabulary")
-    for name in ("metrics.json", "meta.json"):
+    for name in (_METRICS, "meta.json"):
         if (training / name).exists():
             shutil.copy(training / name, folder / name)
     weights = load_without_code(training / _BEST, training / _BEST)

@@ -96,6 +96,7 @@ def embed_file(
         Start again, and replace an output that is there; or resume an earlier run.
     workers
         How many processes, or actors on Ray. `None`: this process, or as many actors as the cluster has cores or GPUs.
+        A script calls this below `if __name__ == "__main__":`, since processes import it.
     ray
         Address of a Ray cluster: see `ray_session`. The output is then a folder of Parquet files, in a place that all
         machines see.
@@ -111,7 +112,7 @@ def embed_file(
     `ModuleNotFoundError`
         If pyarrow, Ray or spaCy is needed and not installed.
     `RuntimeError`
-        If a process or an actor was killed. What is done is kept.
+        If a process or an actor has ended before its part was done. What is done is kept.
     `KeyboardInterrupt`
         After Ctrl-C, with a message that says how to resume. What is done is kept.
     """

@@ -5,17 +5,19 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from ctypes import c_bool
 
 from elmo_tasks.embed_job.part_worker import PartDone, PartWork, PartWorker
 from elmo_tasks.embed_job.text_parts import LinePart
 
 __all__ = ["embed_in_processes"]
 
-# Of each process: the worker.
+# Of each process: the worker, and whether the job has ended before its parts.
 _worker: PartWorker | None = None
+_is_over: c_bool | None = None
 
 
 def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePart]) -> Iterator[PartDone]:
@@ -41,15 +43,11 @@ def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePar
     `RuntimeError`
         If a process ends before its part is done.
     """
-    others = set(multiprocessing.active_children())
     n_threads = max(1, len(os.sched_getaffinity(0)) // n_processes)
     # A process that is forked from one in which torch has started its threads can hang.
-    pool = ProcessPoolExecutor(
-        n_processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(work, n_threads),
-    )
+    context = multiprocessing.get_context("spawn")
+    is_over = context.RawValue(c_bool, False)
+    pool = ProcessPoolExecutor(n_processes, mp_context=context, initializer=_start, initargs=(work, n_threads, is_over))
     running: set[Future[PartDone]] = set()
     try:
         for part in parts:
@@ -65,17 +63,14 @@ def embed_in_processes(n_processes: int, work: PartWork, parts: Iterable[LinePar
             yield from (future.result() for future in done)
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "a process of the job ended before its part was done: Linux kills one when the memory is full (try fewer "
-            "--workers or --batch-tokens), and a script must call this below `if __name__ == '__main__':`"
+            "a process of the job ended before its part was done: if it has printed no error of its own, the memory "
+            "may have been full: try fewer --workers or --batch-tokens"
         ) from error
-    except BaseException:
-        # The parts that they have begun may take minutes.
-        for process in set(multiprocessing.active_children()) - others:
-            process.kill()
-        raise
     finally:
-        # A second signal in the midst of it would leave processes that nobody ends, and a job that waits for them.
+        # A second signal in the midst of it would leave processes that nobody ends, and a job that waits for them. The
+        # parts that they have begun are done first, and no others.
         with _without(signal.SIGINT, signal.SIGTERM):
+            is_over.value = True
             pool.shutdown(cancel_futures=True)
 
 
@@ -89,8 +84,9 @@ def _without(*signals: signal.Signals) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: PartWork, n_threads: int) -> None:
-    global _worker
+def _start(work: PartWork, n_threads: int, is_over: c_bool) -> None:
+    global _worker, _is_over
+    _is_over = is_over
     _worker = PartWorker(work, max_threads=n_threads)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -104,6 +100,9 @@ def _end_with_parent() -> None:
 
 
 def _run(part: LinePart) -> PartDone:
-    if _worker is None:
+    if _worker is None or _is_over is None:
         raise RuntimeError("a process of the pool must be started with its worker, but was not")
+    if _is_over.value:
+        # Nobody takes it any more.
+        raise CancelledError
     return _worker.run(part)

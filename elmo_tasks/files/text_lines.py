@@ -169,7 +169,7 @@ def opened(path: str | PathLike[str], where: Callable[[], str] = lambda: "") -> 
             f"{fspath(path)} must be a file, which can be read more than once, but is a pipe, a device or a socket: "
             "write its content to a file"
         )
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     decompressor = _DECOMPRESSORS.get(suffix)
     try:
         # The decompressors find the end of each line in Python; the buffer does it in C.

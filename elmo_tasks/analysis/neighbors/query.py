@@ -202,7 +202,7 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
         bilm = index.about.get("bilm")
         if bilm is None:
             raise ValueError(f"'{index.folder}' does not say which biLM it was made with: name it with --bilm")
-        if bilm not in NAMED_BILMS and not Path(bilm).is_dir():
+        if bilm not in NAMED_BILMS and not Path(bilm).expanduser().is_dir():
             raise ValueError(
                 f"'{index.folder}' was made with the biLM in '{bilm}', but there is no such folder: name it with --bilm"
             )
@@ -250,8 +250,8 @@ def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) ->
     # Parameters
 
     text
-        A sentence with one word in brackets, as `They went to the [river] .`, or a word alone. If it has several, one
-        without white space next to its brackets counts, and others, as `[ sic ]`, are of the sentence itself.
+        A sentence with one word in brackets, as `They went to the [river] .`, or a word alone. Of several brackets
+        those count that have one word and no white space: others, as `[ sic ]`, are of the sentence itself.
     tokenizer
         Splits what is before and after the word.
 
@@ -267,7 +267,7 @@ def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) ->
         tight = [each for each in marked if [each[1]] == each[1].split()]
         marked = tight if len(tight) == 1 else marked
     if len(marked) != 1:
-        remedy = ": remove the others, or put white space within them" if marked else ""
+        remedy = ": write one of them without white space, and the others as [ a ]" if marked else ""
         raise ValueError(
             "a query must have one word in brackets, as 'They went to the [river] .', but "
             f"{text!r:.100} has {len(marked)}{remedy}"

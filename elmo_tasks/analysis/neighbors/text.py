@@ -1,21 +1,24 @@
 """Texts of an index: sentences, with lemmas and parts of speech where the files have them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice
 from typing import NamedTuple
 
 from elmo_tasks.data import LmText
 from elmo_tasks.data.formats.conllu import N_COLUMNS, conllu_sentences
 from elmo_tasks.data.formats.lm_text import text_files
+from elmo_tasks.files.text_lines import byte_lines
 from elmo_tasks.unicode_text import in_nfc
 
-__all__ = ["TAGS", "TaggedSentence", "looks_like_conllu", "read_text"]
+__all__ = ["TAGS", "TaggedSentence", "read_text"]
 
 TAGS = ("lemma", "pos")
 """What each word of a text may have, by the names of the fields of `TaggedSentence`."""
 
 _ENDINGS = tuple(f".conllu{compressed}" for compressed in ("", ".gz", ".xz", ".bz2"))
 _FORM, _LEMMA, _UPOS = 1, 2, 3
+# Lines of a text, for whether they are CoNLL-U.
+_LOOKED_AT = 500
 
 
 class TaggedSentence(NamedTuple):
@@ -46,11 +49,14 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
     `ConfigurationError`
         If there is no such file.
     `ValueError`
-        If some of the files are CoNLL-U and some are not; and while reading, see `LmText` and `conllu_sentences`.
+        If some of the files are CoNLL-U and some are not, or one is CoNLL-U by its lines and not by its name; and
+        while reading, see `LmText` and `conllu_sentences`.
     """
     files = text_files(corpus)
     others = [file for file in files if not file.lower().endswith(_ENDINGS)]
     if len(others) == len(files):
+        for file in files:
+            _check_text(file)
         return LmText(corpus, nfc=nfc)
     if others:
         raise ValueError(
@@ -60,13 +66,13 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
     return _tagged(files, nfc)
 
 
-def looks_like_conllu(sentences: Sequence[Sequence[str] | TaggedSentence]) -> bool:
-    """Whether the lines of CoNLL-U were read as sentences: that of a first word, and that of a second one after it."""
-    starts = [
-        sentence[0] if len(sentence) == N_COLUMNS and not isinstance(sentence, TaggedSentence) else ""
-        for sentence in sentences
-    ]
-    return ("1", "2") in pairwise(starts)
+def _check_text(file: str) -> None:
+    for number, line in islice(byte_lines(file), _LOOKED_AT):
+        if line.startswith(b"1\t") and line.count(b"\t") == N_COLUMNS - 1:
+            raise ValueError(
+                f"{file}, line {number}: a text must have words with white space between them, but this looks like "
+                "CoNLL-U: give the file a name that ends with .conllu"
+            )
 
 
 def _tagged(files: Sequence[str], nfc: bool) -> Iterator[TaggedSentence]:

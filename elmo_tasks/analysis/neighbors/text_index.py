@@ -1,6 +1,7 @@
 """The index of a text, which says which biLM it is of."""
 
 import logging
+import os
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Literal
 from elmo_tasks.analysis.neighbors.builder import build_index
 from elmo_tasks.analysis.neighbors.files import FORM, Layer
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
-from elmo_tasks.analysis.neighbors.text import TaggedSentence, looks_like_conllu, read_text
+from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
 from elmo_tasks.vectors.seen_scripts import unseen_script_notice
@@ -50,21 +51,14 @@ def index_text(
 
     # Raises
 
-    See `build_index`; and `ValueError` or `FileNotFoundError` if the biLM or the text is not there, or the text is
-    CoNLL-U under another name.
+    See `build_index` and `read_text`; and `ValueError` or `FileNotFoundError` if the biLM is not there.
     """
     # A query may come from another folder.
-    named = bilm if bilm in NAMED_BILMS else str(Path(bilm).expanduser().absolute())
+    named = bilm if bilm in NAMED_BILMS else os.path.abspath(Path(bilm).expanduser())
     about = {"bilm": named, "corpus": corpus}
     if nfc:
         about[FORM] = "NFC"
-    sentences = list(islice(read_text(corpus), _LOOKED_AT))
-    if looks_like_conllu(sentences):
-        raise ValueError(
-            f"the files of a text in CoNLL-U must have names that end with .conllu, but {corpus!r} looks like CoNLL-U "
-            "under another name: rename it, and its columns are not read as words"
-        )
-    sample = " ".join(word for sentence in sentences for word in _words_of(sentence))
+    sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
     if notice := unseen_script_notice(sample, bilm, corpus):
         logger.warning(notice)
     return build_index(

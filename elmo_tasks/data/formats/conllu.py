@@ -50,6 +50,11 @@ def conllu_sentences(path: str) -> Iterator[tuple[str, list[tuple[int, list[str]
             columns, where = line.split("\t"), f"{path}, line {number}"
             _check(columns, len(rows) + 1, where)
             if found := _RANGE.fullmatch(columns[0]):
+                if last > len(rows):
+                    raise ValueError(
+                        f"{where}: a multiword token must follow the words of the one before, whose last one is "
+                        f"{last}, but is {columns[0]!r}"
+                    )
                 last, range_at = int(found[2]), where
             elif _WORD.fullmatch(columns[0]):
                 rows.append((number, columns))

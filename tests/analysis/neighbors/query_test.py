@@ -157,8 +157,8 @@ class TestMarkedWord:
         ("text", "message"),
         [
             ("They play", "one word in brackets, .* but 'They play' has 0"),
-            ("[a] [b]", "has 2: remove the others, or put white space within them"),
-            ("[ a ] [ b ]", "has 2: remove"),
+            ("[a] [b]", "has 2: write one of them without white space"),
+            ("[ a ] [ b ]", "has 2: write one"),
             ("[two words] here", "between the brackets must be one word, but there is 'two words'"),
             ("[] here", "but there is ''"),
         ],

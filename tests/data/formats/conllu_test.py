@@ -15,6 +15,18 @@ class TestConlluSentences:
         assert found == [(f"{path}, line 3", [(3, "1"), (4, "2")]), (f"{path}, line 8", [(8, "1")])]
 
     @pytest.mark.parametrize(
+        "ids",
+        [["1-4", "1", "2-3", "2", "3"], ["1-3", "1", "2-3", "2", "3"], ["1-2", "1-2", "1", "2"], ["1-2", "1", "2-3"]],
+    )
+    def test_ranges_that_overlap_are_errors(self, tmp_path, ids):
+        """Oracle: the message, at the second range."""
+        path = tmp_path / "a.conllu"
+        path.write_text("".join(line + "\tx" * 9 + "\n" for line in ids))
+        number = 1 + max(place for place, each in enumerate(ids) if "-" in each)
+        with pytest.raises(ValueError, match=rf"a\.conllu, line {number}: a multiword token must follow the words of"):
+            list(conllu_sentences(path))
+
+    @pytest.mark.parametrize(
         ("line", "message"),
         [
             ("2\tbark", "10 columns with tabs between them, but this one has 2: '2'"),
