@@ -93,10 +93,21 @@ def row_of_theirs(replication: Replication, task: str, seed: int, runs: Path) ->
     }
 
 
+def earlier_rows(output: Path | None, task: str, first_seed: int) -> list[dict[str, Any]]:
+    """Those of the seeds before the first one, which an earlier run has written."""
+    wanted = [(embedder, seed) for seed in range(1, first_seed) for embedder in (OURS, THEIRS)]
+    known: list[dict[str, Any]] = json.loads(output.read_text()) if wanted and output and output.exists() else []
+    rows = [row for row in known if row["task"] == task and row["seed"] < first_seed]
+    if [(row["embedder"], row["seed"]) for row in rows] != wanted:
+        sys.exit(f"error: --output must have the rows of {task} of all seeds before {first_seed}: omit --first-seed")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="ner", choices=["ner", "snli"])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="seeds up to this one; default: 3")
+    parser.add_argument("--first-seed", type=int, default=1, help="those before it stay as the output has them")
     parser.add_argument("--runs", type=Path, default=Path("results/runs"), help="the files of the plan's finished runs")
     parser.add_argument("--results", type=Path, default=Path("output/allennlp_embedder"), help="the folder to train in")
     parser.add_argument("--output", type=Path, help="a JSON file, written after each run")
@@ -104,8 +115,8 @@ def main() -> None:
     replication = replication_of("open", data=None, results=arguments.results, runs=arguments.runs)
     if problem := replication.missing_data.get(arguments.task):
         sys.exit(f"error: {problem}")
-    rows: list[dict[str, Any]] = []
-    for seed in range(1, arguments.seeds + 1):
+    rows = earlier_rows(arguments.output, arguments.task, arguments.first_seed)
+    for seed in range(arguments.first_seed, arguments.seeds + 1):
         for row_of in (row_of_ours, row_of_theirs):
             rows.append(row_of(replication, arguments.task, seed, arguments.results))
             print(json.dumps(rows[-1]), flush=True)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from types import ModuleType
 
 import pytest
@@ -35,7 +36,16 @@ def test_our_scores_are_those_of_the_plan(script, take_plan_without_data, tmp_pa
     assert (ours["embedder"], ours["dev"], ours["test"]) == ("ours", run["dev"], run["test"])
     assert (theirs["embedder"], theirs["dev"], theirs["test"]) == ("AllenNLP's", 50.0, 25.0)
     assert [config["trainer"]["num_epochs"] for config in trained] == [1, 14]
-    embedders = [config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["type"] for config in trained]
+
+    rows = [ours, theirs]
+    monkeypatch.setattr("sys.argv", [*sys.argv, "--first-seed", "2", "--seeds", "2"])
+    script.main()
+    found = json.loads((tmp_path / "rows.json").read_text())
+    assert found[:2] == rows and [row["seed"] for row in found] == [1, 1, 2, 2]
+    monkeypatch.setattr("sys.argv", [*sys.argv, "--first-seed", "4", "--seeds", "4"])
+    with pytest.raises(SystemExit, match="must have the rows of ner of all seeds before 4"):
+        script.main()
+    embedders = [config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["type"] for config in trained[:2]]
     assert embedders == ["elmo", "elmo_token_embedder"] and "bilm" not in trained[1]["model"]
 
 
