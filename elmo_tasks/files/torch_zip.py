@@ -27,9 +27,9 @@ def torch_stream(path: Path) -> Iterator[BinaryIO]:
     except RuntimeError as error:
         # Torch raises its own error while it handles that of the file.
         reason = error.__context__
-        while reason is not None and not isinstance(reason, OSError):
+        while reason is not None and not (isinstance(reason, OSError) and reason.errno):
             reason = reason.__context__
-        if reason is None:
+        if not isinstance(reason, OSError):
             raise
         raise OSError(reason.errno, reason.strerror) from error
 

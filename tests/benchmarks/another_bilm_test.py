@@ -98,6 +98,15 @@ def test_the_first_seeds_may_be_there(script, trained, tmp_path, monkeypatch):
     }
 
 
+def test_the_first_seed_is_no_later_than_the_last(script, take_plan_without_data, tmp_path, monkeypatch):
+    """Oracle: the message."""
+    take_plan_without_data(script)
+    given = ["other", TINY_BILM, "--tasks", "snli", "--output", tmp_path / "table1.json", "--first-seed", "4"]
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given)])
+    with pytest.raises(SystemExit, match="error: --first-seed must be at most --seeds, 3, but is 4"):
+        script.main()
+
+
 def test_missing_data(script, tmp_path, monkeypatch):
     """Oracle: the message."""
     given = ["other", TINY_BILM, "--tasks", "sst", "--results", tmp_path, "--output", tmp_path / "table1.json"]

@@ -204,6 +204,11 @@ class TestNeighbors:
         assert "layers must be" in message_of(command, "index", tmp_path / "text.txt", tmp_path / "x", "--layer", "7")
         assert "pattern that matches files" in message_of(command, "index", tmp_path / "no.txt", tmp_path / "y")
 
+    @pytest.mark.parametrize("query", [["They [pl\udcffay] ."], ["They play .", "--word", "\udcff"]])
+    def test_arguments_of_other_bytes_are_one_line(self, index, command, query):
+        """Oracle: the message; a byte that is not UTF-8, as Python has it in an argument."""
+        assert "a query must be UTF-8, but is not" in message_of(command, "query", index, *query)
+
     def test_another_bilm_is_refused(self, index, command, fixtures_root, tmp_path):
         """Oracle: the message, for a folder with one other number; the same biLM in another folder is not refused."""
         moved = tmp_path / "moved"

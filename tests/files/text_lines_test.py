@@ -97,6 +97,11 @@ class TestNumberedLines:
         ):
             list(numbered_lines(path))
 
+    def test_the_name_may_be_in_capitals(self, tmp_path):
+        """Oracle: the lines that were compressed."""
+        (tmp_path / "A.TXT.GZ").write_bytes(gzip.compress(b"a\n"))
+        assert list(numbered_lines(tmp_path / "A.TXT.GZ")) == [(1, "a")]
+
     def test_a_file_that_is_not_there_is_an_error_of_the_system(self, tmp_path):
         """Oracle: the error of `open`."""
         with pytest.raises(FileNotFoundError, match=r"none\.gz"):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from elmo_tasks.analysis import NeighborIndex
 from elmo_tasks.analysis.neighbors.query import NeighborFinder, Query
 from elmo_tasks.analysis.neighbors.text_index import index_text
 from tests.paths import TINY_BILM
@@ -41,6 +42,8 @@ class TestIndexText:
         index_text(str(tmp_path), tmp_path / "index", str(TINY_BILM))
         found = {name: (tmp_path / "index" / f"{name}.txt").read_text() for name in ("sentences", "lemma", "pos")}
         assert found == {"sentences": "New_York do n't\n", "lemma": "New_York do not\n", "pos": "PROPN AUX PART\n"}
+        # A filter may be written as the text is.
+        assert list(NeighborIndex(tmp_path / "index").rows_with({"lemma": "New York"})) == [0]
         (tmp_path / "b.txt").write_text("A text .\n")
         with pytest.raises(ValueError, match=r"must all be CoNLL-U, or none, but in .*b.txt.* and .*a.conllu"):
             index_text(f"{tmp_path}/*.*", tmp_path / "other", str(TINY_BILM))
