@@ -21,7 +21,7 @@ def test_our_scores_are_those_of_the_plan(script, take_plan_without_data, tmp_pa
     """Oracle: the file of the run; what is trained for our seconds is one epoch, and theirs has no biLM of ours."""
     trained = []
 
-    def train(config, folder):
+    def train(config, folder, cached=False):
         trained.append(config)
         return {"best_validation_f1-measure-overall": 0.5, "test_f1-measure-overall": 0.25}
 
@@ -47,6 +47,32 @@ def test_our_scores_are_those_of_the_plan(script, take_plan_without_data, tmp_pa
         script.main()
     embedders = [config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["type"] for config in trained[:2]]
     assert embedders == ["elmo", "elmo_token_embedder"] and "bilm" not in trained[1]["model"]
+
+
+def test_a_task_with_layer_normalisation_is_trained_without_it(script, take_plan_without_data, tmp_path, monkeypatch):
+    """Oracle: the configs that are trained; the scores of ours are those of the one without, not those of the plan."""
+    trained = {}
+
+    def train(config, folder, cached=False):
+        trained[folder.name] = config, cached
+        return {"best_validation_accuracy": len(trained) / 10, "test_accuracy": len(trained) / 20}
+
+    take_plan_without_data(script)
+    monkeypatch.setattr(script, "trained", train)
+    monkeypatch.setattr(script, "seconds_of_epoch", lambda folder: 7.0)
+    given = ["--task", "snli", "--seeds", "1", "--results", tmp_path / "runs", "--output", tmp_path / "rows.json"]
+    monkeypatch.setattr("sys.argv", ["allennlp_embedder.py", *map(str, given)])
+    script.main()
+    ours, theirs = json.loads((tmp_path / "rows.json").read_text())
+    assert (ours["dev"], ours["test"], theirs["dev"], theirs["test"]) == (10, 5, 30, 15)
+
+    assert list(trained) == ["snli-without_layer_norm-1", "snli-ours-1", "snli-allennlp-1"]
+    (scored, cached), (of_plan, timed_cached), (of_allennlp, _) = trained.values()
+    assert cached and not timed_cached
+    elmo, planned = (c["model"]["text_field_embedder"]["token_embedders"]["elmo"] for c in (scored, of_plan))
+    assert elmo == {**planned, "layer_norm": None} and planned["layer_norm"] == "token"
+    assert scored["trainer"]["num_epochs"] == of_allennlp["trainer"]["num_epochs"] == 8
+    assert not of_allennlp["model"]["text_field_embedder"]["token_embedders"]["elmo"]["do_layer_norm"]
 
 
 def test_missing_data_is_an_error(script, tmp_path, monkeypatch):
