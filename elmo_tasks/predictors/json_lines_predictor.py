@@ -144,12 +144,14 @@ class JsonLinesPredictor(Predictor):
             for name, weight in model.named_parameters():
                 weight.requires_grad_(required[name])
 
-    def check_keys(self, inputs: Any) -> None:
+    def check_line(self, inputs: Any) -> None:
         """
         # Raises
 
         `ValueError`
             If a line is of no form, or has a key that would be ignored.
+        `UnicodeEncodeError`
+            If a text has half a pair of UTF-16, which the biLM would pass over.
         """
         form = next((key for key in self.forms if key in inputs), None) if isinstance(inputs, dict) else None
         if form is None:
@@ -164,6 +166,8 @@ class JsonLinesPredictor(Predictor):
                     f"{', '.join(map(json.dumps, allowed))}, but has {json.dumps(key)}, which would be ignored: "
                     f"{remedy} ({_FILES_OF_THE_TASK}): {json.dumps(inputs)[:200]}"
                 )
+            if key not in self.verbatim:
+                json.dumps(inputs[key], ensure_ascii=False).encode()
 
     def broken_rule(self, inputs: Any) -> ValueError:
         """The error for a line that is not as `rule` says."""
@@ -178,7 +182,7 @@ class JsonLinesPredictor(Predictor):
     def _read(self, inputs: Any) -> Instance | JsonDict:
         """The instance of a line, or its prediction if it has no words."""
         with readable_errors():
-            self.check_keys(inputs)
+            self.check_line(inputs)
             found = self.instance_of(inputs)
             if found is None:
                 raise self.broken_rule(inputs)

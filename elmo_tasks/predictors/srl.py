@@ -82,6 +82,23 @@ class SrlPredictor(JsonLinesPredictor):
             results.append(sanitize({"words": words, "verbs": verbs}))
         return results
 
+    def instance_of(self, inputs: JsonDict) -> Instance:
+        """
+        That of a line with one predicate, as AllenNLP's interpreters take one.
+
+        # Raises
+
+        `ValueError`
+            If it has none or several.
+        """
+        words, predicates = self._words_and_predicates(inputs)
+        if len(predicates) != 1:
+            raise ValueError(
+                f'an instance must have one predicate, but the line has {len(predicates)}: give one as "predicates": '
+                f"{json.dumps(inputs)[:200]}"
+            )
+        return self._instance(words, predicates[0])
+
     def _instance(self, words: list[str], predicate: int) -> Instance:
         indicator = [int(index == predicate) for index in range(len(words))]
         instance = self._dataset_reader.text_to_instance(words, indicator)
@@ -90,7 +107,7 @@ class SrlPredictor(JsonLinesPredictor):
 
     @readable_errors()
     def _words_and_predicates(self, inputs: JsonDict) -> tuple[list[str], Sequence[int]]:
-        self.check_keys(inputs)
+        self.check_line(inputs)
         sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
         if isinstance(sentence, str):
             words = [token.text for token in self._tokenizer.tokenize(sentence)]

@@ -117,6 +117,19 @@ class TestSrlPredictor:
         with pytest.raises(ValueError, match=r'but has "predicates", .* give "words" in place of "sentence"'):
             predictor.predict_json({"sentence": "Anna eats.", "predicates": [1]})
 
+    def test_half_a_pair_of_utf_16_is_an_error(self, predictor):
+        """Oracle: the message; of words too, which no tokenizer reads."""
+        with pytest.raises(ValueError, match=r"must be Unicode, but has '\\ud800'"):
+            predictor.predict_json({"words": ["Anna", "\ud800"], "predicates": [0]})
+
+    def test_a_line_with_one_predicate_is_an_instance(self, predictor):
+        """Oracle: the reader's; AllenNLP's interpreters ask for it."""
+        instance = predictor._json_to_instance({"words": WORDS, "predicates": [1]})
+        assert instance["metadata"]["words"] == WORDS and instance["metadata"]["verb"] == "eats"
+        for inputs, n in (({"words": WORDS}, 2), ({"sentence": "No."}, 0)):
+            with pytest.raises(ValueError, match=f"must have one predicate, but the line has {n}: give one as"):
+                predictor._json_to_instance(inputs)
+
     def test_the_output_is_json(self, predictor):
         """Oracle: the output after `json`."""
         output = predictor.predict_json({"words": ["Encyclopædia", "😀"], "predicates": [0]})

@@ -205,7 +205,7 @@ def _sentences(file: str) -> Iterator[list[_Row]]:
                 f"one has arguments, {columns[-1]!r}: append a column of '-', or a predicate is lost"
             )
         if rows:
-            check_count(rows[-1][1][_NUMBER], columns[_NUMBER], f"{file}, line {number}: ")
+            check_count([former[_NUMBER] for _, former in rows[-2:]], columns[_NUMBER], f"{file}, line {number}: ")
         rows.append((number, columns))
     if rows:
         yield rows

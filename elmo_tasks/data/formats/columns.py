@@ -1,5 +1,7 @@
 """Columns of the formats of CoNLL."""
 
+from collections.abc import Sequence
+
 __all__ = ["check_count", "columns_of", "word_of"]
 
 
@@ -13,17 +15,22 @@ def word_of(column: str) -> str:
     return column[1:] if column in ("/.", "/?") else column
 
 
-def check_count(former: str, number: str, where: str = "") -> None:
+def check_count(formers: Sequence[str], number: str, where: str = "") -> None:
     """
-    Numbers of two words of CoNLL-2012, one after the other in a sentence.
+    The numbers of the words of a sentence of CoNLL-2012: those of the words before, of which the last two tell, and the
+    next one.
 
     # Raises
 
     `ValueError`
-        If they are numbers, and the second is below the first, as where the empty line between sentences is lost.
+        If they are numbers, and neither rise nor are all the same, as where the empty line between sentences is lost.
     """
-    if former.isdecimal() and number.isdecimal() and int(number) < int(former):
+    *others, former = formers[-2:]
+    if not all(column.isdecimal() for column in (*others, former, number)):
+        return
+    rises = int(number) > int(former)
+    if int(number) < int(former) or any((int(former) > int(other)) != rises for other in others):
         raise ValueError(
-            f"{where}the numbers of the words of a sentence, in the third column, must not fall, but {number} comes "
-            f"after {former}: put an empty line between two sentences"
+            f"{where}the numbers of the words of a sentence, in the third column, must rise, but {number} comes after "
+            f"{' and '.join((*others, former))}: put an empty line between two sentences"
         )

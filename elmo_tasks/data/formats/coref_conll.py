@@ -115,8 +115,8 @@ class _Builder:
         self.document = document
         self._n_words = 0
         self._n_columns = 0
-        # Of the last word, as the file counts in its sentence.
-        self._number = ""
+        # Of the words of the sentence, as the file counts.
+        self._numbers: list[str] = []
         # For each cluster, the first words of its open mentions, with their lines; and its mentions.
         self._open: dict[int, list[tuple[int, int]]] = {}
         self._mentions: dict[int, list[Mention]] = {}
@@ -133,9 +133,10 @@ class _Builder:
             self._n_columns = n_columns
             self.document.sentences.append([])
             self.document.speakers.append([])
+            self._numbers = []
         else:
-            check_count(self._number, columns[2])
-        self._number = columns[2]
+            check_count(self._numbers, columns[2])
+        self._numbers.append(columns[2])
         self.document.sentences[-1].append(word_of(columns[3]))
         self.document.speakers[-1].append(columns[9] if n_columns >= _WITH_SPEAKER else "-")
         if columns[-1] != "-":

@@ -242,7 +242,9 @@ class TestSrlReader:
     def test_a_lost_empty_line_is_an_error(self, path):
         """Oracle: the message; numbers that are no numbers, or that begin anywhere, are none."""
         path.write_text(rows("Ann slept", "(ARG0*) (V*)") + rows("Go", "(V*)").replace("(V*)", "*"))
-        with pytest.raises(ValueError, match=rf"{path}, line 3: the numbers of the words .* 0 comes after 1: put an"):
+        with pytest.raises(
+            ValueError, match=rf"{path}, line 3: the numbers of the words .* 0 comes after 0 and 1: put an"
+        ):
             list(SrlReader().read(str(path)))
         for first, second in (("-", "-"), ("1", "2"), ("0", "0")):
             content = rows("Ann slept", "(ARG0*) (V*)")

@@ -20,13 +20,34 @@ class TestWordOf:
 
 class TestCheckCount:
     @pytest.mark.parametrize(
-        ("former", "number"), [("0", "1"), ("9", "10"), ("3", "3"), ("5", "-"), ("-", "0"), ("", "0")]
+        ("formers", "number"),
+        [
+            (["0"], "1"),
+            (["8", "9"], "10"),
+            (["0", "1", "3"], "7"),
+            (["3"], "3"),
+            (["3", "3"], "3"),
+            (["5"], "-"),
+            (["-", "-"], "0"),
+            ([""], "0"),
+            (["0", "-"], "0"),
+        ],
     )
-    def test_numbers_that_do_not_fall_are_right(self, former, number):
+    def test_numbers_that_rise_or_are_all_the_same_are_right(self, formers, number):
         """Oracle: no error; a column without numbers says nothing."""
-        check_count(former, number)
+        check_count(formers, number)
 
-    def test_a_number_that_falls_is_an_error(self):
-        """Oracle: the message, with both numbers and the place."""
-        with pytest.raises(ValueError, match=r"^a\.conll:3: the numbers .* but 0 comes after 10: put an empty line"):
-            check_count("10", "0", "a.conll:3: ")
+    @pytest.mark.parametrize(
+        ("formers", "number", "said"),
+        [
+            (["9", "10"], "0", "0 comes after 9 and 10"),
+            (["10"], "0", "0 comes after 10"),
+            # A sentence of one word, and the next one.
+            (["0", "0"], "1", "1 comes after 0 and 0"),
+            (["0", "1"], "1", "1 comes after 0 and 1"),
+        ],
+    )
+    def test_other_numbers_are_an_error(self, formers, number, said):
+        """Oracle: the message, with the numbers and the place."""
+        with pytest.raises(ValueError, match=rf"^a\.conll:3: the numbers .* must rise, but {said}: put an empty line"):
+            check_count(formers, number, "a.conll:3: ")

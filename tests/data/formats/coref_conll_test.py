@@ -125,7 +125,12 @@ class TestReadDocuments:
             (
                 document("-", "-").replace("x 0 1", "x 3 1").replace("x 0 0", "x 0 2"),
                 3,
-                "must not fall, but 1 comes after 2",
+                "must rise, but 1 comes after 2",
+            ),
+            (
+                document("-", "-", "-").replace("x 0 1", "x 0 0").replace("x 0 2", "x 0 1"),
+                4,
+                "must rise, but 1 comes after 0 and 0",
             ),
             ("#begin document (x); part 000\nx 0 0 -\n", 2, "must have at least 5 columns.* has 4"),
             ("x 0 0 word -\n", 1, "words must be in a document, after '#begin document"),
