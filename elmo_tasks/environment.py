@@ -67,8 +67,8 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     files = _glove_files(data)
     return {
         _DATA: data,
-        _GLOVE: environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE),
-        _BILM: environ.get(_BILM) or "small-open",
+        _GLOVE: os.path.expanduser(environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE)),
+        _BILM: os.path.expanduser(environ.get(_BILM) or "small-open"),
         _LAYER: environ.get(_LAYER) or "1",
     }
 

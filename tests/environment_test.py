@@ -77,8 +77,9 @@ class TestConfigVariables:
     def test_a_tilde_that_no_shell_has_expanded_is_the_home_folder(self, nothing_set, tmp_path):
         """Oracle: by hand."""
         nothing_set.setenv("HOME", str(tmp_path))
-        nothing_set.setenv("ELMO_TASKS_DATA", "~/data")
-        assert config_variables()["ELMO_TASKS_DATA"] == str(tmp_path / "data")
+        for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM"):
+            nothing_set.setenv(name, "~/data")
+            assert config_variables()[name] == str(tmp_path / "data")
 
     @pytest.mark.parametrize("name", NAMES)
     def test_the_environment_wins(self, nothing_set, name):

@@ -87,6 +87,8 @@ class LanguageModel:
                 f"a biLM must have {word_file.name}, the words of its softmax, next to {weight_file} to predict words, "
                 "but has none: export it with its softmax, or learn one with training_configs/bilm_softmax.jsonnet"
             )
+        # Those that it was read from.
+        self.files = options_file, weight_file, word_file
         self._words = WordList.from_file(word_file)
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
         softmax = read_softmax(weight_file, self._bilm.options, self._words.words)

@@ -55,7 +55,7 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         if arguments.output_file is None:
             found = summary(scores)
         else:
-            check_not_input(arguments.output_file, *text.files)
+            check_not_input(arguments.output_file, *text.files, *model.files)
             with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
                 found = summary(_written(scores, file))
         for name, value in found.items():

@@ -50,8 +50,8 @@ def predict(arguments: argparse.Namespace) -> None:
             raise ConfigurationError("with --silent, predictions must have an --output-file, but none is named")
         if arguments.batch_size < 1:
             raise ConfigurationError(f"--batch-size must be at least 1, but is {arguments.batch_size}")
-        if arguments.output_file and not (folder := Path(arguments.output_file).parent).is_dir():
-            raise ConfigurationError(f"{folder} must be a folder, but is not: make it first")
+        if arguments.output_file:
+            _check_output(Path(arguments.output_file), arguments)
         predictions = LineByLine(
             _predictor(arguments),
             arguments.input_file,
@@ -65,6 +65,15 @@ def predict(arguments: argparse.Namespace) -> None:
         )
         with flushed_subnormals():
             predictions.run()
+
+
+def _check_output(output: Path, arguments: argparse.Namespace) -> None:
+    """Before the archive is loaded, which takes long."""
+    if not output.parent.is_dir():
+        raise ConfigurationError(f"{output.parent} must be a folder, but is not: make it first")
+    if output.is_dir():
+        raise ConfigurationError(f"the output must be a file, but {output} is a folder: name a file in it")
+    check_not_input(output, *filter(None, (arguments.input_file, arguments.archive_file, arguments.weights_file)))
 
 
 def _predictor(arguments: argparse.Namespace) -> Predictor:
@@ -148,8 +157,8 @@ class LineByLine(_PredictManager):
 
         `ValueError`
             For the first bad line, with file and line, after those before it have been written; or if the file of a
-            dataset reader cannot be read to its end, or the output is the input. An output that is there stays if
-            nothing can be predicted.
+            dataset reader cannot be read to its end, or the output is the input. An output that is there stays if the
+            first batch cannot be predicted.
         """
         if self._output_path is not None:
             check_not_input(self._output_path, self._input_file)

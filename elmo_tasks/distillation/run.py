@@ -35,7 +35,7 @@ from elmo_tasks.transformer.self_contained import write_content
 
 __all__ = ["Distillation", "distill"]
 
-_TEACHER, _TRAINING, _BEST = "teacher", "training", "best.th"
+_TEACHER, _TRAINING, _VOCABULARY, _BEST = "teacher", "training", "vocabulary", "best.th"
 _RECORD, _LOCK = "distillation.json", "lock"
 _CHECKPOINTS = "model_state_*.th"
 _ARCHIVE = "model.tar.gz"
@@ -251,9 +251,12 @@ def _check_folder(folder: Path) -> None:
         raise ConfigurationError(f"the result (-s) must be a folder, but {folder} is a file: name another folder")
     if (folder / _ARCHIVE).exists():
         raise ConfigurationError(f"{folder} must be a new folder or that of an interrupted run, but has {_ARCHIVE}")
-    of_others = [name for name in (CONFIG_NAME, _BEST) if (folder / name).exists()]
+    # Without a record, which an error may have asked to remove, a distillation has parts of its teacher.
+    if (folder / _RECORD).exists() or any((folder / _TEACHER).glob("part-*")):
+        return
+    of_others = [name for name in (CONFIG_NAME, _BEST, _TRAINING, _VOCABULARY) if (folder / name).exists()]
     of_others += [path.name for path in folder.glob(_CHECKPOINTS)]
-    if of_others and not (folder / _TEACHER).exists():
+    if of_others:
         raise ConfigurationError(
             f"{folder} must be a new folder or that of an interrupted distillation, but has the {of_others[0]} of "
             "another run: name another folder"
@@ -372,8 +375,8 @@ def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
     config = copy.deepcopy(dict(student))
     write_content(config)
     Params(config).to_file(str(folder / CONFIG_NAME))
-    shutil.rmtree(folder / "vocabulary", ignore_errors=True)
-    shutil.copytree(training / "vocabulary", folder / "vocabulary")
+    shutil.rmtree(folder / _VOCABULARY, ignore_errors=True)
+    shutil.copytree(training / _VOCABULARY, folder / _VOCABULARY)
     for name in (_METRICS, "meta.json"):
         if (training / name).exists():
             shutil.copy(training / name, folder / name)

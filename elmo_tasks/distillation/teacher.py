@@ -60,15 +60,21 @@ class Teachers:
     # Raises
 
     `ValueError`
-        If a model is of another kind, or has other labels than the first.
+        If a model is of another kind, or has other labels than the first, or is there twice.
     """
 
     def __init__(self, archives: Sequence[Path], device: torch.device) -> None:
+        self._digests = [sha256_of(path) for path in archives]
+        for path, digest in zip(archives, self._digests, strict=True):
+            if (first := archives[self._digests.index(digest)]) is not path:
+                raise ValueError(
+                    f"teachers must be different models, but {path} is the same as {first}, and would count twice: "
+                    "name it once"
+                )
         loaded = [load_archive(str(path)) for path in archives]
         self._models: list[tuple[Model, DatasetReader]] = []
         # The number that each model has for each label of the first.
         self._orders: list[list[int]] = []
-        self._digests = [sha256_of(path) for path in archives]
         self.labels = _labels(loaded[0].model)
         for path, archive in zip(archives, loaded, strict=True):
             check_model(archive.model)

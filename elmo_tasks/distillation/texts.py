@@ -1,5 +1,6 @@
 """Unlabelled texts: sentences, or pairs of them."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -77,6 +78,11 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
             text = of_json(content, where)
             if all(text):
                 yield text
+        elif words[0].startswith("{") and _is_json(line):
+            raise ValueError(
+                f"{where}: a text must be a sentence, as in the lines before, but is a JSON object: {line!r:.100}. "
+                "Write all of them as JSON lines"
+            )
         elif not pairs:
             yield [words]
         else:
@@ -87,6 +93,8 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
 
 def _check_first(line: str, where: str) -> None:
     kind = next((kind for kind, pattern in _OTHER_KINDS.items() if pattern.search(line)), None)
+    if kind is None and line.lstrip().startswith("[") and _is_json(line):
+        kind = "a JSON array"
     if kind is not None:
         raise ValueError(
             f"{where}: a text must be a sentence with white space between its words, or a JSON object, but this is "
@@ -94,10 +102,20 @@ def _check_first(line: str, where: str) -> None:
         )
 
 
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _words_of_json(content: dict[str, Any], where: str) -> Text:
     words = content.get("words")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ValueError(f"{where}: a text must have a list of texts under 'words', but has {words!r:.100}")
+    if not all(map(str.strip, words)):
+        raise ValueError(f"{where}: a word must have a character, but one of {words!r:.100} has none: remove it")
     _check_unicode(words, where)
     return [words]
 

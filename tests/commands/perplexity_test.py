@@ -138,6 +138,15 @@ class TestPerplexityOfText:
         error = error_of("elmo-perplexity", exported, text.parent, "--output-file", text)
         assert "must be another file than what is read" in error and text.read_bytes() == before
 
+    @pytest.mark.parametrize("name", ["options.json", "weights.hdf5", "vocab.txt"])
+    def test_the_bilm_is_not_replaced(self, exported, error_of, fixtures_root, name):
+        """Oracle: the message and the file."""
+        before = (exported / name).read_bytes()
+        error = error_of(
+            "elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt", "--output-file", exported / name
+        )
+        assert "must be another file than what is read" in error and (exported / name).read_bytes() == before
+
     def test_an_output_that_cannot_be_written_is_an_error(self, exported, error_of, fixtures_root, tmp_path):
         """Oracle: the message names it."""
         text = fixtures_root / "lm" / "dev.txt"

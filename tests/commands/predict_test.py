@@ -164,6 +164,22 @@ class TestPredict:
         said = capsys.readouterr().err
         assert f"warning: {len(BAD)} of {2 * len(BAD)} lines of {tmp_path / 'in.jsonl'} could not be predicted" in said
 
+    def test_the_archive_is_not_replaced(self, command, use, tmp_path):
+        """Oracle: the message and the files; a folder is no output either."""
+        use(LengthPredictor)
+        archive, weights, lines = (tmp_path / name for name in ("model.tar.gz", "best.th", "lines.jsonl"))
+        for path in (archive, weights):
+            path.write_text("mine")
+        lines.write_text(f"{GOOD}\n")
+        for output, message in (
+            (archive, "must be another file than what is read"),
+            (weights, "must be another file than what is read"),
+            (tmp_path, "must be a file, but .* is a folder"),
+        ):
+            with pytest.raises(SystemExit, match=message):
+                command("predict", archive, lines, "--output-file", output, "--weights-file", weights, "--silent")
+        assert archive.read_text() == weights.read_text() == "mine"
+
     def test_an_output_stays_if_nothing_can_be_predicted(self, command, use, tmp_path):
         """Oracle: the files, for an input with another name, one with a bad line, and one that is the output."""
         use(LengthPredictor)

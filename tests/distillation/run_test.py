@@ -181,9 +181,9 @@ class TestDistill:
             distill([], tmp_path / "text", STUDENT, tmp_path / "out", Distillation())
         assert not (tmp_path / "out").exists()
 
-    @pytest.mark.parametrize("name", ["config.json", "best.th", "model_state_e1_b0.th"])
+    @pytest.mark.parametrize("name", ["config.json", "best.th", "model_state_e1_b0.th", "training", "vocabulary"])
     def test_the_folder_of_another_run_is_left_alone(self, tmp_path, name):
-        """Oracle: the message, and the file."""
+        """Oracle: the message, and the file, or a folder with the name of one that a distillation replaces."""
         (tmp_path / name).write_text("mine")
         with pytest.raises(ConfigurationError, match=f"has the {name} of another run"):
             distill([], tmp_path / "text", STUDENT, tmp_path, Distillation())

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -119,6 +120,13 @@ class TestTeachers:
         models[path].model.vocab._index_to_token["labels"][0] = "other"
         with pytest.raises(ValueError, match=r"the same labels, but .*teacher0.* has .*, and .*teacher1.* has .*other"):
             label(models, text, tmp_path / "out")
+
+    def test_a_teacher_that_is_there_twice_is_an_error(self, archives, text, tmp_path):
+        """Oracle: the message, for one file with two names; two models of one size are two."""
+        first, second = archives("snli", 2)
+        shutil.copy(first, tmp_path / "copy")
+        with pytest.raises(ValueError, match=rf"but {tmp_path}/copy is the same as .*teacher0.*: name it once"):
+            label([first, second, tmp_path / "copy"], text, tmp_path / "out")
 
     def test_a_teacher_of_another_task_is_an_error(self, archives, text, tmp_path):
         """Oracle: the message."""

@@ -19,7 +19,9 @@ class TestReadTexts:
         assert read(tmp_path, content) == expected
         assert read(tmp_path, content, most=2) == expected[:2]
 
-    @pytest.mark.parametrize("line", ["EU\trejects\tGerman\tcall", "#texting while driving", "( ( laughs ) ) well"])
+    @pytest.mark.parametrize(
+        "line", ["EU\trejects\tGerman\tcall", "#texting while driving", "( ( laughs ) ) well", "[ Applause ] Thanks ."]
+    )
     def test_a_sentence_may_begin_as_it_likes(self, tmp_path, line):
         """Oracle: its words."""
         assert read(tmp_path, f"{line}\n") == [[line.split()]]
@@ -56,6 +58,10 @@ class TestReadTexts:
                 r"texts, line 1: a text must have a list of texts under 'words', but has \[1\]",
             ),
             ('{"words": ["a"]}\nb\n', False, "texts, line 2: a text must be a JSON object, but is 'b'"),
+            ('{ a }\nb\n{"words": ["a"]}\n', False, "line 1: a text must be a JSON object"),
+            ('b\n{ a }\n{"words": ["a"]}\n', False, "line 3: a text must be a sentence, .* but is a JSON object"),
+            ('["a", "b"]\n', False, r"line 1: a text must be .* but this is a JSON array: '\[\"a"),
+            ('{"words": ["a", ""]}\n', False, r"line 1: a word must have a character, but one of \['a', ''\]"),
             (
                 "-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\n",
                 False,
