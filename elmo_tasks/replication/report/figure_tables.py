@@ -22,8 +22,8 @@ those that both have.
 _CURVES = """## Figure 1: less training data, fewer epochs
 
 Scores on the dev set in percent, mean ± standard deviation over seeds (their number): of the best epoch, after
-training on a part of the training set and on all of it, and of each epoch on all of it. [The report](../report.html)
-draws both."""
+training on a part of the training set and on all of it (of SRL so many sentences, with all their propositions), and of
+each epoch on all of it. [The report](../report.html) draws both."""
 
 _WEIGHTS = """## Figure 2: the weights of the layers
 
