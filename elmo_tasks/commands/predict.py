@@ -157,11 +157,9 @@ class LineByLine(_PredictManager):
 
         `ValueError`
             For the first bad line, with file and line, after those before it have been written; or if the file of a
-            dataset reader cannot be read to its end, or the output is the input. An output that is there stays if the
-            first batch cannot be predicted.
+            dataset reader cannot be read to its end. An output that is there stays if the first batch cannot be
+            predicted.
         """
-        if self._output_path is not None:
-            check_not_input(self._output_path, self._input_file)
         n_bad = n_all = 0
         results = self._results()
         first = list(islice(results, 1))

@@ -65,11 +65,11 @@ class Teachers:
 
     def __init__(self, archives: Sequence[Path], device: torch.device) -> None:
         self._digests = [sha256_of(path) for path in archives]
-        for path, digest in zip(archives, self._digests, strict=True):
-            if (first := archives[self._digests.index(digest)]) is not path:
+        for number, digest in enumerate(self._digests):
+            if (first := self._digests.index(digest)) < number:
                 raise ValueError(
-                    f"teachers must be different models, but {path} is the same as {first}, and would count twice: "
-                    "name it once"
+                    f"teachers must be different models, but {archives[number]} is the same as {archives[first]}, and "
+                    "would count twice: name it once"
                 )
         loaded = [load_archive(str(path)) for path in archives]
         self._models: list[tuple[Model, DatasetReader]] = []

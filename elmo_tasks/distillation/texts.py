@@ -78,7 +78,7 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
             text = of_json(content, where)
             if all(text):
                 yield text
-        elif words[0].startswith("{") and _is_json(line):
+        elif words[0].startswith("{") and _has_json(line):
             raise ValueError(
                 f"{where}: a text must be a sentence, as in the lines before, but is a JSON object: {line!r:.100}. "
                 "Write all of them as JSON lines"
@@ -93,7 +93,7 @@ def _texts(path: Path, pairs: bool, of_json: Callable[[dict[str, Any], str], Tex
 
 def _check_first(line: str, where: str) -> None:
     kind = next((kind for kind, pattern in _OTHER_KINDS.items() if pattern.search(line)), None)
-    if kind is None and line.lstrip().startswith("[") and _is_json(line):
+    if kind is None and line.lstrip().startswith("[") and _has_json(line):
         kind = "a JSON array"
     if kind is not None:
         raise ValueError(
@@ -102,12 +102,13 @@ def _check_first(line: str, where: str) -> None:
         )
 
 
-def _is_json(line: str) -> bool:
+def _has_json(line: str) -> bool:
+    """Whether it is a JSON object, or array, with texts: `{}` and `[1]` may be those of a sentence."""
     try:
-        json.loads(line)
+        found = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return True
+    return bool(found) and all(isinstance(each, str | list | dict) for each in found)
 
 
 def _words_of_json(content: dict[str, Any], where: str) -> Text:

@@ -127,6 +127,9 @@ class TestTeachers:
         shutil.copy(first, tmp_path / "copy")
         with pytest.raises(ValueError, match=rf"but {tmp_path}/copy is the same as .*teacher0.*: name it once"):
             label([first, second, tmp_path / "copy"], text, tmp_path / "out")
+        path = Path(first)
+        with pytest.raises(ValueError, match="is the same as"):
+            Teachers([path, path], torch.device("cpu"))
 
     def test_a_teacher_of_another_task_is_an_error(self, archives, text, tmp_path):
         """Oracle: the message."""

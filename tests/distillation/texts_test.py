@@ -20,11 +20,16 @@ class TestReadTexts:
         assert read(tmp_path, content, most=2) == expected[:2]
 
     @pytest.mark.parametrize(
-        "line", ["EU\trejects\tGerman\tcall", "#texting while driving", "( ( laughs ) ) well", "[ Applause ] Thanks ."]
+        "line",
+        ["EU\trejects\tGerman\tcall", "#texting while driving", "( ( laughs ) ) well", "[ Applause ]", "[1]", "[ ]"],
     )
     def test_a_sentence_may_begin_as_it_likes(self, tmp_path, line):
         """Oracle: its words."""
         assert read(tmp_path, f"{line}\n") == [[line.split()]]
+
+    def test_braces_may_be_those_of_a_sentence(self, tmp_path):
+        """Oracle: its words."""
+        assert read(tmp_path, "a\n{ }\n{ b }\n") == [[["a"]], [["{", "}"]], [["{", "b", "}"]]]
 
     def test_a_json_line_may_have_tabs(self, tmp_path):
         """Oracle: the words."""

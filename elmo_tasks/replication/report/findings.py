@@ -34,7 +34,7 @@ class _Finding(NamedTuple):
     lower, higher
         Two columns of the table, of which the second is better in the paper.
     tasks
-        The tasks that are to show it, SST-5 in all tables though the paper's Tables 2 and 3 lack it; `None` is all.
+        The tasks that have it, and SST-5, which the paper's Tables 2 and 3 lack; `None` is all.
     """
 
     exhibit: Exhibit
