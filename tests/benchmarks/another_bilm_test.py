@@ -2,12 +2,13 @@
 
 import importlib
 import json
+import re
 from types import ModuleType
 
 import pytest
 
 from elmo_tasks.replication import Outcome, Run
-from elmo_tasks.replication.train.record import mark_finished, write_record
+from elmo_tasks.replication.train.record import mark_finished, read_record, write_record
 from tests.paths import CHECKOUT, RUN_RESULTS, TINY_BILM
 
 EARLIER = CHECKOUT / "results" / "fine_tuned" / "table1.json"
@@ -96,6 +97,40 @@ def test_the_first_seeds_may_be_there(script, trained, tmp_path, monkeypatch):
         ("both", 2),
         ("both-other", 2),
     }
+
+
+def test_a_column_with_settings_of_its_own(script, trained, tmp_path, monkeypatch):
+    """Oracle: the config that is trained, and the settings of the plan."""
+    output, runs = tmp_path / "table1.json", tmp_path / "runs"
+    given = ["carried", TINY_BILM, "--tasks", "snli", "--seeds", "1", "--results", runs, "--output", output]
+    overrides = ["--overrides", '{"model.bilm.stateful": true}']
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given), *overrides])
+    script.main()
+    record = read_record(runs / "snli" / "both-carried" / "1")
+    assert record["identity"]["config"]["model"]["bilm"]["stateful"] is True
+    about = json.loads(output.read_text())["about"]["snli"]
+    assert about["biLM carried"].endswith(' with {"model.bilm.stateful": true}')
+    of_plan = json.loads((RUN_RESULTS / "snli" / "both" / "1.json").read_text())
+    assert about["overrides"] == of_plan["about"]["overrides"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ('{"trainer.num_epochs": 1}', "the plan's settings as they are, but has trainer.num_epochs"),
+        ('{"model.no_such.key": 1}', r"overrides of the configs of snli must name keys that they have"),
+        ("stateful", r"must be JSON, but is 'stateful'"),
+        ("[1]", r"must be a JSON object, but is '\[1\]'"),
+    ],
+)
+def test_settings_of_a_column_that_cannot_be(script, trained, tmp_path, monkeypatch, capsys, overrides, message):
+    """Oracle: the message."""
+    given = ["carried", TINY_BILM, "--tasks", "snli", "--results", tmp_path, "--output", tmp_path / "table1.json"]
+    monkeypatch.setattr("sys.argv", ["another_bilm.py", *map(str, given), "--overrides", overrides])
+    with pytest.raises(SystemExit) as caught:
+        script.main()
+    assert re.search(message, f"{caught.value} {capsys.readouterr().err}")
+    assert trained == []
 
 
 def test_the_first_seed_is_no_later_than_the_last(script, take_plan_without_data, tmp_path, monkeypatch):
