@@ -247,8 +247,14 @@ def _asked(finder: NeighborFinder, arguments: argparse.Namespace) -> Query:
         if arguments.position is not None:
             raise ValueError("--position is the place of --word: name the word, or put it in brackets")
         return marked_word(sentence, tokenizer)
+    word = finder.index.in_form(_utf_8(arguments.word))
+    if f"[{word}]" in sentence:
+        raise ValueError(
+            f"the word must be in brackets or named by --word, but {word!r} is both: omit --word; brackets of the "
+            f"sentence itself are written as [ {word} ]"
+        )
     words = tokenizer(sentence)
-    return Query(words, position_of(finder.index.in_form(_utf_8(arguments.word)), words, arguments.position))
+    return Query(words, position_of(word, words, arguments.position))
 
 
 def _tokenizer(arguments: argparse.Namespace) -> Callable[[str], list[str]]:

@@ -82,6 +82,13 @@ class TestNeighbors:
         )
         assert "is 0 times: name one" in message_of(command, "query", index, sentence, "--word", "plays")
 
+    def test_a_word_in_brackets_that_is_named_too(self, index, command, capsys):
+        """Oracle: the message; and brackets with white space, which are of the sentence."""
+        message = message_of(command, "query", index, "They [play] .", "--word", "play")
+        assert "'play' is both: omit --word; brackets of the sentence itself are written as [ play ]" in message
+        command("elmo-neighbors", "query", index, "They [ play ] .", "--word", "play", "-k", "1")
+        assert capsys.readouterr().out.startswith("They [ [play] ] .\n")
+
     def test_a_shell_answers_each_line(self, index, command, monkeypatch, capsys):
         """Oracle: what `query` prints; a line that cannot be answered is one line, and the next is read."""
         command("elmo-neighbors", "query", index, "They [play] chess .", "-k", "2")
