@@ -27,7 +27,12 @@ class TestPlanFile:
         assert {task: of[Exhibit.TABLE_1] for task, of in seeds.items() if Exhibit.TABLE_1 in of} == least
         assert {task: of[Exhibit.TABLE_2] for task, of in seeds.items() if Exhibit.TABLE_2 in of} == {
             **dict.fromkeys(("snli", "sst"), 3),
-            **dict.fromkeys(("srl", "squad"), 1),
+            "srl": 2,
+            "squad": 1,
+        }
+        assert {task: of[Exhibit.FIGURE_1] for task, of in seeds.items() if Exhibit.FIGURE_1 in of} == {
+            "snli": 3,
+            "srl": 3,
         }
         assert plan.exhibits == list(Exhibit)
 
