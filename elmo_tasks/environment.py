@@ -288,7 +288,7 @@ def _files_at(path: str) -> Iterator[str]:
 def _latin_share(path: str) -> float:
     """The share of the Latin letters among all, at the beginning of a file; 1 if there are none."""
     with suppress(OSError, ValueError):
-        with opened(path, lambda: "") as file:
+        with opened(path) as file:
             letters = letters_by_script(file.read(_LOOKED_AT).decode("utf-8", "ignore"))
         if letters:
             return sum(letters[script] for script in ENGLISH) / letters.total()

@@ -1,0 +1,35 @@
+"""JSON files, and SHA-256 digests of values and of files."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.files.atomic_files import atomic_file
+
+__all__ = ["json_sha256", "read_json", "sha256_of", "write_json"]
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; a `ValueError` names a file that is not JSON."""
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"expected JSON: {path}: {error}") from None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a value as indented JSON, whole or not at all."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def json_sha256(value: Any) -> str:
+    """The SHA-256 of a JSON value in hexadecimal digits; the order of keys does not matter."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,30 @@
+"""Tests of JSON files and digests."""
+
+import subprocess
+
+import pytest
+
+from elmo_tasks.files.json_files import json_sha256, read_json, sha256_of, write_json
+
+
+class TestJsonFiles:
+    def test_a_value_is_read_as_it_was_written(self, tmp_path):
+        value = {"words": ["눈", "\u2028"], "n": 1, "share": 0.1}
+        write_json(tmp_path / "a.json", value)
+        assert read_json(tmp_path / "a.json") == value
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"\xff"])
+    def test_an_error_names_the_file(self, tmp_path, content):
+        (tmp_path / "a.json").write_bytes(content)
+        with pytest.raises(ValueError, match=r"a\.json"):
+            read_json(tmp_path / "a.json")
+
+
+class TestDigests:
+    def test_the_order_of_keys_does_not_matter(self):
+        assert json_sha256({"a": 1, "b": [1, 2]}) == json_sha256({"b": [1, 2], "a": 1}) != json_sha256({"a": 1})
+
+    def test_a_digest_of_a_file_equals_sha256sum(self, tmp_path):
+        (tmp_path / "a").write_bytes(bytes(range(256)) * 10_000)
+        found = subprocess.run(["sha256sum", tmp_path / "a"], capture_output=True, text=True, check=True).stdout
+        assert sha256_of(tmp_path / "a") == found.split()[0]
