@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from tests.docs.home import first_paragraphs
-from tests.paths import FIXTURES, SHARED, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
+from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 if TYPE_CHECKING:
     from tests.task_models import TaskModel
@@ -49,11 +49,9 @@ def slow_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """The folder `shared` next to the checkout, with corpora and reference outputs; a test without it is skipped."""
-    if not SHARED.is_dir():
-        pytest.skip(f"needs the reference data next to the checkout, in {SHARED.name}/")
-    return SHARED
+def reference() -> Path:
+    """Outputs of the original code of bilm-tf and ELMoForManyLangs."""
+    return REFERENCE
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,8 +15,8 @@ RUN_RESULTS = CHECKOUT / "results" / "runs"
 BILM_RESULTS = RUN_RESULTS / "bilm"
 # Result files of earlier runs, as examples that stay.
 EARLIER_RESULTS = CHECKOUT / "tests" / "replication" / "results"
-# Corpora and reference outputs, which are no part of the project: tests that read them skip where they are absent.
-SHARED = CHECKOUT.parent / "shared"
+# Outputs of the original code of bilm-tf and ELMoForManyLangs.
+REFERENCE = CHECKOUT / "tests" / "reference"
 
 
 def bilm_files(folder: Path) -> tuple[Path, Path]:

@@ -75,9 +75,9 @@ class TestBilm:
         for layer in ours.layers:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
-    def test_the_original_outputs_come_out_to_six_digits(self, shared_data):
+    def test_the_original_outputs_come_out_to_six_digits(self, reference):
         """Oracle: the top layer that the original TensorFlow code computed, batch after batch with its states."""
-        folder = shared_data / "reference" / "bilm_tf"
+        folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
         texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
         texts = [[s.split() if isinstance(s, str) else s for s in sentences] for sentences in texts]

@@ -69,9 +69,9 @@ class TestWeightNames:
         parameters = [name.parameter for name in weight_names(options)]
         assert sorted(parameters) == sorted(Bilm(options).state_dict())
 
-    def test_every_array_of_the_original_file_is_read(self, shared_data):
+    def test_every_array_of_the_original_file_is_read(self, reference):
         """Oracle: all keys of a file that bilm-tf wrote."""
-        folder = shared_data / "reference" / "bilm_tf"
+        folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5")
         keys = set()
         with h5py.File(folder / "lm_weights.hdf5") as file:

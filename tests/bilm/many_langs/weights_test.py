@@ -48,13 +48,12 @@ class TestReadWeights:
         for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
             np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
-    @pytest.mark.parametrize("name", ["a", "b", "c"])
-    def test_the_original_outputs_and_ids_come_out(self, shared_data, name):
+    def test_the_original_outputs_and_ids_come_out(self, reference):
         """Oracle: what the original code computes for each sentence alone: equal ids, layers within 2e-5."""
-        folder = shared_data / "reference" / "efml"
+        folder = reference / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
-        outputs = np.load(folder / "outputs" / f"{name}.npz")
-        bilm = read(folder / "models" / name)
+        outputs = np.load(folder / "outputs.npz")
+        bilm = read(folder / "model")
         encoder, n_kept = bilm.character_encoder, bilm.options.max_characters - 2
         together = layers_of(bilm, sentences)
         for row, sentence in enumerate(sentences):
@@ -67,15 +66,14 @@ class TestReadWeights:
             np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
 
-    @pytest.mark.parametrize("name", ["a", "b", "c"])
-    def test_the_original_outputs_with_carried_states_come_out(self, shared_data, name):
+    def test_the_original_outputs_with_carried_states_come_out(self, reference):
         """
         Oracle: what the original code computes in one `Embedder`: all sentences twice, one sentence a call, and batches
         of five, each row of a batch in the state that the row before it left.
         """
-        folder = shared_data / "reference" / "efml"
+        folder = reference / "efml"
         content = json.loads((folder / "sentences.json").read_text())
-        sentences, outputs = content["sentences"], np.load(folder / "outputs" / f"{name}.npz")
+        sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
         # The original sorts the sentences of a call by length.
         all_rows = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
         calls = {
@@ -84,7 +82,7 @@ class TestReadWeights:
             "fives": content["fives_batches"],
         }
         for kind, batches in calls.items():
-            bilm, found = read(folder / "models" / name, stateful=True), {}
+            bilm, found = read(folder / "model", stateful=True), {}
             for rows in batches:
                 found.update(zip(rows, layers_of(bilm, [sentences[row] for row in rows]), strict=True))
             for row, layers in found.items():

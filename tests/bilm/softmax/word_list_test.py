@@ -113,13 +113,6 @@ class TestFiles:
         with pytest.raises(FileNotFoundError):
             WordList.from_file(tmp_path / "none")
 
-    def test_the_vocabulary_of_a_real_bilm_is_read(self, shared_data, tmp_path):
-        """Oracle: the first lines of the file, and its bytes when it is written again, but for the end of the last."""
-        path = shared_data / "bilm" / "vocab.txt"
-        words = WordList.from_file(path)
-        assert words.words[:5] == (*SPECIAL, ",", "the")
-        words.save(tmp_path / "vocab.txt")
-        assert (tmp_path / "vocab.txt").read_bytes() == path.read_bytes().removesuffix(b"\n") + b"\n"
 
 
 class TestFromCounts:

@@ -160,16 +160,6 @@ class TestReadDocuments:
         with pytest.raises(ValueError, match=f"{re.escape(str(path))} must hold at least one document"):
             read(path, content)
 
-    def test_litbank_is_read(self, shared_data):
-        """Oracle: the numbers of its documents, words and mentions, counted independently."""
-        file = shared_data / "corpora" / "coref" / "dev.conll"
-        documents = list(read_documents(str(file)))
-        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
-        assert len(documents) == 10
-        words = [columns[3] for columns in lines if len(columns) == 12]
-        assert [word for found in documents for sentence in found.sentences for word in sentence] == words
-        n_begins = sum(columns[-1].count("(") for columns in lines if len(columns) == 12)
-        assert sum(len(cluster) for found in documents for cluster in found.clusters) == n_begins
 
 
 class TestDocumentLines:
