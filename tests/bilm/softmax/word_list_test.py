@@ -114,7 +114,6 @@ class TestFiles:
             WordList.from_file(tmp_path / "none")
 
 
-
 class TestFromCounts:
     def test_words_come_by_frequency_then_by_the_alphabet(self):
         """Oracle: by hand."""

@@ -161,7 +161,6 @@ class TestReadDocuments:
             read(path, content)
 
 
-
 class TestDocumentLines:
     def test_the_lines_are_those_of_conll(self):
         """Oracle: by hand."""
