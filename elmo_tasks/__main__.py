@@ -1,86 +1,88 @@
 """`python -m elmo_tasks`: the commands that need no AllenNLP."""
 
 import argparse
+import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
+from pathlib import Path
 
-from elmo_tasks.printable import UNREAD, drop_unread_stdout, one_line
+from elmo_tasks.printable import one_line
+from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
 
-# As a shell reports a process that was ended by SIGINT.
-_INTERRUPTED = 130
+# As a shell reports a process that SIGINT or SIGPIPE has ended.
+_INTERRUPTED, _UNREAD = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    # Parameters
-
-    arguments
-        Those of the command line. `None`: `sys.argv`.
-
-    # Returns
-
-    `int`
-        The exit status: 0; 1 after an error and 130 after Ctrl-C, each of which is one line on stderr; 141 if what is
-        printed is not read; that of `check-gpu`.
-    """
+    """Runs a command, and returns its exit status. An error or Ctrl-C is one line on stderr."""
     try:
         parsed = _parser().parse_args(arguments)
-        status = parsed.func(parsed) or 0
-        # There is none in a process without a terminal.
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return status
-    except BrokenPipeError as error:
-        if drop_unread_stdout():
-            return UNREAD
-        print(f"error: {one_line(error)}", file=sys.stderr)
-        return 1
+        status: int | None = parsed.func(parsed)
+        sys.stdout.flush()
+        return status or 0
+    except BrokenPipeError:
+        # Nobody reads what is printed, as after `| head`; what Python would write at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"error: {one_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        print(str(error) or "interrupted before anything was done: run the same command again", file=sys.stderr)
+        print(str(error) or "interrupted", file=sys.stderr)
         return _INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Here, since torch takes seconds to import, and Ctrl-C is one line then too.
-    from elmo_tasks import configs, downloads, embed_job, gpu_check, verify
+    # Imported here, because torch takes seconds, and Ctrl-C is one line then too.
+    from elmo_tasks import embed_job, gpu_check
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and exit")
-    subparsers = parser.add_subparsers(required=True, metavar="command")
-    embed = subparsers.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
+    version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    embed = commands.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
     embed_job.add_arguments(embed)
     embed.set_defaults(func=embed_job.embed)
-    of_downloads = subparsers.add_parser("download", help=downloads.DESCRIPTION, description=downloads.DESCRIPTION)
-    downloads.add_arguments(of_downloads)
-    of_downloads.set_defaults(func=downloads.run)
-    of_configs = subparsers.add_parser("configs", help=configs.DESCRIPTION, description=configs.DESCRIPTION)
-    configs.add_arguments(of_configs)
-    of_configs.set_defaults(func=configs.write_configs)
-    of_verify = subparsers.add_parser("verify", help=verify.DESCRIPTION, description=verify.DESCRIPTION)
-    verify.add_arguments(of_verify)
-    of_verify.set_defaults(func=verify.run)
-    of_gpu = subparsers.add_parser("check-gpu", help=gpu_check.DESCRIPTION, description=gpu_check.DESCRIPTION)
+    description = "Download published biLMs into the folder where they are looked up."
+    download = commands.add_parser("download", help=description, description=description)
+    download.add_argument("name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like")
+    download.set_defaults(func=_download)
+    description = "Write the training configs into a folder, to train with them or to change them."
+    configs = commands.add_parser("configs", help=description, description=description)
+    configs.add_argument("folder", type=Path, help="folder to write to, which is created if it does not exist")
+    configs.add_argument("--force", action="store_true", help="overwrite existing configs")
+    configs.set_defaults(func=_write_configs)
+    of_gpu = commands.add_parser("check-gpu", help=gpu_check.DESCRIPTION, description=gpu_check.DESCRIPTION)
     gpu_check.add_arguments(of_gpu)
     of_gpu.set_defaults(func=gpu_check.check_gpu)
     return parser
 
 
-class _Version(argparse.Action):
-    """Prints the versions. argparse's own action wants them on every start, and without torch there are none."""
+def _download(arguments: argparse.Namespace) -> None:
+    from elmo_tasks.vectors.pretrained import pretrained_files
 
-    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any) -> None:
-        torch = metadata.version("torch")
-        print(f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {torch})")
-        parser.exit()
+    for name in arguments.name:
+        print(f"{name}: {pretrained_files(name)[0].parent}")
+
+
+def _write_configs(arguments: argparse.Namespace) -> None:
+    folder: Path = arguments.folder
+    sources = sorted(path for path in TRAINING_CONFIGS.rglob("*.*sonnet") if path.is_file())
+    targets = [folder / source.relative_to(TRAINING_CONFIGS) for source in sources]
+    if not arguments.force and (present := [target for target in targets if target.exists()]):
+        raise FileExistsError(f"{present[0]} exists: use a different folder, or --force to overwrite")
+    for source, target in zip(sources, targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    print(f"wrote {len(targets)} files to {folder}: a config for each task, and lib/, which they import")
+    print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
+    print("It trains on the small data that ships; for your data, set ELMO_TASKS_DATA to a folder with ner/train.txt, ...")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ Text for the training of a biLM in small files, to be carried to a machine with 
 FOLDER --train TEXT --dev TEXT --test TEXT`.
 
 The folder has the distinct words, the most frequent first, and the numbers of the words of the text in parts, each of
-which can be carried by itself; a training uses the parts that are there. `python -m elmo_tasks verify FOLDER` checks
+which can be carried by itself; a training uses the parts that are there.
 them. Packing needs AllenNLP, for its reader of texts; reading does not.
 """
 

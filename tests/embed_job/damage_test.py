@@ -12,8 +12,6 @@ import pytest
 
 from elmo_tasks.embed_job import job
 from elmo_tasks.embed_job.formats.output_format import FORMATS
-from elmo_tasks.files.checksums import checksum_path
-from elmo_tasks.verify import verify
 from tests.embed_job.conftest import LINES
 
 OTHER_TEXTS = {"another text": [f"{line} ." for line in LINES], "a line short": LINES[:8]}
@@ -180,20 +178,6 @@ class TestFinishedOutput:
         assert not embed("out.h5", resume=True).was_finished
         assert (tmp_path / "out.h5").read_bytes() == before
         assert embed("out.h5", resume=True).was_finished
-
-    @pytest.mark.parametrize("format", list(FORMATS))
-    def test_verify_finds_each_file_whole(self, embed, tmp_path, format):
-        """Oracle: by hand; without the file next to it, the format's own checksums remain."""
-        if "parquet" in format:
-            pytest.importorskip("pyarrow")
-        suffix = {"hdf5": ".h5", "npz": ".npz", "parquet": ".parquet"}.get(format, "")
-        embed(f"out{suffix}", format=format)
-        output = tmp_path / f"out{suffix}"
-        checksum_path(output).unlink(missing_ok=True)
-        found = {finding.path.name: finding.state for finding in verify(output)}
-        if format == "parquet-folder":
-            assert found.pop("_job.json") == "readable" and len(found) == 4
-        assert set(found.values()) == {"whole"}
 
     def test_every_bit_of_hdf5_counts(self, embed, tmp_path):
         """Oracle: the content before; a flipped bit is an error of h5py or changes nothing, at 100 places."""
