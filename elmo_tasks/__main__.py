@@ -82,7 +82,9 @@ def _write_configs(arguments: argparse.Namespace) -> None:
         shutil.copyfile(source, target)
     print(f"wrote {len(targets)} files to {folder}: a config for each task, and lib/, which they import")
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
-    print("It trains on the small data that ships; for your data, set ELMO_TASKS_DATA to a folder with ner/train.txt, ...")
+    print(
+        "It trains on the small data that ships; for your data, set ELMO_TASKS_DATA to a folder with ner/train.txt, ..."
+    )
 
 
 if __name__ == "__main__":
