@@ -235,31 +235,6 @@ def _comment(text: str) -> str:
     return " ".join(line.strip().removeprefix("//").strip() for line in text.splitlines())
 
 
-# --- Environment variables
-
-
-def environment_variables() -> str:
-    """The table of `elmo_tasks.variables`, ours first."""
-    from elmo_tasks.variables import VARIABLES
-
-    lines = ["# Environment variables", ""]
-    ours = [variable for variable in VARIABLES if variable.name.startswith("ELMO_TASKS_")]
-    parts = {
-        "Ours": (ours, "An empty value counts as not set. In a config they are external variables, as "),
-        "Of AllenNLP, torch and CUDA": ([variable for variable in VARIABLES if variable not in ours], ""),
-    }
-    for title, (variables, intro) in parts.items():
-        lines += [f"## {title}", ""]
-        lines += [f"{intro}`std.extVar('{variables[0].name}')`.", ""] if intro else []
-        lines += ["| variable | what it is | default |", "|---|---|---|"]
-        lines += [
-            f"| `{variable.name}` | {_cell(variable.meaning)} | {_cell(variable.default)} |" for variable in variables
-        ]
-        lines.append("")
-    lines += ["[Compat](../internals/compat.md) says what `elmo_tasks.compat` does.", ""]
-    return "\n".join(lines)
-
-
 # --- API
 
 
@@ -370,6 +345,5 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/registered-names.md": registered_names,
     "reference/commands.md": commands,
     "reference/configs.md": configs,
-    "reference/environment-variables.md": environment_variables,
     **{f"reference/api/{page}.md": (lambda page=page: api_page(page)) for page in API},
 }

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from elmo_tasks.printable import one_line
 from elmo_tasks.shipped import TRAINING_CONFIGS
+from elmo_tasks.text import one_line
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]

@@ -145,10 +145,10 @@ class TestReference:
         assert not re.search(r"\|  ?\|", page)
 
     def test_all_variables_are_shown(self):
-        """Oracle: the names in the source and in the configs."""
-        files = [*PACKAGE.rglob("*.py"), *(CHECKOUT / "training_configs").rglob("*sonnet")]
+        """Oracle: the names in the configs."""
+        files = (CHECKOUT / "training_configs").rglob("*sonnet")
         names = {name for file in files for name in re.findall(r"\bELMO_TASKS_[A-Z_]+\b", file.read_text())}
-        page = hooks.environment_variables()
+        page = (CHECKOUT / "docs" / "installing.md").read_text()
         assert names and not {name for name in names if f"`{name}`" not in page}
 
     def test_all_commands_are_shown(self, environment):

@@ -1,0 +1,36 @@
+"""Text from users and for users."""
+
+import argparse
+import unicodedata
+from typing import Any
+
+__all__ = ["add_nfc_argument", "in_nfc", "one_line"]
+
+
+def in_nfc(value: Any) -> Any:
+    """
+    A text, or all texts in lists and in the values of dictionaries, in Unicode's form NFC. A biLM reads words by their
+    bytes, so the same word in a different form, as in macOS's file names, would have different vectors.
+    """
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, list):
+        return [in_nfc(item) for item in value]
+    if isinstance(value, dict):
+        return {key: in_nfc(item) for key, item in value.items()}
+    return value
+
+
+def add_nfc_argument(parser: argparse.ArgumentParser, *, default: bool = True) -> None:
+    """Adds `--nfc` and `--no-nfc` to the arguments of a command that reads text."""
+    parser.add_argument(
+        "--nfc",
+        action=argparse.BooleanOptionalAction,
+        default=default,
+        help="normalise the text to Unicode's form NFC (default)",
+    )
+
+
+def one_line(message: object) -> str:
+    """A message, such as an error of several lines, in one line."""
+    return " ".join(str(message).split())

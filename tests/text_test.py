@@ -1,0 +1,20 @@
+"""Tests of text from users and for users."""
+
+import argparse
+
+from elmo_tasks.text import add_nfc_argument, in_nfc, one_line
+
+
+def test_texts_in_lists_and_dictionaries_are_normalised():
+    decomposed = "Mu\u0308nchen"
+    assert in_nfc({"a": [decomposed, 1, None], "b": decomposed}) == {"a": ["München", 1, None], "b": "München"}
+
+
+def test_the_argument_defaults_to_nfc():
+    parser = argparse.ArgumentParser()
+    add_nfc_argument(parser)
+    assert [parser.parse_args(given).nfc for given in ([], ["--nfc"], ["--no-nfc"])] == [True, True, False]
+
+
+def test_a_message_of_several_lines_is_one_line():
+    assert one_line(ValueError("out of memory\n  on this\n\tmachine\n")) == "out of memory on this machine"
