@@ -36,8 +36,6 @@ from allennlp.training.optimizers import Optimizer
 from allennlp_models.coref.util import make_coref_instance
 from torch.utils.flop_counter import FlopCounterMode
 
-from elmo_tasks.compat.torch_fixes.subnormals import flushed_subnormals
-
 CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
 TASKS = ("ner", "snli", "sst", "squad", "srl", "coref")
 # Registered names of ours, and of what they replace.
@@ -324,10 +322,8 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     import_plugins()
     print(f"torch {torch.__version__}, {arguments.threads} threads")
-    # As in `allennlp train`, for all.
-    with flushed_subnormals():
-        for task in arguments.tasks:
-            compare(task, arguments)
+    for task in arguments.tasks:
+        compare(task, arguments)
 
 
 if __name__ == "__main__":

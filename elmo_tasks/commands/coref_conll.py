@@ -6,11 +6,9 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import check_new, output_file
 from elmo_tasks.data.formats.coref_conll import begin_lines, document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
-from elmo_tasks.files.atomic_files import check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
 
@@ -45,19 +43,19 @@ class CorefConll(Subcommand):
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-coref-conll"):
-        check_new(arguments.output, force=arguments.force)
-        check_not_input(arguments.output, arguments.predictions, *filter(None, [arguments.gold]))
-        documents = _documents(arguments.predictions)
-        if arguments.gold is not None:
-            _check_complete(documents.keys(), arguments.predictions, arguments.gold)
-            # The scorer finds a document by this line.
-            for key, line in begin_lines(str(arguments.gold)).items():
-                documents[key][0] = line.rstrip()
-        with output_file(arguments.output) as file:
-            lines = (f"{line}\n" for document in documents.values() for line in document)
-            file.write_text("".join(lines), encoding="utf-8")
-        print(printable(f"wrote {len(documents)} documents to {arguments.output}"))
+    if arguments.output.is_file() and not arguments.force:
+        raise FileExistsError(f"{arguments.output} exists: give --force to overwrite it")
+    check_not_input(arguments.output, arguments.predictions, *filter(None, [arguments.gold]))
+    documents = _documents(arguments.predictions)
+    if arguments.gold is not None:
+        _check_complete(documents.keys(), arguments.predictions, arguments.gold)
+        # The scorer finds a document by this line.
+        for key, line in begin_lines(str(arguments.gold)).items():
+            documents[key][0] = line.rstrip()
+    with atomic_file(arguments.output) as file:
+        lines = (f"{line}\n" for document in documents.values() for line in document)
+        file.write_text("".join(lines), encoding="utf-8")
+    print(printable(f"wrote {len(documents)} documents to {arguments.output}"))
 
 
 def _documents(path: Path) -> dict[_Key, list[str]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.printable import printable_lines
 from elmo_tasks.public_data import CORPORA, EXPLAINED, fetch
 
@@ -37,20 +36,18 @@ class PublicData(Subcommand):
 
 
 def _data(arguments: argparse.Namespace) -> None:
-    resume = "the same command resumes the download"
-    with endings_in_one_line("elmo-data", resume=resume):
-        if not arguments.name:
-            for name, corpus in CORPORA.items():
-                print(f"{name:12} {corpus.title}: {corpus.note}")
-            for name in EXPLAINED:
-                print(f"{name:12} not downloaded: `allennlp elmo-data {name}` says how to get it")
-            return
-        if unknown := [name for name in arguments.name if name not in (*CORPORA, *EXPLAINED)]:
-            raise ValueError(f"a name must be one of {', '.join((*CORPORA, *EXPLAINED))}, but is {unknown[0]!r}")
-        _fetch([name for name in arguments.name if name in CORPORA], arguments.to)
-        for name in arguments.name:
-            if name in EXPLAINED:
-                print(EXPLAINED[name])
+    if not arguments.name:
+        for name, corpus in CORPORA.items():
+            print(f"{name:12} {corpus.title}: {corpus.note}")
+        for name in EXPLAINED:
+            print(f"{name:12} not downloaded: `allennlp elmo-data {name}` says how to get it")
+        return
+    if unknown := [name for name in arguments.name if name not in (*CORPORA, *EXPLAINED)]:
+        raise ValueError(f"a name must be one of {', '.join((*CORPORA, *EXPLAINED))}, but is {unknown[0]!r}")
+    _fetch([name for name in arguments.name if name in CORPORA], arguments.to)
+    for name in arguments.name:
+        if name in EXPLAINED:
+            print(EXPLAINED[name])
 
 
 def _fetch(names: list[str], to: Path | None) -> None:

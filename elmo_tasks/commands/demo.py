@@ -8,8 +8,6 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.util import SigTermReceived
 
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.compat.startup.garbage_collection import pause_garbage_collection
 from elmo_tasks.environment import config_variables
 from elmo_tasks.printable import printable
 
@@ -65,28 +63,26 @@ class ShowDemo(Subcommand):
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-demo", resume="the same command starts it again"):
-        if importlib.util.find_spec("gradio") is None:
-            raise ImportError("the page is made by Gradio, which is not installed: `pip install 'elmo_tasks[demo]'`")
-        # Not before they are needed: Gradio is half of the start, and a fifth of that the garbage collector.
-        with pause_garbage_collection():
-            from elmo_tasks.demo.demo import loaded_demo
-            from elmo_tasks.demo.server import bound_socket, make_app, make_server
+    if importlib.util.find_spec("gradio") is None:
+        raise ImportError("the page is made by Gradio, which is not installed: `pip install 'elmo_tasks[demo]'`")
+    # Not before they are needed: Gradio is half of the start.
+    from elmo_tasks.demo.demo import loaded_demo
+    from elmo_tasks.demo.server import bound_socket, make_app, make_server
 
-        with (
-            bound_socket(arguments.host, arguments.port) as bound,
-            loaded_demo(
-                arguments.archives,
-                compared=arguments.compare,
-                bilm=arguments.bilm or config_variables()["ELMO_TASKS_BILM"],
-                indexes=arguments.index,
-                glove=arguments.glove,
-                language=arguments.language,
-            ) as demo,
-        ):
-            server = make_server(make_app(demo, arguments.host))
-            host, port = bound.getsockname()[:2]
-            print(printable(f"ELMo is at http://{host}:{port}/ (Ctrl-C ends it)"), flush=True)
-            # SIGTERM is how supervisors of processes end a server.
-            with suppress(SigTermReceived):
-                server.run(sockets=[bound])
+    with (
+        bound_socket(arguments.host, arguments.port) as bound,
+        loaded_demo(
+            arguments.archives,
+            compared=arguments.compare,
+            bilm=arguments.bilm or config_variables()["ELMO_TASKS_BILM"],
+            indexes=arguments.index,
+            glove=arguments.glove,
+            language=arguments.language,
+        ) as demo,
+    ):
+        server = make_server(make_app(demo, arguments.host))
+        host, port = bound.getsockname()[:2]
+        print(printable(f"ELMo is at http://{host}:{port}/ (Ctrl-C ends it)"), flush=True)
+        # SIGTERM is how supervisors of processes end a server.
+        with suppress(SigTermReceived):
+            server.run(sockets=[bound])

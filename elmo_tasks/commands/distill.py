@@ -6,7 +6,6 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.distillation.run import Distillation, distill
 from elmo_tasks.vectors.elmo_embedder import device_of
 
@@ -53,19 +52,18 @@ class Distill(Subcommand):
 
 
 def _distill(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-distill", resume="the same command resumes"):
-        for name in ("max_texts", "batch_size"):
-            value = getattr(arguments, name)
-            if value is not None and value < 1:
-                raise ValueError(f"--{name.replace('_', '-')} must be at least 1, but is {value}")
-        how = Distillation(
-            loss="mse" if arguments.loss == "mse" else "cross_entropy",
-            temperature=arguments.temperature,
-            labelled_weight=arguments.labelled_weight,
-            most_texts=arguments.max_texts,
-            batch_size=arguments.batch_size,
-            device=device_of(arguments.cuda_device),
-        )
-        student = Params.from_file(str(arguments.student), arguments.overrides).as_dict(quiet=True)
-        archive = distill(arguments.teachers, arguments.unlabelled, student, arguments.serialization_dir, how)
-        print(f"the student is in {archive}")
+    for name in ("max_texts", "batch_size"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, but is {value}")
+    how = Distillation(
+        loss="mse" if arguments.loss == "mse" else "cross_entropy",
+        temperature=arguments.temperature,
+        labelled_weight=arguments.labelled_weight,
+        most_texts=arguments.max_texts,
+        batch_size=arguments.batch_size,
+        device=device_of(arguments.cuda_device),
+    )
+    student = Params.from_file(str(arguments.student), arguments.overrides).as_dict(quiet=True)
+    archive = distill(arguments.teachers, arguments.unlabelled, student, arguments.serialization_dir, how)
+    print(f"the student is in {archive}")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.embed_job import EmbedOptions, embed_file
 from elmo_tasks.embed_job.formats.output_format import allennlp_format
 from elmo_tasks.files.hdf5_vectors import VectorLayout, check_sentence_keys
@@ -61,31 +60,30 @@ class FormerElmo(Subcommand):
 
 
 def _elmo(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo", RuntimeError, resume="the same command with --resume resumes"):
-        layout = VectorLayout.of_allennlp(
-            forget_sentences=arguments.forget_sentences, use_sentence_keys=arguments.use_sentence_keys
-        )
-        batch_tokens, device = batch_tokens_of(arguments.batch_size), device_of(arguments.cuda_device)
-        if layout.sentence_keys:
-            # The job puts one space between words.
-            lines = ((number, " ".join(line.split())) for number, line in numbered_lines(arguments.input_file))
-            check_sentence_keys(lines, arguments.input_file)
-        options_file, weight_file = local_files(arguments.options_file, arguments.weight_file)
-        options = EmbedOptions(
-            bilm=(str(options_file), str(weight_file)),
-            layers=LAYERS_OF_FORMATS[arguments.output_format],
-            batch_tokens=batch_tokens,
-            device=device,
-            # As the text is: AllenNLP's command left it so.
-            nfc=False,
-        )
-        report = embed_file(
-            arguments.input_file,
-            arguments.output_file,
-            options,
-            format=allennlp_format(layout),
-            force=arguments.force,
-            resume=arguments.resume,
-            show_progress=False if arguments.file_friendly_logging else None,
-        )
-        print(f"wrote {arguments.output_file}: {report.n_lines:,} lines, {report.n_bytes:,} bytes")
+    layout = VectorLayout.of_allennlp(
+        forget_sentences=arguments.forget_sentences, use_sentence_keys=arguments.use_sentence_keys
+    )
+    batch_tokens, device = batch_tokens_of(arguments.batch_size), device_of(arguments.cuda_device)
+    if layout.sentence_keys:
+        # The job puts one space between words.
+        lines = ((number, " ".join(line.split())) for number, line in numbered_lines(arguments.input_file))
+        check_sentence_keys(lines, arguments.input_file)
+    options_file, weight_file = local_files(arguments.options_file, arguments.weight_file)
+    options = EmbedOptions(
+        bilm=(str(options_file), str(weight_file)),
+        layers=LAYERS_OF_FORMATS[arguments.output_format],
+        batch_tokens=batch_tokens,
+        device=device,
+        # As the text is: AllenNLP's command left it so.
+        nfc=False,
+    )
+    report = embed_file(
+        arguments.input_file,
+        arguments.output_file,
+        options,
+        format=allennlp_format(layout),
+        force=arguments.force,
+        resume=arguments.resume,
+        show_progress=False if arguments.file_friendly_logging else None,
+    )
+    print(f"wrote {arguments.output_file}: {report.n_lines:,} lines, {report.n_bytes:,} bytes")

@@ -5,7 +5,6 @@ import argparse
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks import embed_job
-from elmo_tasks.commands.endings import endings_in_one_line
 
 __all__ = ["Embed"]
 
@@ -28,6 +27,4 @@ class Embed(Subcommand):
 
 
 def _embed(arguments: argparse.Namespace) -> None:
-    # Workers that were killed are a RuntimeError.
-    with endings_in_one_line("elmo-embed", RuntimeError, resume="the same command with --resume resumes"):
-        embed_job.embed(arguments)
+    embed_job.embed(arguments)

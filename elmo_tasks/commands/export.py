@@ -11,7 +11,6 @@ from allennlp.models.archival import CONFIG_NAME
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.model_files import model_files
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.distillation import StudentBilm
 from elmo_tasks.files.atomic_files import atomic_folder, naming_errors
 from elmo_tasks.files.torch_zip import torch_stream
@@ -57,45 +56,44 @@ class Export(Subcommand):
 
 def _export(arguments: argparse.Namespace) -> None:
     names = ["options.json", _WEIGHTS[arguments.format], "vocab.txt"]
-    with endings_in_one_line("elmo-export", resume="nothing was written: run the same command again"):
-        replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()}
-        present = sorted(str(arguments.folder / name) for name in replaceable if (arguments.folder / name).exists())
-        if present and not arguments.force:
-            raise FileExistsError(
-                f"{', '.join(present)} must not be there yet, but is: name another folder, or overwrite with --force"
+    replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()}
+    present = sorted(str(arguments.folder / name) for name in replaceable if (arguments.folder / name).exists())
+    if present and not arguments.force:
+        raise FileExistsError(
+            f"{', '.join(present)} must not be there yet, but is: name another folder, or overwrite with --force"
+        )
+    if (files := model_files(Path(arguments.archive))) is not None:
+        names.remove("vocab.txt")
+        _export_bilm(Bilm.from_files(*files), arguments.folder, names, replaceable, arguments.dtype)
+        return
+    model = _model(arguments.archive)
+    if isinstance(model, StudentBilm):
+        # It predicts no words.
+        names.remove("vocab.txt")
+        _export_bilm(model.bilm, arguments.folder, names, replaceable, arguments.dtype)
+        return
+    if not isinstance(model, BilmLanguageModel):
+        raise ValueError(
+            f"the model of {arguments.archive} must be an 'elmo_bilm' or an 'elmo_bilm_student', but is a "
+            f"{type(model).__name__}"
+        )
+    softmax = None if arguments.without_softmax else model.public_softmax()
+    try:
+        words = model.word_list()
+        # The three files belong together: weights of one export with the words of another would go unnoticed.
+        with atomic_folder(arguments.folder, replaceable) as folder:
+            options_file, weight_file, word_file = (folder / name for name in names)
+            model.bilm.save(
+                options_file,
+                weight_file,
+                softmax=softmax,
+                words=None if softmax is None else words.words,
+                dtype=getattr(torch, arguments.dtype),
             )
-        if (files := model_files(Path(arguments.archive))) is not None:
-            names.remove("vocab.txt")
-            _export_bilm(Bilm.from_files(*files), arguments.folder, names, replaceable, arguments.dtype)
-            return
-        model = _model(arguments.archive)
-        if isinstance(model, StudentBilm):
-            # It predicts no words.
-            names.remove("vocab.txt")
-            _export_bilm(model.bilm, arguments.folder, names, replaceable, arguments.dtype)
-            return
-        if not isinstance(model, BilmLanguageModel):
-            raise ValueError(
-                f"the model of {arguments.archive} must be an 'elmo_bilm' or an 'elmo_bilm_student', but is a "
-                f"{type(model).__name__}"
-            )
-        softmax = None if arguments.without_softmax else model.public_softmax()
-        try:
-            words = model.word_list()
-            # The three files belong together: weights of one export with the words of another would go unnoticed.
-            with atomic_folder(arguments.folder, replaceable) as folder:
-                options_file, weight_file, word_file = (folder / name for name in names)
-                model.bilm.save(
-                    options_file,
-                    weight_file,
-                    softmax=softmax,
-                    words=None if softmax is None else words.words,
-                    dtype=getattr(torch, arguments.dtype),
-                )
-                words.save(word_file)
-        except (ValueError, OSError) as error:
-            raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
-        print(printable(f"wrote {', '.join(str(arguments.folder / name) for name in names)}"))
+            words.save(word_file)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{arguments.archive} cannot be exported: {error}") from error
+    print(printable(f"wrote {', '.join(str(arguments.folder / name) for name in names)}"))
 
 
 def _export_bilm(bilm: Bilm, target: Path, names: list[str], replaceable: set[str], dtype: str) -> None:

@@ -21,10 +21,8 @@ from elmo_tasks.analysis import (
     marked_word,
     position_of,
 )
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.environment import config_variables
-from elmo_tasks.files.atomic_files import check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import one_line, printable, printable_lines
 from elmo_tasks.progress import progress_bar
@@ -145,75 +143,70 @@ def _filter(value: str) -> tuple[str, str]:
 
 
 def _index(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line(_NAME, resume="the same command resumes with the next sentence"):
-        bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
-        index = index_text(
-            arguments.corpus,
-            arguments.folder,
-            bilm,
-            layer=arguments.layer,
-            dtype=arguments.dtype,
-            precision=arguments.precision,
-            batch_tokens=arguments.batch_tokens,
-            nfc=arguments.nfc,
-        )
-        size = f"{index.n_bytes / 1e6:,.1f} MB"
-        print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {size}, with the biLM {bilm}")
+    bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
+    index = index_text(
+        arguments.corpus,
+        arguments.folder,
+        bilm,
+        layer=arguments.layer,
+        dtype=arguments.dtype,
+        precision=arguments.precision,
+        batch_tokens=arguments.batch_tokens,
+        nfc=arguments.nfc,
+    )
+    size = f"{index.n_bytes / 1e6:,.1f} MB"
+    print(f"indexed {len(index):,} words of {index.n_sentences:,} sentences in {size}, with the biLM {bilm}")
 
 
 def _graph(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line(_NAME, resume="the index stays as it was; the same command builds the graph"):
-        index = NeighborIndex(arguments.folder)
-        graph = build_graph(index, arguments.layer)
-        print(f"built a graph of {len(index):,} words in {graph.n_bytes / 1e6:,.1f} MB; {_recall(graph.recall)}")
+    index = NeighborIndex(arguments.folder)
+    graph = build_graph(index, arguments.layer)
+    print(f"built a graph of {len(index):,} words in {graph.n_bytes / 1e6:,.1f} MB; {_recall(graph.recall)}")
 
 
 def _query(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line(_NAME):
-        finder = _finder(arguments)
-        if arguments.output_file is not None:
-            check_not_input(arguments.output_file, *finder.files)
-        found = _find(finder, [_asked(finder, arguments)], arguments)[0]
-        if arguments.output_file is not None:
-            with output_file(arguments.output_file) as file:
-                file.write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
-        _show(found, arguments)
+    finder = _finder(arguments)
+    if arguments.output_file is not None:
+        check_not_input(arguments.output_file, *finder.files)
+    found = _find(finder, [_asked(finder, arguments)], arguments)[0]
+    if arguments.output_file is not None:
+        with atomic_file(arguments.output_file) as file:
+            file.write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
+    _show(found, arguments)
 
 
 def _batch(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line(_NAME):
-        check_not_input(arguments.output_file, arguments.queries)
-        lines = list(numbered_lines(arguments.queries))
-        finder, tokenizer, queries = _finder(arguments), _tokenizer(arguments), []
-        check_not_input(arguments.output_file, *finder.files)
-        for number, line in lines:
-            try:
-                if line.strip():
-                    queries.append(marked_word(finder.index.in_form(line), tokenizer))
-            except ValueError as error:
-                raise ValueError(f"{arguments.queries}, line {number}: {error}") from None
-        if not queries:
-            raise ValueError(f"{arguments.queries} must hold at least one query, a sentence a line, but holds none")
-        with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
-            with progress_bar(len(queries), None, "queries") as advance:
-                for start in range(0, len(queries), _AT_ONCE):
-                    found = _find(finder, queries[start : start + _AT_ONCE], arguments)
-                    file.writelines(f"{each.to_json()}\n" for each in found)
-                    advance(len(found))
+    check_not_input(arguments.output_file, arguments.queries)
+    lines = list(numbered_lines(arguments.queries))
+    finder, tokenizer, queries = _finder(arguments), _tokenizer(arguments), []
+    check_not_input(arguments.output_file, *finder.files)
+    for number, line in lines:
+        try:
+            if line.strip():
+                queries.append(marked_word(finder.index.in_form(line), tokenizer))
+        except ValueError as error:
+            raise ValueError(f"{arguments.queries}, line {number}: {error}") from None
+    if not queries:
+        raise ValueError(f"{arguments.queries} must hold at least one query, a sentence a line, but holds none")
+    with atomic_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
+        with progress_bar(len(queries), None, "queries") as advance:
+            for start in range(0, len(queries), _AT_ONCE):
+                found = _find(finder, queries[start : start + _AT_ONCE], arguments)
+                file.writelines(f"{each.to_json()}\n" for each in found)
+                advance(len(found))
 
 
 def _shell(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line(_NAME, resume="the shell is left"):
-        finder, tokenizer = _finder(arguments), _tokenizer(arguments)
-        if sys.stdin.isatty():
-            print(f"{len(finder.index):,} words. A sentence with one word in [brackets]; Ctrl-D ends.")
-        for line in _typed():
-            try:
-                query = marked_word(finder.index.in_form(_utf_8(line)), tokenizer)
-                _show(_find(finder, [query], arguments)[0], arguments)
-            except ValueError as error:
-                print(json.dumps({"error": str(error)}, ensure_ascii=False) if arguments.json else one_line(error))
-            sys.stdout.flush()
+    finder, tokenizer = _finder(arguments), _tokenizer(arguments)
+    if sys.stdin.isatty():
+        print(f"{len(finder.index):,} words. A sentence with one word in [brackets]; Ctrl-D ends.")
+    for line in _typed():
+        try:
+            query = marked_word(finder.index.in_form(_utf_8(line)), tokenizer)
+            _show(_find(finder, [query], arguments)[0], arguments)
+        except ValueError as error:
+            print(json.dumps({"error": str(error)}, ensure_ascii=False) if arguments.json else one_line(error))
+        sys.stdout.flush()
 
 
 def _typed() -> Iterator[str]:

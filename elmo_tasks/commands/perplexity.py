@@ -12,10 +12,8 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.bilm.cut_words import CutWords
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import output_file
 from elmo_tasks.data import LmText
-from elmo_tasks.files.atomic_files import check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.unicode_text import add_nfc_argument
 
@@ -48,30 +46,29 @@ class PerplexityOfText(Subcommand):
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-perplexity"):
-        model = LanguageModel(arguments.bilm)
-        text, cut_words = LmText(arguments.text, nfc=arguments.nfc), CutWords()
-        scores = _counted(model.score(_looked_at(text, cut_words)))
-        if arguments.output_file is None:
-            found = summary(scores)
-        else:
-            check_not_input(arguments.output_file, *text.files, *model.files)
-            with output_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
-                found = summary(_written(scores, file))
-        for name, value in found.items():
-            print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
-        if text.irregular:
-            lines = ", ".join(f"{n:,} {what}" for what, n in sorted(text.irregular.items()))
-            print(f"elmo-perplexity: not every line is one sentence: of the lines there are {lines}", file=sys.stderr)
-        if message := cut_words.message():
-            print(f"elmo-perplexity: {message}", file=sys.stderr)
-        if found["unknown_share"] > _MANY_UNKNOWN:
-            print(
-                f"elmo-perplexity: {found['unknown_share']:.0%} of the words are not in the vocabulary. All of them "
-                "count as one word, which is easy to predict: the perplexity flatters, and compares with none of "
-                "another vocabulary",
-                file=sys.stderr,
-            )
+    model = LanguageModel(arguments.bilm)
+    text, cut_words = LmText(arguments.text, nfc=arguments.nfc), CutWords()
+    scores = _counted(model.score(_looked_at(text, cut_words)))
+    if arguments.output_file is None:
+        found = summary(scores)
+    else:
+        check_not_input(arguments.output_file, *text.files, *model.files)
+        with atomic_file(arguments.output_file) as path, open(path, "w", encoding="utf-8") as file:
+            found = summary(_written(scores, file))
+    for name, value in found.items():
+        print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+    if text.irregular:
+        lines = ", ".join(f"{n:,} {what}" for what, n in sorted(text.irregular.items()))
+        print(f"elmo-perplexity: not every line is one sentence: of the lines there are {lines}", file=sys.stderr)
+    if message := cut_words.message():
+        print(f"elmo-perplexity: {message}", file=sys.stderr)
+    if found["unknown_share"] > _MANY_UNKNOWN:
+        print(
+            f"elmo-perplexity: {found['unknown_share']:.0%} of the words are not in the vocabulary. All of them "
+            "count as one word, which is easy to predict: the perplexity flatters, and compares with none of "
+            "another vocabulary",
+            file=sys.stderr,
+        )
 
 
 def _looked_at(sentences: Iterable[list[str]], cut_words: CutWords) -> Iterator[list[str]]:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import check_new, output_file
 from elmo_tasks.data.formats.json_objects import check_unicode, json_object
-from elmo_tasks.files.atomic_files import check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
 
@@ -36,13 +34,13 @@ class SquadPredictions(Subcommand):
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-squad-predictions"):
-        check_new(arguments.output, force=arguments.force)
-        check_not_input(arguments.output, arguments.predictions)
-        answers = _answers(arguments.predictions)
-        with output_file(arguments.output) as file:
-            file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(printable(f"wrote {len(answers)} answers to {arguments.output}"))
+    if arguments.output.is_file() and not arguments.force:
+        raise FileExistsError(f"{arguments.output} exists: give --force to overwrite it")
+    check_not_input(arguments.output, arguments.predictions)
+    answers = _answers(arguments.predictions)
+    with atomic_file(arguments.output) as file:
+        file.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(printable(f"wrote {len(answers)} answers to {arguments.output}"))
 
 
 def _answers(path: str) -> dict[str, str]:

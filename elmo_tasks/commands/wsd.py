@@ -6,7 +6,6 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import WsdMeasurement, table_of
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.environment import config_variables
 from elmo_tasks.printable import printable, printable_lines
 
@@ -49,24 +48,23 @@ class DisambiguateWords(Subcommand):
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-wsd"):
-        _check(arguments)
-        variables = config_variables()
-        found = WsdMeasurement.of(
-            arguments.bilm or variables["ELMO_TASKS_BILM"],
-            arguments.data or Path(variables["ELMO_TASKS_DATA"], "wsd"),
-            train=arguments.train,
-            wordnet=arguments.wordnet,
-            distance=arguments.distance,
-            precision=arguments.precision,
-            max_sentences=arguments.max_sentences,
-            batch_tokens=arguments.batch_tokens,
-        )
-        _print(found)
-        if arguments.output_file is not None:
-            found.write_scores(arguments.output_file)
-        if arguments.predictions is not None:
-            found.write_answers(arguments.predictions)
+    _check(arguments)
+    variables = config_variables()
+    found = WsdMeasurement.of(
+        arguments.bilm or variables["ELMO_TASKS_BILM"],
+        arguments.data or Path(variables["ELMO_TASKS_DATA"], "wsd"),
+        train=arguments.train,
+        wordnet=arguments.wordnet,
+        distance=arguments.distance,
+        precision=arguments.precision,
+        max_sentences=arguments.max_sentences,
+        batch_tokens=arguments.batch_tokens,
+    )
+    _print(found)
+    if arguments.output_file is not None:
+        found.write_scores(arguments.output_file)
+    if arguments.predictions is not None:
+        found.write_answers(arguments.predictions)
 
 
 def _check(arguments: argparse.Namespace) -> None:

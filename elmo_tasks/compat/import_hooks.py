@@ -1,60 +1,53 @@
 """
 Code that runs around and after the import of a named module.
 
-Most fixes replace functions of a module *after* its import: `after_import`. A few modules fail (or reach for the
-network) while their own top-level code runs, so something has to be different *during* that import: `around_import`
-does that with a context manager.
+Most fixes replace functions of a module *after* its import. A few modules fail (or reach for the network) while their
+own top-level code runs, so something has to differ *during* that import.
 """
 
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Module", "after_import", "around_import", "temporary_modules"]
+__all__ = ["Module", "after_import", "around_import", "replaces", "temporary_modules"]
 
 Module = Any
-"""A module whose functions are replaced; a type checker forbids that for `ModuleType`."""
+"""A module with functions that are replaced, which a type checker forbids for `ModuleType`."""
 
 Fix = Callable[[Module], None]
 Surroundings = Callable[[], AbstractContextManager[None]]
 
 
 def after_import(name: str, fix: Fix) -> None:
-    """
-    Calls `fix(module)` whenever module `name` has been executed, after the fixes registered for it before. A module
-    that has been imported already stays as it is.
-
-    If the fix raises, so does the import, with an `ImportError` that names the fix; and every later attempt as well,
-    so that a first `try: import ...` cannot swallow it.
-    """
+    """Calls `fix(module)` after each execution of module `name`, after the fixes registered for it earlier."""
     _finder().fixes.setdefault(name, []).append(fix)
 
 
 def around_import(name: str, surroundings: Surroundings) -> None:
-    """
-    Executes module `name`, whenever it is imported, inside the context manager that `surroundings()` returns.
+    """Executes module `name`, whenever it is imported, inside the context manager `surroundings()`."""
+    _finder().surroundings[name] = surroundings
 
-    An error of the context manager is an error of the import, at every attempt.
 
-    # Raises
+def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
+    """Decorates the function that takes the place of `owner.name`, and gets the original as its first argument."""
+    original = getattr(owner, name)
 
-    ValueError
-        If the module has surroundings already.
-    """
-    if _finder().surroundings.setdefault(name, surroundings) is not surroundings:
-        raise ValueError(f"A module can have only one context manager around its import, but '{name}' already has one")
+    def decorate(function: Callable[..., Any]) -> None:
+        # With the original's signature, which AllenNLP's `FromParams` reads.
+        setattr(owner, name, wraps(original)(lambda *args, **kwargs: function(original, *args, **kwargs)))
+
+    return decorate
 
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """
-    Puts `modules` into `sys.modules`, and removes these and no others at the end.
-    """
+    """Puts `modules` into `sys.modules`, and removes these and no others at the end."""
     # Not `mock.patch.dict(sys.modules)`: that would also forget whatever else was imported in the meantime.
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
@@ -69,9 +62,7 @@ def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
 
 
 class _HookLoader(Loader):
-    """
-    The loader of a module, inside a context manager and followed by fixes.
-    """
+    """Loads a module inside a context manager, then applies fixes."""
 
     def __init__(self, loader: Any, surroundings: Surroundings, fixes: list[Fix]) -> None:
         self._loader = loader
@@ -82,32 +73,18 @@ class _HookLoader(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The module must not see this loader: `pkgutil`, `inspect` and `runpy` ask for methods that it does not have.
+        # The module must not see this loader: `pkgutil`, `inspect` and `runpy` call methods that it does not have.
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         with self._surroundings():
             self._loader.exec_module(module)
         for fix in self._fixes:
-            _apply(fix, module)
-
-
-def _apply(fix: Fix, module: ModuleType) -> None:
-    try:
-        fix(module)
-    except Exception as error:
-        raise ImportError(
-            f"elmo_tasks could not apply its fix '{getattr(fix, '__qualname__', fix)}' to '{module.__name__}' "
-            f"({type(error).__name__}: {error}). Remedy: reinstall AllenNLP 2.10.1 and elmo_tasks, or uninstall "
-            "elmo_tasks.",
-            name=module.__name__,
-        ) from error
+            fix(module)
 
 
 class _HookFinder(MetaPathFinder):
-    """
-    Finds the modules that have hooks, by asking all other finders.
-    """
+    """Finds the modules that have hooks by asking all other finders."""
 
     def __init__(self) -> None:
         self.surroundings: dict[str, Surroundings] = {}

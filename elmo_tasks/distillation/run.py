@@ -22,7 +22,6 @@ from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from filelock import FileLock, Timeout
 
-from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.distillation.soft_labels import check_labels
 from elmo_tasks.distillation.teacher import Teachers, is_of_pairs
 from elmo_tasks.distillation.texts import read_texts
@@ -380,7 +379,7 @@ def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
     for name in (_METRICS, "meta.json"):
         if (training / name).exists():
             shutil.copy(training / name, folder / name)
-    weights = load_without_code(training / _BEST, training / _BEST)
+    weights = torch.load(training / _BEST, map_location="cpu", weights_only=True)
     with file_with_checksum(folder / _BEST) as temporary, torch_stream(temporary) as stream:
         torch.save({name.removeprefix(_PREFIX): value for name, value in weights.items()}, stream)
     archive = Path(archive_model(str(folder), weights=_BEST))

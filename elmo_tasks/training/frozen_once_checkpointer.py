@@ -13,7 +13,6 @@ from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
 from elmo_tasks.bilm.weights_state import WeightsState
-from elmo_tasks.compat.torch_fixes.saved_files import load_without_code
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 from elmo_tasks.files.torch_zip import torch_stream
 
@@ -131,7 +130,7 @@ class FrozenOnceCheckpointer(Checkpointer):
             If a file is damaged.
         """
         _check(checkpoint)
-        weights: dict[str, Any] = load_without_code(checkpoint, checkpoint)
+        weights: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
         return {**(self._load_frozen() if os.path.exists(self._frozen_path) else {}), **weights}
 
     def _with_frozen_weights(self, checkpoint: TrainerCheckpoint | None) -> TrainerCheckpoint | None:
@@ -149,7 +148,7 @@ class FrozenOnceCheckpointer(Checkpointer):
 
     def _load_frozen(self) -> dict[str, Any]:
         _check(self._frozen_path)
-        weights: dict[str, Any] = load_without_code(self._frozen_path, self._frozen_path)
+        weights: dict[str, Any] = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
         return weights
 
     def _restore_best(self, checkpoint: TrainerCheckpoint) -> None:

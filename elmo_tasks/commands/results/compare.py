@@ -6,7 +6,6 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import compare
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.printable import printable_lines
 
 __all__ = ["Compare"]
@@ -33,5 +32,4 @@ class Compare(Subcommand):
 
 
 def _print(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-compare"):
-        print(printable_lines(compare(arguments.runs, arguments.metric)))
+    print(printable_lines(compare(arguments.runs, arguments.metric)))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
-from elmo_tasks.commands.outputs import output_file
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.printable import one_line
 from elmo_tasks.replication import read_sources, report_page
 
@@ -33,12 +32,11 @@ class Report(Subcommand):
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    with endings_in_one_line("elmo-report"):
-        sources = read_sources(arguments.folder)
-        path = arguments.output_file or arguments.folder / "report.html"
-        with output_file(path) as temporary:
-            temporary.write_text(report_page(sources), encoding="utf-8")
-        for problem in sources.problems:
-            print(one_line(f"not in the report: {problem}"), file=sys.stderr)
-        counted = f"{len(sources.tables)} tables and {len(sources.runs)} runs"
-        print(one_line(f"{path}: {counted}, {path.stat().st_size / 1e6:.2f} MB"))
+    sources = read_sources(arguments.folder)
+    path = arguments.output_file or arguments.folder / "report.html"
+    with atomic_file(path) as temporary:
+        temporary.write_text(report_page(sources), encoding="utf-8")
+    for problem in sources.problems:
+        print(one_line(f"not in the report: {problem}"), file=sys.stderr)
+    counted = f"{len(sources.tables)} tables and {len(sources.runs)} runs"
+    print(one_line(f"{path}: {counted}, {path.stat().st_size / 1e6:.2f} MB"))

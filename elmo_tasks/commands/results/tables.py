@@ -11,7 +11,6 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.commands.endings import endings_in_one_line
 from elmo_tasks.commands.results.tables_of_plan import make_plan
 from elmo_tasks.environment import small_data_notice
 from elmo_tasks.files.sealed_json import read_sealed
@@ -108,9 +107,7 @@ class Tables(Subcommand):
 def _tables(arguments: argparse.Namespace) -> None:
     if not (arguments.plan or arguments.table or arguments.figure):
         arguments.parser.error("one of --plan, --table and --figure is needed")
-    resume = "the same command resumes each training from its last checkpoint"
-    with endings_in_one_line("elmo-tables", resume=resume):
-        failed = _make(arguments)
+    failed = _make(arguments)
     if failed:
         names = ", ".join(failed)
         sys.exit(f"allennlp elmo-tables: {len(failed)} runs are not finished, and are missing above: {names}")

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
-
-from elmo_tasks.compat.allennlp_fixes.archives import read_archive
+from allennlp.models.archival import extracted_archive
 
 __all__ = ["LayerWeight", "layer_weights"]
 
@@ -72,7 +71,7 @@ def _weights(archive: Path) -> dict[str, Any]:
 
     try:
         # Read to the checksum at its end, which torch does not have.
-        with read_archive(archive) as folder:
+        with extracted_archive(archive) as folder:
             weights: dict[str, Any] = torch.load(Path(folder, "weights.th"), map_location="cpu", weights_only=True)
     except (ConfigurationError, EOFError, pickle.UnpicklingError) as error:
         raise ValueError(str(error)) from error

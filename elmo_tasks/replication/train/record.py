@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import extracted_archive
 
-from elmo_tasks.compat.allennlp_fixes.archives import read_archive
 from elmo_tasks.files.atomic_files import is_full
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed, write_sealed
@@ -208,7 +208,7 @@ def is_whole(serialization_dir: Path) -> bool:
     if not (serialization_dir / "metrics.json").is_file():
         return False
     try:
-        with read_archive(serialization_dir / "model.tar.gz") as folder:
+        with extracted_archive(serialization_dir / "model.tar.gz") as folder:
             return Path(folder, "weights.th").is_file()
     except (OSError, ConfigurationError) as error:
         if is_full(error):

@@ -1,0 +1,105 @@
+"""Archives from anybody: AllenNLP 2.10.1 treats a `model.tar.gz` as a program."""
+
+import contextvars
+import json
+import tarfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import Module, replaces
+
+__all__ = ["load_archives_safely", "read_config_of_runs_as_json", "refuse_unregistered_types", "remember_packages"]
+
+# The archive that is being loaded in this context.
+_LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
+_INCLUDED_PACKAGES: set[str] = set()
+
+
+def load_archives_safely(archival: Module) -> None:
+    """
+    Symptom: loading an archive writes files outside its temporary folder, follows links in it, and evaluates its config
+    as Jsonnet, which reads local files and the environment.
+
+    Cause: `tarfile.extractall` without a filter, and `Params.from_file` for a file that AllenNLP has written as JSON.
+    """
+    # Python 3.14 has this filter by default.
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)  # type: ignore[assignment]
+    archival.Params = _json_params(archival.Params)
+
+    @replaces(archival, "load_archive")
+    def load_archive(original: Any, archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        token = _LOADING.set(str(archive_file))
+        try:
+            return original(archive_file, *args, **kwargs)
+        finally:
+            _LOADING.reset(token)
+
+
+def read_config_of_runs_as_json(util: Module) -> None:
+    """
+    Symptom: `allennlp train --recover` evaluates the config.json of the run as Jsonnet.
+
+    Cause: as for archives, in `create_serialization_dir`, which compares it with the given config.
+    """
+    util.Params = _json_params(util.Params)
+
+
+def _json_params(params: Any) -> Any:
+    class JsonParams(params):  # type: ignore[misc]
+        @classmethod
+        def from_file(cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None) -> Any:
+            from allennlp.common.checks import ConfigurationError
+            from allennlp.common.params import parse_overrides, with_overrides
+
+            try:
+                config = json.loads(Path(params_file).read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ConfigurationError(f"expected JSON, got: {error}: {params_file}") from None
+            if isinstance(params_overrides, str):
+                params_overrides = parse_overrides(params_overrides, ext_vars=ext_vars)
+            return cls(with_overrides(config, params_overrides))
+
+    return JsonParams
+
+
+def refuse_unregistered_types(registrable: Module) -> None:
+    """
+    Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
+
+    Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds there.
+    While an archive is loaded, only packages that `--include-package` or a plugin has named are imported; and what is
+    found must be a subclass of the requested class.
+    """
+    original = registrable.Registrable.resolve_class_name.__func__
+
+    def resolve_class_name(cls: type, name: str) -> tuple[type, str | None]:
+        from allennlp.common.checks import ConfigurationError
+
+        if name in registrable.Registrable._registry[cls]:
+            return original(cls, name)
+        package = name.split(".")[0]
+        if _LOADING.get() is not None and "." in name and package not in _INCLUDED_PACKAGES:
+            raise ConfigurationError(
+                f"expected a registered {cls.__name__}, got {name!r}: {_LOADING.get()} (if you trust the package, add "
+                f"--include-package {package})"
+            )
+        found, constructor = original(cls, name)
+        if not (isinstance(found, type) and issubclass(found, cls)):
+            raise ConfigurationError(f"expected a {cls.__name__}, got {found!r}")
+        return found, constructor
+
+    registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
+
+
+def remember_packages(util: Module) -> None:
+    """
+    Symptom: none by itself. `refuse_unregistered_types` needs the packages that `--include-package` has named.
+
+    Cause: AllenNLP imports them and forgets their names.
+    """
+
+    @replaces(util, "import_module_and_submodules")
+    def import_and_remember(original: Any, package_name: str, *args: Any, **kwargs: Any) -> None:
+        _INCLUDED_PACKAGES.add(package_name.split(".")[0])
+        original(package_name, *args, **kwargs)

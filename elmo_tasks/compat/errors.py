@@ -1,0 +1,99 @@
+"""Errors of `allennlp` in one line, and a warning for mistyped overrides."""
+
+import difflib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from elmo_tasks.compat.import_hooks import Module, replaces
+
+__all__ = ["end_in_one_line", "warn_of_mistyped_overrides"]
+
+logger = logging.getLogger(__name__)
+
+# Packages that raise ValueError with a sentence for the user.
+_PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
+_RESUME = {
+    "elmo": "the same command with --resume resumes",
+    "elmo-embed": "the same command with --resume resumes",
+    "elmo-tables": "the same command resumes each training from its last checkpoint",
+    "train": "the same command with --recover resumes",
+}
+
+
+def end_in_one_line(commands: Module) -> None:
+    """
+    Symptom: a mistake in a config or in data, a missing file, and Ctrl-C, end `allennlp` with forty lines of traceback.
+
+    Cause: `allennlp.commands.main` catches nothing. Errors of torch, and of the user's own code, keep their traceback,
+    and `ALLENNLP_DEBUG=1` shows all. The statuses are those of shells.
+    """
+
+    @replaces(commands, "main")
+    def main(original: Any, prog: str | None = None) -> None:
+        try:
+            original(prog)
+            # Or else Python does it at its end, where an error is not caught.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BaseException as error:
+            _end(error)
+            raise
+
+
+def _end(error: BaseException) -> None:
+    """Exits with one line, if that is enough for an error."""
+    command = " ".join(["allennlp", *sys.argv[1:2]])
+    message = " ".join(str(error).split())
+    if isinstance(error, BrokenPipeError):
+        # Nobody reads the rest, which Python would write at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    elif os.environ.get("ALLENNLP_DEBUG"):
+        return
+    elif isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
+        resume = _RESUME.get(command.partition(" ")[2], "the same command starts over")
+        print(f"\n{command}: {message or f'interrupted: {resume}'}", file=sys.stderr)
+        sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
+    elif _is_for_the_user(error):
+        sys.exit(f"{command}: error: {message} (ALLENNLP_DEBUG=1 shows where)")
+
+
+def _is_for_the_user(error: BaseException) -> bool:
+    if type(error).__name__ == "ConfigurationError" or isinstance(error, OSError):
+        return True
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    raised_in = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
+    return isinstance(error, ValueError | ImportError) and raised_in.partition(".")[0] in _PACKAGES
+
+
+def warn_of_mistyped_overrides(params: Module) -> None:
+    """
+    Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
+
+    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops what it does not know. A key that is
+    not in the config, but similar to one next to it, is a warning.
+    """
+
+    @replaces(params, "with_overrides")
+    def with_overrides(original: Any, config: Any, overrides: dict[str, Any], prefix: str = "") -> Any:
+        for key, nearest in () if prefix else _mistyped(config, overrides):
+            logger.warning("%s is not in the config: did you mean %s?", key, nearest)
+        return original(config, overrides, prefix)
+
+
+def _mistyped(config: Any, overrides: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in overrides:
+        part, parent = config, ""
+        for name in key.split("."):
+            if isinstance(part, dict) and name not in part:
+                yield from ((key, parent + nearest) for nearest in difflib.get_close_matches(name, part, 1))
+                break
+            # Items of lists have numbers.
+            part = dict(enumerate(part)).get(int(name)) if isinstance(part, list) else part[name]
+            parent += f"{name}."

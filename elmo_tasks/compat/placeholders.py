@@ -1,0 +1,66 @@
+"""Placeholders for packages that AllenNLP imports on every start but no text model uses."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["replace_missing_packages"]
+
+# The modules that AllenNLP imports, and the names that it imports *from* them (a `from` import needs the name).
+_PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
+    "torchvision": {"torchvision": (), "torchvision.ops": (), "torchvision.ops.boxes": ()},
+    "fairscale": {
+        "fairscale": (),
+        "fairscale.nn": ("FullyShardedDataParallel",),
+        "fairscale.nn.wrap": ("enable_wrap", "wrap"),
+        "fairscale.nn.misc": ("FlattenParamsWrapper",),
+        "fairscale.nn.checkpoint": ("checkpoint_wrapper",),
+        "fairscale.optim": (),
+        "fairscale.optim.grad_scaler": ("GradScaler",),
+    },
+}
+
+
+@contextmanager
+def replace_missing_packages() -> Iterator[None]:
+    """
+    Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
+    torch, `operator torchvision::nms does not exist`), and `No module named 'fairscale'`.
+
+    Cause: AllenNLP imports both unconditionally, for images and sharded models. fairscale is no longer maintained.
+    """
+    for package, modules in _PACKAGES.items():
+        try:
+            for name in modules:
+                importlib.import_module(name)
+        # A torchvision of the wrong version raises RuntimeError, a broken library OSError.
+        except Exception as error:
+            for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+                del sys.modules[name]
+            _put_placeholders(modules, f"the package {package} cannot be imported ({error})")
+    yield
+
+
+def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:
+    for name, exports in modules.items():
+        module = sys.modules[name] = ModuleType(name, reason)
+        module.__path__ = []
+        # `importlib.util.find_spec` raises ValueError for a module in sys.modules with a spec of None.
+        module.__spec__ = ModuleSpec(name, loader=None, is_package=True)
+        for export in exports:
+            setattr(module, export, _placeholder_class(export, reason))
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
+
+
+def _placeholder_class(name: str, reason: str) -> type:
+    # A class, because AllenNLP derives from one of these. It is used for real once it is called.
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise ImportError(f"{name}: {reason}")
+
+    return type(name, (), {"__init__": __init__})

@@ -1,0 +1,88 @@
+"""The start of `allennlp`: the supported versions, and the plugins."""
+
+import importlib
+import importlib.util
+import logging
+import pkgutil
+from collections.abc import Callable
+
+from elmo_tasks.compat.import_hooks import Module, replaces
+
+__all__ = ["add_our_plugin", "check_versions", "import_submodules_quickly", "skip_scripts_of_allennlp_models"]
+
+_SUPPORTED = "2.10.1"
+_OUR_PLUGIN = "elmo_tasks.plugin"
+# They register nothing, import all of nltk, SciPy and py-rouge, and download data of nltk.
+_SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
+
+
+def check_versions(package: Module) -> None:
+    """
+    Symptom: with a different AllenNLP, the fixes would replace functions that do something else.
+
+    Cause: they replace functions of 2.10.1, the last release, by name.
+    """
+    found = importlib.import_module(f"{package.__name__}.version").VERSION
+    if found != _SUPPORTED:
+        distribution = package.__name__.replace("_", "-")
+        raise ImportError(f"elmo_tasks: expected {distribution} {_SUPPORTED}, got {found}", name=package.__name__)
+
+
+def add_our_plugin(plugins: Module) -> None:
+    """
+    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`, and a plugin that cannot be
+    imported is one line in the log, after which half of the names are missing. Every command begins with log lines
+    about plugins.
+
+    Cause: `elmo_tasks.plugin` is not a default plugin, and `import_plugins` catches errors.
+    """
+    plugins.logger.setLevel(logging.WARNING)
+    plugins.DEFAULT_PLUGINS = (*plugins.DEFAULT_PLUGINS, _OUR_PLUGIN)
+
+    @replaces(plugins, "import_plugins")
+    def import_plugins(original: Callable[[], None]) -> None:
+        original()
+        # Raises what AllenNLP has logged. Modules that have been imported are not imported again.
+        plugins.import_module_and_submodules("allennlp_models")
+        importlib.import_module(_OUR_PLUGIN)
+
+
+def import_submodules_quickly(util: Module) -> None:
+    """
+    Symptom: over a second of every start goes into looking for modules.
+
+    Cause: before each of 500 modules `import_module_and_submodules` clears Python's caches of its path, looks for the
+    package checklist, and walks into packages that it then skips.
+    """
+
+    @replaces(util, "import_module_and_submodules")
+    def import_quickly(original: object, package_name: str, exclude: set[str] | None = None) -> None:
+        excluded = set() if exclude is None else set(exclude)
+        if importlib.util.find_spec("checklist") is None:
+            excluded.add("allennlp.confidence_checks.task_checklists")
+        importlib.invalidate_caches()
+        with util.push_python_path("."):
+            _import_module_and_submodules(package_name, excluded)
+
+
+def _import_module_and_submodules(name: str, excluded: set[str]) -> None:
+    if name in excluded:
+        return
+    module = importlib.import_module(name)
+    for _, child, _ in pkgutil.iter_modules(list(getattr(module, "__path__", []))[:1]):
+        # AllenNLP's rule: private modules and tests hold no plugins.
+        if not child.startswith(("_", "test")):
+            _import_module_and_submodules(f"{name}.{child}", excluded)
+
+
+def skip_scripts_of_allennlp_models(util: Module) -> None:
+    """
+    Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
+    are registered; with an older setuptools, every start tries to reach the network.
+
+    Cause: the script for NarrativeQA imports py-rouge, and downloads data of nltk while it is imported.
+    """
+
+    @replaces(util, "import_module_and_submodules")
+    def import_others(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
+        original(package_name, _SCRIPTS | (exclude or set()))

@@ -1,1 +1,0 @@
-"""The start of `allennlp`: plugins, versions, and the time that imports take."""

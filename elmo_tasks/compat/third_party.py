@@ -1,0 +1,93 @@
+"""What torch and transformers have changed or removed since AllenNLP 2.10.1, which is for torch < 1.13."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from elmo_tasks.compat.import_hooks import Module, replaces
+
+__all__ = [
+    "accept_add_special_tokens",
+    "accept_numbers_in_checkpoints",
+    "accept_verbose_reduce_on_plateau",
+    "restore_transformers_adamw",
+]
+
+
+def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
+    """
+    Symptom: the scheduler `reduce_on_plateau` raises `unexpected keyword argument 'verbose'`.
+
+    Cause: torch has removed the argument (seen with torch 2.13). Configs may still set it, without effect.
+    """
+    import torch
+
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau
+
+    def without_verbose(verbose: bool = False, **arguments: Any) -> Any:
+        return plateau(**arguments)
+
+    @replaces(pytorch_lr_schedulers.ReduceOnPlateauLearningRateScheduler, "__init__")
+    def initialize(original: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        with mock.patch.object(torch.optim.lr_scheduler, "ReduceLROnPlateau", without_verbose):
+            original(*args, **kwargs)
+
+
+def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
+    """
+    Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
+
+    Cause: the state of the training may hold NumPy numbers, which `torch.load` refuses by default since torch 2.6.
+    They are allowed; other objects are not, since unpickling them can run code.
+    """
+    import numpy
+    import torch
+
+    reconstruct, scalar = numpy.empty(0).__reduce__()[0], numpy.float64(0).__reduce__()[0]
+    dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
+    torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes])
+
+
+def accept_add_special_tokens(cached_transformers: Module) -> None:
+    """
+    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`.
+
+    Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
+    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again with every
+    call of `encode`, so dropping it here changes no output.
+    """
+
+    @replaces(cached_transformers, "get_tokenizer")
+    def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
+        kwargs.pop("add_special_tokens", None)
+        return original(model_name, **kwargs)
+
+
+@contextmanager
+def restore_transformers_adamw() -> Iterator[None]:
+    """
+    Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
+
+    Cause: AllenNLP registers `huggingface_adamw` on top of it; transformers has removed it (seen with 4.57). The
+    stand-in is torch's AdamW, which adds epsilon elsewhere and always corrects the bias.
+    """
+    import torch
+    import transformers
+
+    class AdamW(torch.optim.AdamW):
+        def __init__(
+            self,
+            params: Any,
+            lr: float = 1e-3,
+            betas: tuple[float, float] = (0.9, 0.999),
+            eps: float = 1e-6,
+            weight_decay: float = 0.0,
+            correct_bias: bool = True,
+        ) -> None:
+            if not correct_bias:
+                raise ValueError("huggingface_adamw: expected correct_bias=True, got False")
+            super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+
+    with mock.patch.object(transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True):
+        yield

@@ -1,1 +1,0 @@
-"""Fixes for what has changed in torch since AllenNLP 2.10.1."""

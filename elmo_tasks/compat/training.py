@@ -1,0 +1,78 @@
+"""Trainings of AllenNLP 2.10.1 that were killed or recovered, and their workers."""
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from elmo_tasks.compat.import_hooks import Module, replaces
+from elmo_tasks.files.atomic_files import atomic_file
+
+__all__ = [
+    "end_recovered_runs_that_had_ended",
+    "lock_in_context_of_workers",
+    "write_archives_whole",
+    "write_best_weights_whole",
+]
+
+
+def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: a run that was killed while it wrote best.th ends after `--recover` with an archive that cannot be opened.
+
+    Cause: `_save_model_state` writes in place.
+    """
+
+    @replaces(gradient_descent_trainer.GradientDescentTrainer, "_save_model_state")
+    def save(original: Any, self: Any, path: str) -> None:
+        with atomic_file(Path(path)) as temporary:
+            original(self, str(temporary))
+
+
+def write_archives_whole(archival: Module) -> None:
+    """
+    Symptom: a training that was killed at its end leaves an archive that is cut off.
+
+    Cause: `archive_model` writes in place.
+    """
+
+    @replaces(archival, "archive_model")
+    def archive(
+        original: Any, folder: Any, weights: str = "best.th", archive_path: Any = None, include_in_archive: Any = None
+    ) -> str:
+        path = Path(folder if archive_path is None else archive_path)
+        path = path / "model.tar.gz" if path.is_dir() else path
+        with atomic_file(path) as temporary:
+            original(folder, weights, temporary, include_in_archive)
+        return str(path)
+
+
+def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: a run that was killed after its last epoch, when its patience had run out, trains on after `--recover`, and
+    its score may differ.
+
+    Cause: the trainer asks whether to stop only after a further epoch.
+    """
+
+    @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
+    def restore(original: Any, self: Any) -> None:
+        original(self)
+        is_end_of_epoch = self._start_after_batches_in_epoch_completed == 0
+        if self._start_after_epochs_completed and is_end_of_epoch and self._metric_tracker.should_stop_early():
+            self._num_epochs = self._start_after_epochs_completed
+
+
+def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
+    """
+    Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock created in
+    a fork context is being shared with a process in a spawn context`.
+
+    Cause: the lock of the progress bar is made in the default context and passed to workers of another one. Python
+    checks that since 3.11.
+    """
+    for name in ("_start_instance_workers", "_start_batch_workers"):
+
+        @replaces(multiprocess_data_loader.MultiProcessDataLoader, name)
+        def start_workers(original: Any, self: Any, queue: Any, ctx: Any) -> Any:
+            with mock.patch.object(multiprocess_data_loader.mp, "RLock", ctx.RLock):
+                return original(self, queue, ctx)
