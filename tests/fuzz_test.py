@@ -18,6 +18,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.analysis import StaticVectors
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.bilm.weights import read_softmax, read_weights
@@ -30,7 +31,6 @@ from elmo_tasks.data import (
     SquadReader,
     SrlReader,
     SstReader,
-    WsdCorpus,
 )
 from tests.paths import FIXTURES, TINY_BILM, WORDS_BILM
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from elmo_tasks.analysis.first_senses import FirstSenses
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus, WsdInstance
 from elmo_tasks.analysis.wsd_score import WsdScore
-from elmo_tasks.data import WsdCorpus, WsdInstance
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.elmo import Elmo
 

@@ -3,7 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
-from elmo_tasks.data import WsdInstance
+from elmo_tasks.analysis.wsd_corpus import WsdInstance
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["FirstSenses", "wordnet_index"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from elmo_tasks.data import WsdInstance, WsdSentence
+from elmo_tasks.analysis.wsd_corpus import WsdInstance, WsdSentence
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["SenseVectors", "instance_vectors"]

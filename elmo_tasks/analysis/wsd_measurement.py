@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of
 from elmo_tasks.analysis.first_senses import FirstSenses
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.analysis.wsd_score import WsdScore
-from elmo_tasks.data import WsdCorpus
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder
 from elmo_tasks.vectors.elmo import Elmo
 

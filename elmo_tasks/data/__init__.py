@@ -12,7 +12,6 @@ from elmo_tasks.data.dataset_readers.srl_reader import SrlReader
 from elmo_tasks.data.dataset_readers.sst_reader import SstReader
 from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
 from elmo_tasks.data.formats.lm_text import LmText
-from elmo_tasks.data.formats.wsd_corpus import WsdCorpus, WsdInstance, WsdSentence
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.token_characters_indexer import WordCharactersIndexer
@@ -36,7 +35,4 @@ __all__ = [
     "SstReader",
     "TransformerTokenIndexer",
     "WordCharactersIndexer",
-    "WsdCorpus",
-    "WsdInstance",
-    "WsdSentence",
 ]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from elmo_tasks.analysis import AnsweredSet, FirstSenses, WordSenses, scores_of, table_of
-from elmo_tasks.data import WsdCorpus
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 

@@ -1,7 +1,7 @@
 import pytest
 
 from elmo_tasks.analysis import FirstSenses
-from elmo_tasks.data import WsdInstance
+from elmo_tasks.analysis.wsd_corpus import WsdInstance
 
 INDEX = """\
 able%3:00:00:: 00001740 1 72

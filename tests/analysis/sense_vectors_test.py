@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_tasks.analysis import SenseVectors, instance_vectors
-from elmo_tasks.data import WsdInstance, WsdSentence
+from elmo_tasks.analysis.wsd_corpus import WsdInstance, WsdSentence
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from elmo_tasks.analysis import WsdScore
-from elmo_tasks.data import WsdCorpus
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 
 
 class TestDisambiguateWords:

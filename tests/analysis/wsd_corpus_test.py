@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.data import WsdCorpus
-from elmo_tasks.data.formats import wsd_corpus
+from elmo_tasks.analysis import wsd_corpus
+from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 
 XML = """<?xml version="1.0" encoding="UTF-8" ?>
 <corpus lang="en" source="x">
