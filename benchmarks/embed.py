@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
-from elmo_tasks.embed_job import EmbedOptions, embed_file
+from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -44,12 +44,15 @@ def show_job(arguments: argparse.Namespace, name: str) -> None:
             "".join(f"{line}\n" for line in first_lines(arguments.text, arguments.tokens)), encoding="utf-8"
         )
         options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
-        report = embed_file(text, Path(folder, name), options, workers=arguments.workers)
+        before = time.perf_counter()
+        embed_file(text, Path(folder, name), options, workers=arguments.workers)
+        seconds, n_bytes = time.perf_counter() - before, Path(folder, name).stat().st_size
+        n_tokens = len(text.read_text(encoding="utf-8").split())
     # With workers, the largest of them or this one.
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
     print(
-        f"{name:10} {report.n_tokens:10,} tokens {report.n_tokens / report.seconds:10,.0f} tokens/s "
-        f"{report.n_bytes / report.n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",
+        f"{name:10} {n_tokens:10,} tokens {n_tokens / seconds:10,.0f} tokens/s "
+        f"{n_bytes / n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",
         flush=True,
     )
 
@@ -112,7 +115,7 @@ def main() -> None:
     parser.add_argument("--bilm", default="small-open")
     parser.add_argument("--device")
     parser.add_argument("--precision")
-    parser.add_argument("--workers", type=int)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--outputs", nargs="*", choices=OUTPUTS, default=list(OUTPUTS))
     parser.add_argument("--job", choices=OUTPUTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -35,7 +35,7 @@ API = {
             "elmo_tasks.vectors.pretrained",
         ],
     ),
-    "embed_job": ("Embed job", ["elmo_tasks.embed_job.options", "elmo_tasks.embed_job.job"]),
+    "embed": ("Embed", ["elmo_tasks.embed"]),
     **{
         part: (title, [f"elmo_tasks.{part}"])
         for part, title in {

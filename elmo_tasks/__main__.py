@@ -40,15 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, because torch takes seconds, and Ctrl-C is one line then too.
-    from elmo_tasks import embed_job, gpu_check
+    from elmo_tasks import gpu_check
+    from elmo_tasks.embed import DESCRIPTION, add_arguments, embed
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="command")
-    embed = commands.add_parser("embed", help=embed_job.DESCRIPTION, description=embed_job.DESCRIPTION)
-    embed_job.add_arguments(embed)
-    embed.set_defaults(func=embed_job.embed)
+    job = commands.add_parser("embed", help=DESCRIPTION, description=DESCRIPTION)
+    add_arguments(job)
+    job.set_defaults(func=embed)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
     download.add_argument("name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like")

@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from elmo_tasks.embed_job import EmbedOptions, embed_file
+from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.shipped import FIXTURES
 
 
@@ -21,12 +21,12 @@ def main() -> None:
     text = FIXTURES / "lm" / "test.txt"
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "vectors.h5")
-        report = embed_file(text, output, EmbedOptions(pool="mean", dtype="float16"), show_progress=False)
-        print(f"{report.n_lines} sentences, {report.n_tokens} words, {report.n_bytes:,} bytes")
+        n_lines = embed_file(text, output, EmbedOptions(pool="mean", dtype="float16"))
+        print(f"{n_lines} sentences, {output.stat().st_size:,} bytes")
 
         with h5py.File(output) as file:
-            # A dataset a line, named by its number.
-            vectors = np.stack([file[str(line)][()] for line in range(report.n_lines)]).astype(np.float32)
+            # One dataset per line, named by its number.
+            vectors = np.stack([file[str(line)][()] for line in range(n_lines)]).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = vectors @ vectors[0]
     lines = text.read_text(encoding="utf-8").splitlines()

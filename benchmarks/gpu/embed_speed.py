@@ -16,7 +16,7 @@ from records import Records
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.lstm.precision import supports_bf16
-from elmo_tasks.embed_job import EmbedOptions, embed_file
+from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.gpu_check.part import SIZES
 from elmo_tasks.shipped import FIXTURES, PRETRAINED

@@ -10,10 +10,7 @@ from typing import IO, Literal
 import numpy as np
 import torch
 
-from elmo_tasks.files.atomic_files import atomic_file, remove_leftovers
-from elmo_tasks.files.hdf5_files import new_hdf5
-from elmo_tasks.files.hdf5_vectors import VectorLayout, check_sentence_keys, write_array, write_sentence_index
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.embed import EmbedOptions, Hdf5Layout, embed_file
 from elmo_tasks.vectors.addresses import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, local_files
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layer_selection import Layers
@@ -202,31 +199,15 @@ class ElmoEmbedder:
         `OSError`
             If it cannot be written.
         """
-        if output_format not in LAYERS_OF_FORMATS:
-            raise ValueError(
-                f"output_format must be one of {', '.join(map(repr, LAYERS_OF_FORMATS))}, but is {output_format!r}"
-            )
-        batch_tokens, output = batch_tokens_of(batch_size), Path(output_file_path)
-        if output.exists():
-            raise FileExistsError(f"{output} must not be there yet, but is: remove it, or choose another name")
-        if output.parent.is_dir():
-            remove_leftovers(output)
-        source = getattr(input_file, "name", input_file)
-        sentences = _lines(input_file, source)
-        if use_sentence_keys:
-            check_sentence_keys(enumerate(sentences, start=1), source)
-        layout = VectorLayout.of_allennlp(forget_sentences=forget_sentences, use_sentence_keys=use_sentence_keys)
-        vectors = self._elmo.embed_iter(
-            [sentence.split() for sentence in sentences],
-            layers=LAYERS_OF_FORMATS[output_format],
-            batch_tokens=batch_tokens,
+        embed_file(
+            getattr(input_file, "name", input_file),
+            output_file_path,
+            EmbedOptions(
+                layers=LAYERS_OF_FORMATS[output_format], batch_tokens=batch_tokens_of(batch_size), nfc=False
+            ),
+            layout=Hdf5Layout.of_allennlp(forget_sentences, use_sentence_keys),
+            elmo=self._elmo,
         )
-        with atomic_file(output) as temporary, new_hdf5(temporary) as (file, check_disk):
-            for index, (sentence, array) in enumerate(zip(sentences, vectors, strict=True)):
-                write_array(file, sentence if layout.sentence_keys else str(index), array)
-                check_disk()
-            if layout.with_index:
-                write_sentence_index(file, sentences)
 
 
 def device_of(cuda_device: int) -> str:
@@ -282,15 +263,3 @@ def _not_sentences(text: str, method: str) -> ValueError:
         f"{method} takes a list of sentences, each a list of words, but got the string {text[:60]!r}: split it into "
         "words, and put those of each sentence into a list"
     )
-
-
-def _lines(file: IO[str] | str | PathLike[str], source: object) -> list[str]:
-    if isinstance(file, str | PathLike):
-        return [line.strip() for _, line in numbered_lines(file)]
-    try:
-        lines = list(file)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{source} must be text in the encoding that it was opened with, but {error}") from error
-    if any(not isinstance(line, str) for line in lines):
-        raise ValueError(f"{source} must be open as text, but its lines are bytes: open it with mode 'r'")
-    return [line.strip() for line in lines]
