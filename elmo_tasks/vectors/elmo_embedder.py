@@ -202,9 +202,7 @@ class ElmoEmbedder:
         embed_file(
             getattr(input_file, "name", input_file),
             output_file_path,
-            EmbedOptions(
-                layers=LAYERS_OF_FORMATS[output_format], batch_tokens=batch_tokens_of(batch_size), nfc=False
-            ),
+            EmbedOptions(layers=LAYERS_OF_FORMATS[output_format], batch_tokens=batch_tokens_of(batch_size), nfc=False),
             layout=Hdf5Layout.of_allennlp(forget_sentences, use_sentence_keys),
             elmo=self._elmo,
         )
