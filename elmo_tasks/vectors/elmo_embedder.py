@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
-from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Literal
 

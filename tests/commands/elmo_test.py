@@ -42,29 +42,3 @@ class TestFormerElmo:
         command("elmo", tmp_path / "in.txt", tmp_path / "out.h5", "--top", "--use-sentence-keys", *FILES)
         with h5py.File(tmp_path / "out.h5") as file:
             assert {name: array.shape for name, array in file.items()} == {"a b": (2, 16), "c": (1, 16)}
-
-    def test_a_file_that_is_there_is_resumed_replaced_or_refused(self, command, text, tmp_path, capsys):
-        """Oracle: the messages; the output of another layout is that of another job."""
-        arguments = ("elmo", text, tmp_path / "out.h5", "--top", *FILES)
-        command(*arguments)
-        with pytest.raises(SystemExit, match=r"out\.h5 must not be there yet, but is there: give --resume .*--force"):
-            command(*arguments)
-        command(*arguments, "--resume")
-        with pytest.raises(SystemExit, match=r"--resume must be given the same job, .*layout was"):
-            command(*arguments, "--forget-sentences", "--resume")
-        command(*arguments, "--forget-sentences", "--force")
-        assert capsys.readouterr().out.count("wrote ") == 3
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            (["--top", "--use-sentence-keys"], r"in\.txt, line 3: each sentence must occur once to be a key"),
-            (["--top", "--cuda-device", "99"], "cuda_device must be the number of a GPU"),
-            (["--top", "--batch-size", "0"], "batch_size must be a whole number of at least 1"),
-            (["--top", "--options-file", "none.json"], r"No such file or directory: 'none\.json'"),
-        ],
-    )
-    def test_an_error_is_a_line(self, command, text, tmp_path, options, message):
-        """Oracle: the message; `sys.exit` prints it and gives the status 1."""
-        with pytest.raises(SystemExit, match=rf"^allennlp elmo: error: .*{message}"):
-            command("elmo", text, tmp_path / "out.h5", *FILES, *options)
