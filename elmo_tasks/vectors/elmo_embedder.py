@@ -40,7 +40,6 @@ class ElmoEmbedder:
     Unlike AllenNLP's, it has no state: a sentence has the same vectors whatever was embedded before it. It computes a
     large batch in parts, to bound the memory. A sentence without words has float32 zeros of the biLM's own width.
 
-    Where AllenNLP is installed it can be imported as `allennlp.commands.elmo.ElmoEmbedder`, too.
 
     # Parameters
 

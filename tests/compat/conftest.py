@@ -12,27 +12,17 @@ import pytest
 
 RunPython = Callable[..., str]
 
-# What `allennlp` has done in a new interpreter before it parses its arguments, in a folder with files that would end
-# the process if they were imported in place of packages, where neither torchvision nor fairscale is installed; and then
-# uses of those two.
+# What `allennlp` does in a new interpreter before it parses its arguments, where neither torchvision nor fairscale is
+# installed; and then uses of those two.
 START = """
-import gc, json, logging, socket, sys
-from pathlib import Path
-logging.basicConfig(level=logging.INFO)
-for name in ("conllu", "ftfy", "word2number", "more_itertools", "nltk"):
-    Path(f"{name}.py").write_text("raise SystemExit(7)")
-# The script `allennlp` has its own folder in this place.
-sys.path.remove("")
+import json, socket, sys
 sys.modules["torchvision"] = sys.modules["fairscale"] = None
-connections, collections = [], []
+connections = []
 def connect(self, address):
     connections.append(address)
     raise OSError("the test has no network")
 socket.socket.connect = connect
 import torch
-# How soon a collection is due depends on what was allocated before: start the count here.
-gc.collect()
-gc.callbacks.append(lambda phase, info: phase == "start" and collections.append(info["generation"]))
 import allennlp.commands
 from allennlp.common.plugins import import_plugins
 import_plugins()
@@ -41,15 +31,12 @@ report = {
     "models": {name: Model.by_name(name).__module__ for name in Model.list_available()},
     "modules": sorted(sys.modules),
     "connections": [str(connection) for connection in connections],
-    "full_collections": collections.count(2),
     "errors": {},
 }
-from allennlp.data.image_loader import TorchImageLoader
 from allennlp.nn.checkpoint import FairScaleCheckpointWrapper
 from allennlp.nn.parallel import FairScaleFsdpAccelerator
 accelerator = FairScaleFsdpAccelerator(local_rank=0, world_size=1, cuda_device=-1)
 uses = {
-    "torchvision": lambda: TorchImageLoader(image_backend="accimage"),
     "fairscale checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
     "fairscale modules": lambda: accelerator.wrap_module(torch.nn.Linear(1, 1)),
     "fairscale models": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
@@ -87,7 +74,7 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 @pytest.fixture(scope="session")
 def start(run_python: RunPython) -> dict[str, Any]:
     """
-    The models, modules, connections and collections after the imports of `allennlp` in a new interpreter, and the
-    errors of uses of what is not installed there.
+    The models, modules and connections after the imports of `allennlp` in a new interpreter, and the errors of uses of
+    what is not installed there.
     """
     return json.loads(run_python(START).splitlines()[-1])

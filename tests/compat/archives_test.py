@@ -1,0 +1,180 @@
+"""Tests of elmo_tasks.compat.archives: archives from somebody else."""
+
+import io
+import json
+import os
+import pickle
+import stat
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import import_module_and_submodules
+from allennlp.data import Vocabulary
+from allennlp.data.dataset_readers import DatasetReader
+from allennlp.models import Model, load_archive
+from allennlp.models.archival import extracted_archive
+from allennlp.training.util import create_serialization_dir
+
+CONFIG = {
+    "dataset_reader": {"type": "archives_test_reader"},
+    "model": {"type": "archives_test_model"},
+}
+
+
+@DatasetReader.register("archives_test_reader", exist_ok=True)
+class Reader(DatasetReader):
+    pass
+
+
+@Model.register("archives_test_model", exist_ok=True)
+class TinyModel(Model):
+    def __init__(self, vocab: Vocabulary, text: str = "") -> None:
+        super().__init__(vocab)
+        self.text = text
+        self.weight = torch.nn.Parameter(torch.zeros(4000))
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return Path.touch, (self.path,)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Callable[..., Path]:
+    """Writes an archive: `archive(config, **more)`, where `more` are functions that add members to the tar file."""
+
+    def write(config: dict | str = CONFIG, *more: Callable[[tarfile.TarFile], None]) -> Path:
+        weights = io.BytesIO()
+        torch.save({"weight": torch.rand(4000, generator=torch.Generator().manual_seed(0))}, weights)
+        text = config if isinstance(config, str) else json.dumps(config)
+        path = tmp_path / "model.tar.gz"
+        with tarfile.open(path, "w:gz") as tar:
+            for function in more:
+                function(tar)
+            for name, content in (
+                ("config.json", text.encode()),
+                ("weights.th", weights.getvalue()),
+                ("vocabulary/non_padded_namespaces.txt", b"*tags\n*labels\n"),
+            ):
+                add(tar, name, content)
+        return path
+
+    return write
+
+
+def add(tar: tarfile.TarFile, name: str, content: bytes = b"", **fields: object) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    for field, value in fields.items():
+        setattr(member, field, value)
+    tar.addfile(member, io.BytesIO(content))
+
+
+class TestLoadArchivesSafely:
+    def test_a_good_archive_loads(self, archive, tmp_path):
+        model = load_archive(archive()).model
+        assert torch.equal(model.weight, torch.rand(4000, generator=torch.Generator().manual_seed(0)))
+        with tarfile.open(archive()) as tar:
+            tar.extractall(tmp_path / "folder", filter="data")
+        assert isinstance(load_archive(tmp_path / "folder").model, TinyModel)
+
+    @pytest.mark.parametrize("name", ["../outside.txt", "vocabulary/../../outside.txt"])
+    def test_nothing_is_written_outside(self, archive, tmp_path, monkeypatch, name):
+        (tmp_path / "unpacked").mkdir()
+        monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path / "unpacked"))
+        with pytest.raises(tarfile.FilterError):
+            load_archive(archive(CONFIG, lambda tar: add(tar, name, b"x")))
+        assert not (tmp_path / "outside.txt").exists()
+
+    def test_an_absolute_path_stays_inside(self, archive, tmp_path):
+        target = tmp_path / "absolute.txt"
+        with extracted_archive(archive(CONFIG, lambda tar: add(tar, str(target), b"x"))) as folder:
+            assert Path(folder, *target.parts[1:]).read_bytes() == b"x"
+        assert not target.exists()
+
+    @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+    def test_links_pipes_and_devices_are_refused(self, archive, tmp_path, kind):
+        """Without the filter, a pipe instead of a file hangs forever."""
+        secret = tmp_path / "secret.txt"
+        secret.write_text("secret")
+        with pytest.raises((tarfile.FilterError, KeyError)):
+            load_archive(
+                archive(CONFIG, lambda tar: add(tar, "vocabulary/labels.txt", type=kind, linkname=str(secret)))
+            )
+
+    def test_setuid_and_writing_by_others_are_dropped(self, archive):
+        with extracted_archive(archive(CONFIG, lambda tar: add(tar, "tool", b"x", mode=0o4777))) as folder:
+            assert not os.stat(Path(folder, "tool")).st_mode & (stat.S_ISUID | stat.S_IWGRP | stat.S_IWOTH)
+
+    @pytest.mark.parametrize("text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", ""])
+    def test_the_config_is_json_and_nothing_else(self, archive, text):
+        """Jsonnet would read files and the environment."""
+        with pytest.raises(ConfigurationError, match=r"config\.json"):
+            load_archive(archive(text))
+
+    def test_overrides_of_the_user_may_be_jsonnet(self, archive):
+        assert load_archive(archive(), overrides="{'model.text': 'a' + 'b'}").model.text == "ab"
+        assert load_archive(archive(), overrides={"model.text": "c"}).model.text == "c"
+
+    def test_weights_that_would_run_code_are_refused(self, archive, tmp_path):
+        weights = io.BytesIO()
+        torch.save({"weight": Touch(tmp_path / "ran")}, weights)
+        (tmp_path / "ran").unlink(missing_ok=True)
+        with tarfile.open(archive()) as tar:
+            tar.extractall(tmp_path / "folder", filter="data")
+        (tmp_path / "folder" / "weights.th").write_bytes(weights.getvalue())
+        with pytest.raises(pickle.UnpicklingError):
+            load_archive(tmp_path / "folder")
+        assert not (tmp_path / "ran").exists()
+
+
+class TestReadConfigOfRunsAsJson:
+    def test_a_recovered_config_is_not_evaluated(self, tmp_path):
+        config = Params({"a": 1, "b": [{"c": 2.5}]})
+        (tmp_path / "log.txt").touch()
+        config.to_file(str(tmp_path / "config.json"))
+        create_serialization_dir(config, str(tmp_path), recover=True, force=False)
+        with pytest.raises(ConfigurationError, match="does not match"):
+            create_serialization_dir(Params({"a": 2}), str(tmp_path), recover=True, force=False)
+        (tmp_path / "config.json").write_text("local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}")
+        with pytest.raises(ConfigurationError, match=r"config\.json"):
+            create_serialization_dir(config, str(tmp_path), recover=True, force=False)
+
+
+class TestRefuseUnregisteredTypes:
+    @pytest.mark.parametrize("part", ["dataset_reader", "validation_dataset_reader", "model"])
+    def test_a_class_that_is_not_registered_is_not_imported(self, archive, tmp_path, part):
+        ran = tmp_path / "ran"
+        config = {**CONFIG, part: {"type": "subprocess.Popen", "args": ["touch", str(ran)]}}
+        with pytest.raises(ConfigurationError, match=r"subprocess\.Popen.*model\.tar\.gz"):
+            load_archive(archive(config))
+        assert not ran.exists()
+
+    def test_a_package_that_was_named_may_be_used(self, archive, tmp_path, monkeypatch):
+        """By what `--include-package` calls."""
+        (tmp_path / "archives_test_package").mkdir()
+        (tmp_path / "archives_test_package" / "__init__.py").write_text(
+            "from allennlp.data.dataset_readers import DatasetReader\nclass Mine(DatasetReader):\n    pass\n"
+        )
+        monkeypatch.syspath_prepend(str(tmp_path))
+        config = {**CONFIG, "dataset_reader": {"type": "archives_test_package.Mine"}}
+        with pytest.raises(ConfigurationError, match="archives_test_package"):
+            load_archive(archive(config))
+        import_module_and_submodules("archives_test_package")
+        assert type(load_archive(archive(config)).dataset_reader).__name__ == "Mine"
+
+    def test_a_config_of_the_user_may_have_full_names(self):
+        assert DatasetReader.by_name(f"{__name__}.Reader") is Reader
+        with pytest.raises(ConfigurationError, match=r"DatasetReader.*OrderedDict"):
+            DatasetReader.by_name("collections.OrderedDict")

@@ -1,0 +1,109 @@
+"""Tests of elmo_tasks.compat.errors: how commands end, and overrides."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import with_overrides
+
+import elmo_tasks.plugin  # noqa: F401
+
+
+@Subcommand.register("errors-test", exist_ok=True)
+class Fail(Subcommand):
+    error: BaseException
+
+    def add_subparser(self, parser):
+        subparser = parser.add_parser(self.name)
+        subparser.set_defaults(func=self.fail)
+        return subparser
+
+    @staticmethod
+    def fail(arguments):
+        raise Fail.error
+
+
+@pytest.fixture
+def end_of(monkeypatch, logging_as_before):
+    """What a command that raises an error ends with."""
+
+    def run(error: BaseException) -> object:
+        Fail.error = error
+        monkeypatch.setattr(sys, "argv", ["allennlp", "errors-test"])
+        with pytest.raises(BaseException) as ended:
+            main(prog="allennlp")
+        return ended.value.code if isinstance(ended.value, SystemExit) else ended.value
+
+    return run
+
+
+class TestEndInOneLine:
+    @pytest.mark.parametrize("error", [ConfigurationError("bad\n   key"), FileNotFoundError(2, "missing", "x.txt")])
+    def test_a_mistake_of_the_user_is_one_line(self, end_of, error):
+        """A text is printed on stderr, and the status is 1."""
+        line = end_of(error)
+        assert line.startswith("allennlp errors-test: error: ") and "\n" not in line
+        assert "bad key" in line or "x.txt" in line
+
+    def test_an_error_of_a_program_stays(self, end_of):
+        for error in (RuntimeError("broken"), ValueError("of the user's own code")):
+            assert end_of(error) is error
+
+    def test_all_is_shown_where_that_is_requested(self, end_of, monkeypatch):
+        monkeypatch.setenv("ALLENNLP_DEBUG", "1")
+        error = ConfigurationError("bad")
+        assert end_of(error) is error
+
+    def test_ctrl_c_is_one_line(self, end_of, capsys):
+        assert end_of(KeyboardInterrupt()) == 128 + signal.SIGINT
+        assert "errors-test: interrupted" in capsys.readouterr().err
+
+    @pytest.mark.slow
+    def test_a_reader_that_leaves_is_no_error(self):
+        command = f"{Path(sys.executable).parent / 'allennlp'} elmo-data | head -n 0; exit ${{PIPESTATUS[0]}}"
+        process = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=dict(os.environ))
+        assert process.stderr == "" and process.returncode in (0, 128 + signal.SIGPIPE)
+
+    @pytest.mark.slow
+    def test_bad_data_of_a_training_is_one_line(self, environment, tmp_path, training_configs):
+        """The log of the training has begun."""
+        overrides = {"train_data_path": str(tmp_path / "bad.txt")}
+        (tmp_path / "bad.txt").write_text("word NNP\nthree columns here\n")
+        command = ["train", training_configs / "ner.jsonnet", "-s", tmp_path / "run", "-o", json.dumps(overrides)]
+        process = subprocess.run(
+            [Path(sys.executable).parent / "allennlp", *command], capture_output=True, text=True, env=dict(os.environ)
+        )
+        last = process.stderr.strip().splitlines()[-1]
+        assert process.returncode == 1 and last.startswith("allennlp train: error: ") and "bad.txt" in last
+        assert "Traceback" not in process.stderr
+
+
+CONFIG = {"trainer": {"num_epochs": 9, "optimizer": "sgd"}, "model": {"layers": [{"width": 3}]}}
+
+
+class TestWarnOfMistypedOverrides:
+    @pytest.mark.parametrize(
+        ("key", "nearest"),
+        [
+            ("trainer.num_epoch", "trainer.num_epochs"),
+            ("model.layers.0.widht", "model.layers.0.width"),
+        ],
+    )
+    def test_the_nearest_key_is_named(self, caplog, key, nearest):
+        with_overrides(CONFIG, {key: 1})
+        (message,) = caplog.messages
+        assert key in message and nearest in message
+
+    def test_other_keys_pass(self, caplog):
+        """A key of the config, and one that AllenNLP knows and the config does not have."""
+        changed = with_overrides(CONFIG, {"trainer.num_epochs": 1, "trainer.patience": 2})
+        assert changed["trainer"] == {"num_epochs": 1, "optimizer": "sgd", "patience": 2}
+        assert caplog.get_records("call") == [] or logging.WARNING not in {r.levelno for r in caplog.records}

@@ -1,0 +1,53 @@
+"""Tests of elmo_tasks.compat.placeholders."""
+
+import importlib.util
+import inspect
+import sys
+
+import pytest
+
+from elmo_tasks.compat.placeholders import replace_missing_packages
+
+
+@pytest.fixture
+def broken_torchvision(tmp_path, monkeypatch):
+    """A torchvision that fails as one does that was built for another torch."""
+    (tmp_path / "torchvision").mkdir()
+    message = "operator torchvision::nms does not exist"
+    (tmp_path / "torchvision" / "__init__.py").write_text(f"raise RuntimeError({message!r})\n")
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield message
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        del sys.modules[name]
+
+
+class TestReplaceMissingPackages:
+    def test_allennlp_starts_without_them(self, start):
+        """Their use is an error that names the package."""
+        for use in ("fairscale checkpoints", "fairscale modules", "fairscale models"):
+            assert "fairscale cannot be imported" in start["errors"][use]
+
+    def test_tools_that_walk_through_all_modules_work(self, broken_torchvision):
+        with replace_missing_packages():
+            import torchvision
+        assert importlib.util.find_spec("torchvision") is not None
+        assert inspect.getmodule(type(self)) is sys.modules[__name__]
+        assert not hasattr(torchvision, "__file__")
+
+    def test_a_working_one_is_kept(self, tmp_path, monkeypatch):
+        package = tmp_path / "torchvision" / "ops"
+        package.mkdir(parents=True)
+        (package.parent / "__init__.py").write_text("real = True\n")
+        (package / "__init__.py").write_text("")
+        (package / "boxes.py").write_text("")
+        monkeypatch.syspath_prepend(tmp_path)
+        names = {name for name in sys.modules if name.split(".")[0] == "torchvision"}
+        for name in names:
+            monkeypatch.delitem(sys.modules, name)
+        with replace_missing_packages():
+            import torchvision
+        assert torchvision.real
+        for name in ("torchvision", "torchvision.ops", "torchvision.ops.boxes"):
+            monkeypatch.delitem(sys.modules, name)

@@ -1,0 +1,70 @@
+"""Tests of elmo_tasks.compat.startup."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from allennlp.common import plugins, util
+
+from elmo_tasks.compat.startup import check_versions
+
+
+class TestCheckVersions:
+    def test_a_different_version_is_an_error(self, monkeypatch):
+        check_versions(sys.modules["allennlp"])
+        monkeypatch.setitem(sys.modules, "other.version", ModuleType("other.version"))
+        sys.modules["other.version"].VERSION = "2.9.3"
+        with pytest.raises(ImportError, match=r"2\.10\.1.*2\.9\.3"):
+            check_versions(ModuleType("other"))
+
+
+class TestAddOurPlugin:
+    def test_all_models_are_registered(self, start):
+        """Oracle: the decorators in the source of allennlp-models."""
+        (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
+        sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
+        expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
+        assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
+
+    def test_our_plugin_is_imported_in_any_folder(self, start):
+        assert "elmo_tasks.plugin" in start["modules"]
+
+    def test_a_start_makes_no_connection(self, start):
+        """Oracle: a socket that records connections."""
+        assert start["connections"] == []
+
+    @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
+    def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
+        """Oracle: the error of its import; AllenNLP logs it and continues."""
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ModuleNotFoundError, match=name):
+            plugins.import_plugins()
+
+
+class TestImportSubmodulesQuickly:
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """A package that contains a package `data`, private modules and tests; and a `data` in the current folder."""
+        for folder in ("walked/data", "data"):
+            (tmp_path / folder).mkdir(parents=True)
+        for file in ("walked/__init__", "walked/data/__init__", "walked/data/reader", "data/__init__"):
+            (tmp_path / f"{file}.py").write_text("")
+        for file in ("walked/_private", "walked/test_it", "walked/data/omitted"):
+            (tmp_path / f"{file}.py").write_text("raise RuntimeError\n")
+        monkeypatch.chdir(tmp_path)
+        yield "walked"
+        for name in [name for name in sys.modules if name.split(".")[0] in ("walked", "data")]:
+            del sys.modules[name]
+
+    def test_every_public_module_is_imported_and_nothing_else(self, package):
+        util.import_module_and_submodules(package, exclude={"walked.data.omitted"})
+        assert {"walked", "walked.data", "walked.data.reader"} <= sys.modules.keys()
+        assert "data" not in sys.modules
+
+    def test_the_path_is_restored(self, package):
+        before = list(sys.path)
+        util.import_module_and_submodules(package, exclude={"walked.data.omitted"})
+        assert sys.path == before

@@ -1,0 +1,105 @@
+"""Tests of elmo_tasks.compat.training."""
+
+import multiprocessing
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from allennlp.common.tqdm import Tqdm
+from allennlp.data import Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.models import Model
+from allennlp.models.archival import archive_model
+from allennlp.training import Checkpointer, GradientDescentTrainer
+
+
+class Constant(Model):
+    def __init__(self) -> None:
+        super().__init__(Vocabulary())
+        self.weight = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self) -> dict[str, torch.Tensor]:
+        return {"loss": self.weight.sum()}
+
+
+class OneBatch(list):
+    def set_target_device(self, device: torch.device) -> None:
+        pass
+
+
+def trainer(folder: Path, n_epochs: int) -> GradientDescentTrainer:
+    """Nothing is learned, so patience runs out after the second epoch."""
+    model = Constant()
+    loader = OneBatch([{}])
+    return GradientDescentTrainer(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        loader,
+        validation_data_loader=loader,
+        patience=1,
+        num_epochs=n_epochs,
+        serialization_dir=str(folder),
+        checkpointer=Checkpointer(str(folder)),
+        cuda_device=torch.device("cpu"),
+    )
+
+
+class Killed(BaseException):
+    pass
+
+
+def kill(*args: object, **kwargs: object) -> None:
+    raise Killed
+
+
+class TestEndRecoveredRunsThatHadEnded:
+    def test_a_run_without_patience_left_does_not_train_on(self, tmp_path):
+        assert trainer(tmp_path, 9).train()["epoch"] == 1
+        recovered = trainer(tmp_path, 9)
+        recovered._maybe_restore_checkpoint()
+        assert recovered._num_epochs == 2
+
+
+class TestWriteWhole:
+    def test_best_weights_stay_if_writing_is_interrupted(self, tmp_path, monkeypatch):
+        made = trainer(tmp_path, 1)
+        path = tmp_path / "best.th"
+        made._save_model_state(str(path))
+        before = path.read_bytes()
+        monkeypatch.setattr(torch, "save", lambda state, file: (Path(file).write_bytes(b"half"), kill()))
+        with pytest.raises(Killed):
+            made._save_model_state(str(path))
+        assert path.read_bytes() == before
+
+    def test_an_archive_stays_if_writing_is_interrupted(self, tmp_path, monkeypatch):
+        (tmp_path / "vocabulary").mkdir()
+        (tmp_path / "config.json").write_text("{}")
+        torch.save({}, tmp_path / "best.th")
+        assert archive_model(tmp_path) == str(tmp_path / "model.tar.gz")
+        before = (tmp_path / "model.tar.gz").read_bytes()
+        with tarfile.open(tmp_path / "model.tar.gz") as archive:
+            assert {"config.json", "weights.th"} <= set(archive.getnames())
+        monkeypatch.setattr(tarfile.TarFile, "add", kill)
+        with pytest.raises(Killed):
+            archive_model(tmp_path)
+        assert (tmp_path / "model.tar.gz").read_bytes() == before
+
+
+class TestLockInContextOfWorkers:
+    @pytest.mark.parametrize("kind", ["instance", "batch"])
+    def test_the_lock_is_made_by_the_context_of_the_workers(self, kind):
+        """Oracle: the lock of a context that starts nothing, in the arguments of its workers."""
+        before, lock, started = Tqdm.get_lock(), multiprocessing.get_context("spawn").RLock(), []
+        context = SimpleNamespace(
+            RLock=lambda: lock,
+            Pipe=lambda duplex: (None, None),
+            Process=lambda **given: SimpleNamespace(start=lambda: started.append(given["args"])),
+        )
+        loader = SimpleNamespace(num_workers=2, _instance_worker="instance", _batch_worker="batch")
+        try:
+            getattr(MultiProcessDataLoader, f"_start_{kind}_workers")(loader, "queue", context)
+        finally:
+            Tqdm.set_lock(before)
+        assert [arguments[2] for arguments in started] == [lock, lock]
