@@ -17,7 +17,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser fuzz check format docs wheel bench results replicate computation fixtures clean
+.PHONY: help install demo test test-browser fuzz check format docs wheel bench results fixtures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +43,8 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 \
 	  --output-file demo/predictions.jsonl --silent
 	@echo "== Scores"
-	@$(DEMO) elmo-compare demo/ner demo/ner_elmo
+	@$(BIN)/python -c 'import json; [print(f"{name:8}", "test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) \
+	  for name in ("ner", "ner_elmo")]'
 
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
@@ -60,7 +61,7 @@ check: install docs  ## formatter, linter, contracts of imports, type checker, d
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
-	$(BIN)/python -m elmo_tasks.replication README.md results --check
+	$(BIN)/python -m elmo_tasks.replication.pages --check
 
 format: install  ## format the code, and mend what the linter can mend
 	$(BIN)/ruff format .
@@ -81,14 +82,8 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
 
-results: install  ## write README.md's table, docs/replication and docs/report.html from the files in results/
-	$(BIN)/python -m elmo_tasks.replication README.md results
-
-replicate: install  ## train what the plan of the open replication still needs, and print its tables; ELMO_TASKS_DATA=FOLDER
-	$(BIN)/allennlp elmo-tables --plan open
-
-computation: install  ## write what the first training steps of each task compute, after a change that is meant to change it
-	$(BIN)/python -m elmo_tasks.replication.train.three_steps
+results: install  ## write README.md's table and docs/replication/results.md from the files in results/
+	$(BIN)/python -m elmo_tasks.replication.pages
 
 fixtures: install  ## make the data in fixtures/ from its sources; GLOVE=FILE cuts the word vectors from another file
 	$(BIN)/python fixtures/make_ner.py

@@ -14,7 +14,6 @@ SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
 RUN_RESULTS = CHECKOUT / "results" / "runs"
 BILM_RESULTS = RUN_RESULTS / "bilm"
 # Result files of earlier runs, as examples that stay.
-EARLIER_RESULTS = CHECKOUT / "tests" / "replication" / "results"
 # Outputs of the original code of bilm-tf and ELMoForManyLangs.
 REFERENCE = CHECKOUT / "tests" / "reference"
 

@@ -19,8 +19,7 @@ class TestRequireRay:
 class TestRaySession:
     def test_a_local_cluster_lasts_as_long_as_the_block(self, monkeypatch):
         """
-        Oracle: what is asked of a stand-in of Ray: the cores, and the end after an error in the block. A real cluster
-        is in `replication/train/runner_test.py`.
+        Oracle: what is asked of a stand-in of Ray: the cores, and the end after an error in the block.
         """
         asked = []
         stand_in = SimpleNamespace(init=lambda **options: asked.append(options), shutdown=lambda: asked.append("end"))

@@ -1,7 +1,7 @@
-// The plan of the replication on open data, for two CPU cores: `make replicate`, `allennlp elmo-tables --plan open`.
+// The plan of the replication on open data, for two CPU cores: `allennlp elmo-tables --plan open`.
 //
-// The tasks are in the order in which they are trained: quick ones first. What is changed here makes other runs: those
-// that are finished are then refused as runs of another plan.
+// The tasks are in the order in which they are trained, quick ones first. Changing a setting invalidates finished runs:
+// their files are refused as runs of a different config.
 
 // Figure 2 is made of the runs of Table 1.
 local table_1(seeds) = { 'table 1': seeds, 'figure 2': seeds };
@@ -13,21 +13,20 @@ local epochs(number) = { 'trainer.num_epochs': number, 'trainer.patience': null 
 local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
 
 {
-  format: 1,
   bilm: 'small-open',
   glove: 'glove.open.100d.txt.gz',
-  // Of the biLM alone.
-  measurements: ['table 5', 'table 7'],
   tasks: [
     {
       task: 'ner',
       data: 'WNUT-17',
+      size: '3,394 sentences',
       overrides: epochs(14) + batches_of(32),
       seeds: table_1(5),
     },
     {
       task: 'sst',
       data: 'SST-5',
+      size: '8,544 sentences',
       arguments: { hidden: 150 },
       overrides: epochs(6) + batches_of(50) + { 'trainer.optimizer.lr': 0.001, 'model.embedding_dropout': 0.2 },
       seeds: table_1(5) + ablated(3),
@@ -35,6 +34,7 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
     {
       task: 'snli',
       data: 'SNLI, 18,000 pairs of its training set',
+      size: '18,000 pairs',
       arguments: { hidden: 150 },
       overrides: epochs(8),
       seeds: table_1(5) + ablated(3) + curves(3),
@@ -44,12 +44,14 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
     {
       task: 'squad',
       data: "SQuAD 1.1's dev set, split by article into 9,231 questions to train on and 1,339 to score",
+      size: '9,231 questions',
       overrides: epochs(6) + batches_of(20),
       seeds: table_1(3) + ablated(1),
     },
     {
       task: 'srl',
       data: 'PropBank of the English Web Treebank (40,391 propositions)',
+      size: '10,532 sentences',
       arguments: { hidden: 150 },
       overrides: epochs(4) + batches_of(40),
       seeds: table_1(3) + ablated(3) + curves(3),
@@ -59,6 +61,7 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
     {
       task: 'coref',
       data: 'LitBank without clusters of one mention (80 documents)',
+      size: '80 documents',
       // As OntoNotes is annotated.
       overrides: epochs(8) + { 'dataset_reader.remove_singleton_clusters': true },
       seeds: table_1(3),
@@ -66,6 +69,7 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
     {
       task: 'pos',
       data: 'UD English EWT, XPOS',
+      size: '12,544 sentences',
       seeds: { 'table 6': 3 },
     },
   ],

@@ -9,14 +9,11 @@ from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
-from elmo_tasks.commands.results.compare import Compare
-from elmo_tasks.commands.results.report import Report
-from elmo_tasks.commands.results.tables import Tables
 from elmo_tasks.commands.squad_predictions import SquadPredictions
+from elmo_tasks.commands.tables import Tables
 from elmo_tasks.commands.wsd import DisambiguateWords
 
 __all__ = [
-    "Compare",
     "CorefConll",
     "DisambiguateWords",
     "Distill",
@@ -26,7 +23,6 @@ __all__ = [
     "Neighbors",
     "PerplexityOfText",
     "PublicData",
-    "Report",
     "ShowDemo",
     "SquadPredictions",
     "Tables",

@@ -1,34 +1,11 @@
 """A language model that was trained and exported, and configs that are evaluated once."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.language_models import train_tiny
-
-
-@pytest.fixture(scope="package")
-def known_configs() -> dict[str, str]:
-    """Configs that Jsonnet has evaluated, which takes half a second each time: see `evaluated_once`."""
-    return {}
-
-
-@pytest.fixture
-def evaluated_once(environment: pytest.MonkeyPatch, known_configs: dict[str, str]) -> None:
-    """Configs of one call and one environment are the same in all tests."""
-    from elmo_tasks.replication.plan import experiment
-    from elmo_tasks.replication.plan.config import evaluated_configs
-
-    def evaluated(calls: Any, variables: Any) -> Any:
-        key = repr((calls, variables))
-        if key not in known_configs:
-            known_configs[key] = json.dumps(evaluated_configs(calls, variables))
-        return json.loads(known_configs[key])
-
-    environment.setattr(experiment, "evaluated_configs", evaluated)
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """Tests of the list of corpora."""
 
-import json
 
-from elmo_tasks.environment import config_variables
+from elmo_tasks.environment import config_variables, evaluate_file
 from elmo_tasks.files.checksums import write_checksum
 from elmo_tasks.public_data import CORPORA
-from elmo_tasks.replication.plan.config import TEMPLATES, evaluated_config
+from tests.paths import TRAINING_CONFIGS
 
 VARIABLES = {
     "ELMO_TASKS_DATA": "DATA",
@@ -19,7 +18,7 @@ class TestCorpora:
     def test_they_are_where_the_configs_look_for_them(self):
         """Oracle: the evaluated templates of the tasks; word vectors are those of `ELMO_TASKS_GLOVE`."""
         for name in ("snli", "squad", "sst", "ner"):
-            config = json.dumps(evaluated_config(TEMPLATES / f"{name}.libsonnet", {}, {}, VARIABLES))
+            config = evaluate_file(str(TRAINING_CONFIGS / f"{name}.jsonnet"), VARIABLES)
             for file in (*CORPORA[name].files, *CORPORA["glove"].files):
                 assert all(f"DATA/{place}" in config for place in file.places), name
 

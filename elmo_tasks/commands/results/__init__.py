@@ -1,3 +1,0 @@
-"""Subcommands of finished runs: tables, figures, a report, a comparison."""
-
-__all__: list[str] = []

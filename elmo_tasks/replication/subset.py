@@ -1,0 +1,46 @@
+"""Parts of a training set, for Figure 1."""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from elmo_tasks.files.atomic_files import atomic_file
+
+__all__ = ["size_of", "write_subset"]
+
+# A line of CoNLL-2012 in a sentence without a predicate.
+_COLUMNS_WITHOUT_PREDICATE = 12
+
+
+@lru_cache
+def size_of(source: Path) -> int | None:
+    """The number of items of a training set; `None` if it does not exist here."""
+    return len(_items(source)) if source.exists() else None
+
+
+def write_subset(source: Path, size: int, folder: Path) -> Path:
+    """A file with `size` items of a training set in their order: always the same, and within any larger part."""
+    target = folder / f"{source.parent.name}-{size}{source.suffix or '.gold_conll'}"
+    if source.exists() and not target.exists():
+        items = _items(source)
+        # The digest of a number, not of the text, so that equal pairs are not taken together.
+        order = sorted(range(len(items)), key=lambda index: hashlib.sha256(str(index).encode()).digest())
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(target) as part:
+            part.write_text("".join(items[index] for index in sorted(order[:size])), "utf-8")
+    return target
+
+
+def _items(source: Path) -> list[str]:
+    """The lines of SNLI that have a label, or the sentences of CoNLL-2012's columns that have a predicate."""
+    if source.suffix == ".jsonl":
+        lines = source.read_text("utf-8").split("\n")
+        return [f"{line}\n" for line in lines if line.strip() and json.loads(line).get("gold_label") != "-"]
+    sentences = []
+    for file in sorted(source.rglob("*gold_conll")) if source.is_dir() else [source]:
+        for block in file.read_text("utf-8").split("\n\n"):
+            rows = [line for line in block.split("\n") if line.strip() and not line.startswith("#")]
+            if rows and len(rows[0].split()) > _COLUMNS_WITHOUT_PREDICATE:
+                sentences.append("\n".join(rows) + "\n\n")
+    return sentences

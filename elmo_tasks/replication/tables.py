@@ -1,0 +1,163 @@
+"""The paper's tables with our scores next to its own, made of the scores of finished runs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+from elmo_tasks.replication import paper
+from elmo_tasks.replication.paper import LAYERS, TASKS, variants_of
+
+__all__ = ["TITLES", "cell", "frame", "notes", "table", "word_sense_notes", "word_sense_table"]
+
+TITLES = {
+    "table 1": "Table 1: baseline and ELMo",
+    "table 2": "Table 2: the layers, scores on the dev sets",
+    "table 3": "Table 3: the places of ELMo, scores on the dev sets",
+    "table 5": "Table 5: word senses, F1",
+    "table 6": "Table 6: parts of speech, accuracy",
+}
+_COLUMNS = {
+    "table 1": ["baseline", "ELMo"],
+    "table 2": ["baseline", "last layer only", "all layers, λ=1", "all layers, λ=0.001"],
+    "table 3": ["input", "input and output", "output"],
+}
+# The columns that a table compares.
+_COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
+_NONE = "–"
+
+
+def frame(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """A row for each run."""
+    return pd.DataFrame(scores).sort_values(["task", "variant", "seed"], ignore_index=True)
+
+
+def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
+    """Table 1, 2, 3 or 6. `trained_on` has the size of each task's training set."""
+    runs = runs[runs["size"].isna()]
+    return _table_6(runs) if exhibit == "table 6" else _comparison(exhibit, runs, trained_on)
+
+
+def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
+    rows = []
+    columns = _COLUMNS[exhibit]
+    for name in (name for name in paper.tasks_of(exhibit) if name in set(runs["task"])):
+        task = TASKS[name]
+        split = task.split if exhibit == "table 1" else "dev"
+        scores = [_scores(runs, name, variant, split) for variant in variants_of(exhibit, name)]
+        first, second = (scores[column] for column in _COMPARED[exhibit])
+        row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": trained_on.get(name, _NONE)}
+        row |= dict(zip(columns, map(cell, scores), strict=True))
+        rows.append({**row, "increase (relative)": _increase(first, second), "p": _p(first, second)})
+        if exhibit == "table 1":
+            previous, baseline, elmo, increase, relative = paper.TABLE_1[name]
+            rows[-1] |= {
+                "p, paired": _paired_p(first, second),
+                "paper†: trained on": task.trained_on,
+                "previous": previous,
+                "paper: baseline": baseline,
+                "paper: ELMo": elmo,
+                "paper: increase (relative)": f"{increase:.2f} ({relative:.1f}%)",
+            }
+        elif quoted := {"table 2": paper.TABLE_2, "table 3": paper.TABLE_3}[exhibit].get(name):
+            row = {"task": f"{task.title}, paper", "measure": f"{task.score}, dev", "trained on": task.trained_on}
+            rows.append({**row, **dict(zip(columns, quoted, strict=True))})
+    return pd.DataFrame(rows).fillna("")
+
+
+def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
+    ours = dict(zip(LAYERS, variants_of("table 6", "pos"), strict=True))
+    return pd.DataFrame(
+        {
+            "model": model,
+            **{split: cell(_scores(runs, "pos", ours.get(model), split)) for split in ("dev", "test")},
+            "paper, Wall Street Journal": paper.TABLE_6.get(model, _NONE),
+        }
+        for model in dict.fromkeys([*ours, *paper.TABLE_6])
+    )
+
+
+def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
+    """What the cells of Table 1, 2, 3 or 6 are, and where the paper's numbers were read."""
+    cells = "Percent, mean ± standard deviation over seeds (their number)"
+    if exhibit == "table 6":
+        first, second = (_scores(runs, "pos", f"layer-{layer}", "test") for layer in (1, 2))
+        compared = f"from the first layer to the second, on test: {_increase(first, second)}, p {_p(first, second)}"
+    else:
+        names = [_COLUMNS[exhibit][column] for column in _COMPARED[exhibit]]
+        compared = f"increase from “{names[0]}” to “{names[1]}”, relative to the errors that are left"
+    tests = "p: Welch's t-test" + (", paired: over the same seeds" if exhibit == "table 1" else "")
+    return [f"{cells}; {compared}; {tests}, two-sided.", f"The paper's numbers: {paper.SOURCES[exhibit]}."]
+
+
+def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
+    """Table 5, of what `allennlp elmo-wsd` writes."""
+    names = {f"layer {layer}": name for layer, name in enumerate(LAYERS)} | {"mean": "biLM, mean of the layers"}
+    names["first sense"] = "WordNet 1st sense" if scores["wordnet"] else "most frequent sense of the training data"
+    ours = {
+        names.get(key, key): {
+            column: f"{100 * sets[column]['f1']:.1f}" for column in ("the four", "ALL") if column in sets
+        }
+        for key, sets in scores["scores"].items()
+    }
+    models = dict.fromkeys([*ours, *paper.TABLE_5])
+    rows = [{"model": model, **ours.get(model, {}), "paper, the four": paper.TABLE_5.get(model)} for model in models]
+    return pd.DataFrame(rows).fillna(_NONE)
+
+
+def word_sense_notes(scores: dict[str, Any]) -> list[str]:
+    unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
+    learned = f"{scores['senses']:,} senses of {scores['instances_of_training']:,} instances of {scores['training']}"
+    return [
+        "The four: senseval2, senseval3, semeval2013 and semeval2015 as one set; ALL: semeval2007 too.",
+        f"Learned: {learned}, nearest by {scores['distance']}. First senses: {scores['first_senses']}.",
+        f"Unanswered, and so wrong: {unanswered:,} of ALL. F1 compares to the paper only by WordNet's first senses.",
+        f"The paper's numbers: {paper.SOURCES['table 5']}.",
+    ]
+
+
+def _scores(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
+    """By seed."""
+    chosen = runs[(runs["task"] == task) & (runs["variant"] == variant)]
+    return chosen.set_index("seed")[split].astype(float).dropna()
+
+
+def cell(scores: pd.Series) -> str:
+    if scores.empty:
+        return _NONE
+    if len(scores) == 1:
+        return f"{scores.mean():.2f} (1 seed)"
+    return f"{scores.mean():.2f} ± {scores.std():.2f} ({len(scores)})"
+
+
+def _increase(first: pd.Series, second: pd.Series) -> str:
+    if first.empty or second.empty:
+        return _NONE
+    increase, errors = second.mean() - first.mean(), 100 - first.mean()
+    return f"{increase:+.2f}" + (f" ({100 * increase / errors:+.1f}%)" if errors > 0 else "")
+
+
+def _p(first: pd.Series, second: pd.Series) -> str:
+    if first.empty or second.empty:
+        return _NONE
+    n = min(len(first), len(second))
+    # Equal scores differ by their rounding.
+    if n > 1 and max(first.std(), second.std()) < 1e-9:
+        return "no variance"
+    return _p_text(stats.ttest_ind(first, second, equal_var=False).pvalue if n > 1 else None, n)
+
+
+def _paired_p(first: pd.Series, second: pd.Series) -> str:
+    differences = (second - first).dropna()
+    n = len(differences)
+    if n > 1 and differences.std() < 1e-9:
+        return "no variance"
+    return _p_text(stats.ttest_1samp(differences, 0).pvalue if n > 1 else None, n) if n else _NONE
+
+
+def _p_text(p: float | None, n: int) -> str:
+    if p is None:
+        return "n too small"
+    # With two seeds a variance is known from one difference only: it may be anything.
+    return ("< 0.001" if p < 0.001 else f"{p:.3f}") + (" (n too small to trust)" if n < 3 else "")

@@ -1,0 +1,178 @@
+"""
+Trains runs, each as `allennlp train` in a process of its own.
+
+A run is finished when its file of scores exists, which is written after the training. A training holds a lock on its
+folder, so that several commands, on one machine or on all that see the folder, share the runs of a plan.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.replication.paper import TASKS
+from elmo_tasks.replication.plan import Plan, Run
+
+__all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_senses"]
+
+_ALLENNLP = (sys.executable, "-m", "allennlp")
+
+
+def finished(run: Run) -> dict[str, Any] | None:
+    """The scores of a run; `None` if it is not finished. A `ValueError` names a file of a different config or data."""
+    return _checked(run.file, {"config": run.digest, **run.inputs})
+
+
+def word_senses(plan: Plan) -> dict[str, Any] | None:
+    """The scores of Table 5, as `finished`."""
+    return _checked(plan.results / "wsd.json", _word_sense_inputs(plan))
+
+
+def _checked(file: Path, digests: dict[str, str]) -> dict[str, Any] | None:
+    if not file.exists():
+        return None
+    scores: dict[str, Any] = read_json(file)
+    for name, digest in digests.items():
+        found = scores["digest"] if name == "config" else scores["inputs"].get(name)
+        if found != digest:
+            advice = "move the file away, or name another folder with --results"
+            raise ValueError(f"expected {name} {digest}, got {found}: {file}: {advice}")
+    return scores
+
+
+def sort_out(runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Run], dict[str, str]]:
+    """The scores of those that are finished, those that are not, and by name what is wrong with files of the others."""
+    scores, missing, problems = [], [], {}
+    for run in runs:
+        try:
+            found = finished(run)
+        except (ValueError, KeyError) as error:
+            problems[run.name] = str(error)
+            continue
+        if found is None:
+            missing.append(run)
+        else:
+            scores.append(found)
+    return scores, missing, problems
+
+
+def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
+    """Trains runs that are not finished; yields each as it ends, with the reason if it has failed."""
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // jobs))}
+    children: list[subprocess.Popen] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        ends = {pool.submit(_train, run, threads, children): run for run in runs}
+        try:
+            for end in as_completed(ends):
+                yield ends[end], end.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in children:
+                child.terminate()
+
+
+def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) -> str | None:
+    directory, config, log = run.folder / "run", run.folder / "config.json", run.folder / "log.txt"
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with open(run.folder / "lock", "w") as lock, open(log, "ab") as output:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "is trained by another process"
+        if finished(run):
+            return None
+        config.write_text(json.dumps(run.config, indent=1), "utf-8")
+        is_interrupted = any(directory.glob("model_state_*.th"))
+        # AllenNLP archives the best epoch when it is interrupted.
+        (directory / "model.tar.gz").unlink(missing_ok=True)
+        start = time.time()
+        child = subprocess.Popen(
+            [*_ALLENNLP, "train", str(config), "-s", str(directory), "--file-friendly-logging"]
+            + ["--recover" if is_interrupted else "--force"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            # The child inherits the lock: if this process is killed, nobody else trains the same run.
+            pass_fds=[lock.fileno()],
+            env={**threads, **os.environ},
+        )
+        children.append(child)
+        status = child.wait()
+        children.remove(child)
+        if status:
+            lines = log.read_text("utf-8", "replace").strip().splitlines()
+            return f"failed with status {status}: {lines[-1] if lines else ''} ({log})"
+        _write_scores(run, directory, time.time() - start)
+    return None
+
+
+def _write_scores(run: Run, directory: Path, seconds: float) -> None:
+    metric = TASKS[run.task].metric
+    metrics = read_json(directory / "metrics.json")
+    epochs = sorted(directory.glob("metrics_epoch_*.json"), key=lambda path: int(path.stem.rpartition("_")[2]))
+    test = metrics.get(f"test_{metric}")
+    scores = {
+        **{key: getattr(run, key) for key in ("task", "variant", "seed", "size", "training_size")},
+        "dev": 100 * metrics[f"best_validation_{metric}"],
+        "test": None if test is None else 100 * test,
+        "epochs": [100 * read_json(path)[f"validation_{metric}"] for path in epochs],
+        "mix": _mix(directory / "best.th"),
+        "settings": run.settings,
+        "digest": run.digest,
+        "inputs": run.inputs,
+        **_surroundings(),
+        "seconds": round(seconds),
+    }
+    write_json(run.file, scores)
+
+
+def _mix(weights: Path) -> list[dict[str, Any]]:
+    """The learnt weights of the layers after the softmax, and their scale gamma, for Figure 2."""
+    state = torch.load(weights, map_location="cpu", weights_only=True)
+    return [
+        {
+            "place": "output" if name.startswith("output_embedder.") else "input",
+            "weights": state[name].double().softmax(0).tolist(),
+            "gamma": state[name.removesuffix("layer_weights") + "gamma"].item(),
+        }
+        for name in sorted(state)
+        if name.endswith(".mix.layer_weights")
+    ]
+
+
+def _surroundings() -> dict[str, Any]:
+    folder = Path(__file__).resolve().parent
+    # The folder of packages may be in a repository of something else.
+    is_checkout = (folder.parents[1] / ".git").exists()
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() if is_checkout else None
+    versions = {name: version(name) for name in ("elmo_tasks", "allennlp", "torch")}
+    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    return {"versions": versions, "commit": commit or None, "machine": f"{machine}, {os.cpu_count()} cores"}
+
+
+def measure_word_senses(plan: Plan) -> None:
+    """Table 5, which has no seeds."""
+    plan.results.mkdir(parents=True, exist_ok=True)
+    file = plan.results / "_wsd.json"
+    command = [*_ALLENNLP, "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]
+    command += ["--bilm", plan.variables["ELMO_TASKS_BILM"], "--output-file", str(file)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    write_json(plan.results / "wsd.json", {**read_json(file), "inputs": _word_sense_inputs(plan), **_surroundings()})
+    file.unlink()
+
+
+def _word_sense_inputs(plan: Plan) -> dict[str, str]:
+    roots = plan.variables["ELMO_TASKS_DATA"], plan.variables["ELMO_TASKS_BILM"]
+    return plan.inputs([f"{roots[0]}/wsd", f"{roots[1]}/weights.hdf5"])
