@@ -1,6 +1,5 @@
 """Tests of the list of corpora."""
 
-
 from elmo_tasks.environment import config_variables, evaluate_file
 from elmo_tasks.files.checksums import write_checksum
 from elmo_tasks.public_data import CORPORA
