@@ -23,9 +23,9 @@ from gpu.plain_elmo import PlainElmo
 from gpu.records import Records
 
 from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm.bilm import supports_bf16
 from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
-from elmo_tasks.bilm.lstm.precision import supports_bf16
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
@@ -37,7 +37,7 @@ SIZES = {
     "small": SMALL,
     "original": ORIGINAL,
 }
-DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
 def sentences(text: Path | None = None) -> list[list[str]]:
@@ -58,7 +58,7 @@ def make_bilms(size: str, device: str) -> dict[str, Callable[[torch.Tensor], lis
     """AllenNLP's biLM, if it is installed, and ours in each precision of the device, as functions to layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
-    precisions = ["float32", "tf32"] if device == "cuda" else ["float32"]
+    precisions = ["float32"]
     precisions += ["bf16"] if supports_bf16(torch.device(device)) else []
     made = {}
     with TemporaryDirectory() as folder:

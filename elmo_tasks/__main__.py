@@ -40,7 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, because torch takes seconds, and Ctrl-C is one line then too.
-    from elmo_tasks import gpu_check
     from elmo_tasks.embed import DESCRIPTION, add_arguments, embed
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
@@ -59,9 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     configs.add_argument("folder", type=Path, help="folder to write to, which is created if it does not exist")
     configs.add_argument("--force", action="store_true", help="overwrite existing configs")
     configs.set_defaults(func=_write_configs)
-    of_gpu = commands.add_parser("check-gpu", help=gpu_check.DESCRIPTION, description=gpu_check.DESCRIPTION)
-    gpu_check.add_arguments(of_gpu)
-    of_gpu.set_defaults(func=gpu_check.check_gpu)
     return parser
 
 

@@ -199,7 +199,7 @@ def _check_space(output: Path, elmo: "Elmo", options: EmbedOptions, n_vectors: i
 
 def _job(text: Path, elmo: "Elmo", options: EmbedOptions) -> dict[str, Any]:
     """All that the vectors depend on, as JSON."""
-    from elmo_tasks.bilm.weights_state import bilm_digest
+    from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     job = {**asdict(options), "bilm": weights, "text": sha256_of(text), "elmo_tasks": __version__}

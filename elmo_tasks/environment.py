@@ -21,7 +21,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from elmo_tasks.bilm.model_files import read_any_options
+from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.files.folders import files_below, matches
 from elmo_tasks.files.text_lines import opened

@@ -8,7 +8,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.bilm.model_files import read_any_options
+from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.environment import (
     check_data,
     config_variables,

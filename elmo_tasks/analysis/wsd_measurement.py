@@ -59,7 +59,7 @@ class WsdMeasurement:
         train: Path | None = None,
         wordnet: Path | None = None,
         distance: Literal["cosine", "euclidean"] = "cosine",
-        precision: Literal["float32", "tf32", "bf16"] = "float32",
+        precision: Literal["float32", "bf16"] = "float32",
         max_sentences: int | None = None,
         batch_tokens: int = 4096,
     ) -> "WsdMeasurement":

@@ -6,24 +6,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.characters import N_CHARACTER_IDS, word_to_character_ids
-from elmo_tasks.bilm.distinct_rows import distinct_rows
+from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
+from elmo_tasks.bilm.lstm.frozen import MadeOfWeights
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
-from elmo_tasks.bilm.lstm.weight_cache import WeightCache
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["CharacterEncoder"]
+__all__ = ["CharacterEncoder", "distinct_rows"]
 
 _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 # How many words are encoded at once: enough to be fast, few enough for small intermediate results.
 _WORDS_AT_ONCE = {"cpu": 256}
-
-# The id that pads a word in the public scheme: the last one of the empty word.
-_PADDING_ID = int(word_to_character_ids("")[-1])
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
 
@@ -76,13 +73,13 @@ class CharacterEncoder(nn.Module):
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
         of_own = options.dictionaries
+        self.word_rows: WordRows = BYTES
         self._activation = _ACTIVATIONS[options.activation]
-        self._width = options.max_characters
         self.embedding: nn.Embedding | None = None
         if of_own is None:
             # The id 0 is that of no word.
             self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
-        elif options.has_characters:
+        elif of_own.n_characters:
             self.embedding = nn.Embedding(of_own.n_characters, options.character_dim)
         self._widths = [width for width, _ in options.filters]
         self.convolutions = nn.ModuleList(
@@ -90,7 +87,7 @@ class CharacterEncoder(nn.Module):
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
         self.projection = nn.Linear(options.n_filters + (of_own.word_dim if of_own else 0), options.projection_dim)
-        self._packed: WeightCache[_LinearLayers] = WeightCache()
+        self._packed: MadeOfWeights[_LinearLayers] = MadeOfWeights()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -127,19 +124,9 @@ class CharacterEncoder(nn.Module):
 
         `torch.Tensor`
             Shape `(..., projection_dim)`: a vector for each word. Equal words are computed once.
-
-        # Raises
-
-        `ValueError`
-            If the last dimension has another size, or the ids are of another kind.
         """
-        if character_ids.size(-1) != self._width:
-            raise ValueError(
-                f"character ids must have {self._width} ids a word in their last dimension, "
-                f"but have the shape {tuple(character_ids.shape)}"
-            )
         # Shape: (n_words, width)
-        words = character_ids.reshape(-1, self._width)
+        words = character_ids.reshape(-1, self.word_rows.width)
         # Shape: (n_distinct, width) and (n_words,)
         distinct, positions = distinct_rows(words)
         dtype = dtype or self.projection.weight.dtype
@@ -153,7 +140,7 @@ class CharacterEncoder(nn.Module):
     def _encode_distinct(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Shape `(n_words, width)` to `(n_words, projection_dim)`."""
         # Shape: (n_words, 50)
-        is_used = (words != _PADDING_ID) & (words != 0)
+        is_used = (words != PADDING_ID) & (words != 0)
         return self._encode_by_length(words, is_used, dtype)
 
     def _encode_by_length(
@@ -227,3 +214,26 @@ class CharacterEncoder(nn.Module):
             ],
             make(self.projection.weight, self.projection.bias),
         )
+
+
+def distinct_rows(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    The distinct rows of a matrix, of shape `(n_distinct, n_columns)`, and the index among them of each row, of shape
+    `(n_rows,)`. The matrix is int64, or on a CPU float32 or float64, compared bit by bit.
+    """
+    if not matrix.numel():
+        # All rows without columns are equal.
+        return matrix[:1], torch.zeros(len(matrix), dtype=torch.long, device=matrix.device)
+    if matrix.is_cuda:
+        distinct, positions = torch.unique(matrix, dim=0, return_inverse=True)
+        return distinct, positions
+    # Ten times as fast as torch.unique: a row is one value of many bytes, and the fewer, the sooner it is compared.
+    array = matrix.numpy()
+    if matrix.dtype == torch.long:
+        lowest, highest = (int(bound) for bound in matrix.aminmax())
+        array = array.astype(np.int16) if lowest >= -(2**15) and highest < 2**15 else array
+    array = np.ascontiguousarray(array)
+    _, first, inverse = np.unique(
+        array.view(f"V{array.itemsize * matrix.size(1)}").ravel(), return_index=True, return_inverse=True
+    )
+    return matrix[torch.from_numpy(first)], torch.from_numpy(inverse)

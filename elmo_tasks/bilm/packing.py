@@ -1,14 +1,13 @@
 """Packing: the lengths of the sentences of a batch, sentences packed by length, and unpacking."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.word_rows import BYTES, WordRows
+from elmo_tasks.bilm.characters import BYTES, WordRows
 
-__all__ = ["PackedSentences", "pack_sentences", "pack_windows", "sentence_lengths"]
+__all__ = ["PackedSentences", "pack_sentences", "sentence_lengths"]
 
 
 @dataclass(frozen=True)
@@ -65,61 +64,21 @@ class PackedSentences:
         layer.view(-1, layer.size(-1)).index_copy_(0, self.positions, words.to(layer.dtype))
 
 
-def pack_sentences(lengths: np.ndarray, timesteps: int, max_tokens: int | None = None) -> Iterator[PackedSentences]:
+def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
     """
     Sorts the sentences of a batch by length and packs them.
 
     # Parameters
 
     lengths
-        Shape `(batch_size,)`: words in each sentence.
+        Shape `(batch_size,)`: words in each sentence; at least one sentence.
     timesteps
         The length to which the batch is padded.
-    max_tokens
-        The largest number of words, boundaries counted, that are packed together, unless one sentence alone is longer.
-        `None`: all are packed together.
-
-    # Returns
-
-    `Iterator[PackedSentences]`
-        In descending order of length.
     """
-    order = np.argsort(-lengths, kind="stable")
+    n_words = int(lengths.sum())
     starts = np.cumsum(lengths) - lengths
-    for rows in _groups(order, lengths, max_tokens):
-        yield _packed(rows, lengths[rows], starts[rows], int(lengths.sum()), timesteps)
-
-
-def pack_windows(n_rows: int, timesteps: int) -> PackedSentences:
-    """
-    Packs rows of one length, without boundaries and with different words for each direction: words are numbered
-    through a batch of shape `(2, n_rows, timesteps)`. The result has no positions, and nothing to unpack.
-    """
-    step, row = np.divmod(np.arange(timesteps * n_rows), n_rows)
-    words = row * timesteps + step
-    nowhere = torch.zeros(0, dtype=torch.long)
-    return PackedSentences(
-        rows=torch.arange(n_rows),
-        batch_sizes=[n_rows] * timesteps,
-        words=torch.from_numpy(np.stack([words, words + n_rows * timesteps])),
-        before=nowhere,
-        rows_of_words=torch.from_numpy(row),
-        positions=nowhere,
-        sources=nowhere.expand(2, 0),
-    )
-
-
-def _groups(order: np.ndarray, lengths: np.ndarray, max_tokens: int | None) -> Iterator[np.ndarray]:
-    first, n_tokens = 0, 0
-    for index, row in enumerate(order):
-        n_tokens += int(lengths[row]) + 2
-        if max_tokens is not None and n_tokens > max_tokens and index > first:
-            yield order[first:index]
-            first, n_tokens = index, int(lengths[row]) + 2
-    yield order[first:]
-
-
-def _packed(rows: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n_words: int, timesteps: int) -> PackedSentences:
+    rows = np.argsort(-lengths, kind="stable")
+    lengths, starts = lengths[rows], starts[rows]
     bounded = lengths + 2
     # Sentences are in descending order of length: count those that are longer than each step.
     batch_sizes = np.searchsorted(-bounded, -np.arange(bounded[0]), side="left")
@@ -166,7 +125,14 @@ def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.
     `ValueError`
         If the ids have another shape or are none of `rows`, or a sentence has words after its padding.
     """
-    _check_ids(character_ids, rows)
+    if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
+        raise ValueError(
+            f"expected character ids of shape (batch_size, timesteps, {rows.width}), got {tuple(character_ids.shape)}"
+        )
+    if character_ids.numel():
+        lowest, highest = (int(limit) for limit in character_ids.aminmax())
+        if lowest < 0 or highest >= rows.n_ids:
+            raise ValueError(f"expected character ids from 0 to {rows.n_ids - 1}, got {lowest} to {highest}")
     # Shape: (batch_size, timesteps)
     mask = (character_ids > 0).any(-1).cpu().numpy()
     # Shape: (batch_size,)
@@ -175,24 +141,5 @@ def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.
     expected = np.arange(mask.shape[1]) < lengths[:, None]
     if not np.array_equal(mask, expected):
         row = int(np.flatnonzero((mask != expected).any(-1))[0])
-        raise ValueError(
-            f"the words of a sentence must come before its padding, but sentence {row} has words at positions "
-            f"{np.flatnonzero(mask[row]).tolist()}: pad on the right"
-        )
+        raise ValueError(f"expected padding on the right only, got words after padding in sentence {row}")
     return lengths
-
-
-def _check_ids(character_ids: torch.Tensor, rows: WordRows) -> None:
-    if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
-        raise ValueError(
-            f"character ids must have the shape (batch_size, timesteps, {rows.width}), "
-            f"but have {tuple(character_ids.shape)}: {rows.made_by}"
-        )
-    if character_ids.dtype != torch.long:
-        raise ValueError(f"character ids must be of the type torch.long, but are {character_ids.dtype}")
-    if character_ids.numel():
-        lowest, highest = (int(limit) for limit in character_ids.aminmax())
-        if lowest < 0 or highest >= rows.n_ids:
-            raise ValueError(
-                f"character ids must be from 0 to {rows.n_ids - 1}, but go from {lowest} to {highest}: {rows.made_by}"
-            )

@@ -7,22 +7,28 @@ project knows the names of the file.
 """
 
 import hashlib
+import io
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
+import h5py
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from elmo_tasks.bilm.characters import N_CHARACTER_IDS
-from elmo_tasks.bilm.dictionary_encoder import CHARACTER_KEYS, WORD_KEYS
 from elmo_tasks.bilm.options import BilmOptions
-from elmo_tasks.bilm.weight_file import StoredArrays, open_weights, write_arrays
+from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = [
     "WeightName",
     "dictionary_names",
+    "read_arrays",
     "read_softmax",
     "read_weights",
     "softmax_names",
@@ -32,6 +38,8 @@ __all__ = [
 
 # The note in a file with a softmax: the SHA-256 of its words.
 _WORDS_NOTE = "vocab_sha256"
+_SAFETENSORS = ".safetensors"
+_OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -74,28 +82,31 @@ class WeightName:
         The parameter's name in `Bilm.state_dict()`, or in that of the softmax.
     layout
         The difference between the layouts of the two sides.
+    omitted
+        The array that a file without this key means, if bilm-tf leaves it out for these options.
     """
 
     key: str
     shape: tuple[int, ...]
     parameter: str
     layout: Layout = SAME
+    omitted: np.ndarray | None = None
 
 
 def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     """The table for a biLM with these options: one row for each parameter."""
     encoder = "character_encoder"
     n_filters, dim, cell = options.n_filters, options.projection_dim, options.cell_dim
-    of_own, word_dim = options.dictionaries, 0
+    own, word_dim = options.dictionaries, 0
     characters = f"{encoder}.embedding.weight"
-    if of_own is None:
+    if own is None:
         yield WeightName("char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS)
     else:
-        word_dim = of_own.word_dim
-        if of_own.n_characters:
-            yield WeightName("char_embed", (of_own.n_characters, options.character_dim), characters)
-        if of_own.n_words:
-            yield WeightName("word_embed", (of_own.n_words, word_dim), f"{encoder}.word_embedding.weight")
+        word_dim = own.word_dim
+        if own.n_characters:
+            yield WeightName("char_embed", (own.n_characters, options.character_dim), characters)
+        if own.n_words:
+            yield WeightName("word_embed", (own.n_words, word_dim), f"{encoder}.word_embedding.weight")
     for i, (width, number) in enumerate(options.filters):
         shape = (1, width, options.character_dim, number)
         yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
@@ -105,34 +116,61 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
             yield WeightName(f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED)
             yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
-    yield WeightName("CNN_proj/W_proj", (word_dim + n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED)
-    yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias")
+    # bilm-tf projects only where the widths differ.
+    plain, zero = (np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32)) if n_filters == dim else (None, None)
+    yield WeightName("CNN_proj/W_proj", (word_dim + n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED, plain)
+    yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias", SAME, zero)
+    plain = np.eye(dim, dtype=np.float32) if cell == dim else None
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
             group, ours = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell", f"{direction}_layers.{i}"
             yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell), f"{ours}.kernel")
             yield WeightName(f"{group}/B", (4 * cell,), f"{ours}.bias")
-            yield WeightName(f"{group}/W_P_0", (cell, dim), f"{ours}.projection")
+            yield WeightName(f"{group}/W_P_0", (cell, dim), f"{ours}.projection", SAME, plain)
 
 
-def dictionary_names(options: BilmOptions) -> dict[str, tuple[str, int]]:
+def dictionary_names(options: BilmOptions) -> dict[str, str]:
     """
-    The dictionaries in the file of a biLM with these options: for each dataset the name of the state, and how many
-    keys it has. A dataset holds bytes: the keys in UTF-8, in the order of their rows, with line feeds between them.
+    The dictionaries in the file of a biLM with these options: for each dataset the name of the state. A dataset holds
+    bytes: the keys in UTF-8, in the order of their rows, with line feeds between them.
     """
-    of_own = options.dictionaries
-    sizes = {} if of_own is None else {"characters": of_own.n_characters, "words": of_own.n_words}
-    return {
-        f"dictionaries/{kind}": (f"character_encoder.{kind}._extra_state", n_keys)
-        for kind, n_keys in sizes.items()
-        if n_keys
-    }
+    own = options.dictionaries
+    kinds = {} if own is None else {"characters": own.n_characters, "words": own.n_words}
+    return {f"dictionaries/{kind}": f"character_encoder.{kind}._extra_state" for kind, size in kinds.items() if size}
 
 
 def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
     """The table for an `LmSoftmax` in the file of a biLM with these options."""
     yield WeightName("softmax/W", (n_words, options.projection_dim), "weight")
     yield WeightName("softmax/b", (n_words,), "bias")
+
+
+def read_arrays(
+    path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)
+) -> tuple[dict[str, np.ndarray], Mapping[str, str]]:
+    """
+    The arrays of a file with names that begin with one of `prefixes`, and its notes: safetensors if its name ends so,
+    and HDF5 otherwise. A `ValueError` if it is something else or damaged.
+    """
+    with open(path, "rb"):
+        pass  # A missing file is the system's error; the libraries' own are opaque.
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        if os.fspath(path).endswith(_SAFETENSORS):
+            with safe_open(path, framework="numpy") as file:
+                arrays = {key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)}  # noqa: SIM118
+                return arrays, file.metadata() or {}
+
+        def keep(key: str, node: object) -> None:
+            if isinstance(node, h5py.Dataset) and key.startswith(prefixes):
+                arrays[key] = node[...]
+
+        with h5py.File(path, "r") as file:
+            # Links, which could lead out of the file, are not visited.
+            file.visititems(keep)
+            return arrays, dict(file.attrs)
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise ValueError(f"expected a whole file of weights, HDF5 or safetensors ({error}): {path}") from None
 
 
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
@@ -155,17 +193,17 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Raises
 
     `ValueError`
-        If the file is damaged or not HDF5, lacks a key, or has layers that the options do not have, an array of another
-        shape, or values that are not finite. `OSError` if it cannot be opened.
+        If the file is damaged, or holds a biLM of another shape; the message names the option that differs.
     """
-    with open_weights(weight_file) as file:
-        names = list(weight_names(options))
-        dictionaries = dictionary_names(options)
-        _check_keys(file, weight_file, {*(name.key for name in names), *dictionaries})
-        state = {name.parameter: _read(file, weight_file, name) for name in names}
-        for key, (parameter, n_keys) in dictionaries.items():
-            state[parameter] = _read_dictionary(file, weight_file, key, n_keys)
-        return state
+    # The file may also hold a softmax, which can be larger than the biLM.
+    arrays, _ = read_arrays(weight_file, _OF_BILM)
+    names, dictionaries = list(weight_names(options)), dictionary_names(options)
+    arrays = {**{name.key: name.omitted for name in names if name.omitted is not None}, **arrays}
+    expected = {name.key for name in names} | set(dictionaries)
+    if set(arrays) != expected:
+        raise ValueError(f"{_difference(expected, set(arrays))}: {weight_file}")
+    state = {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
+    return state | {state_name: torch.from_numpy(arrays[key]) for key, state_name in dictionaries.items()}
 
 
 def read_softmax(
@@ -182,7 +220,7 @@ def read_softmax(
     options
         The shape of the biLM.
     words
-        Those that the softmax should predict, in their order. The published files do not say theirs; those of
+        Those that the softmax should predict, in their order. The published files do not name theirs; those of
         `write_weights` do.
 
     # Returns
@@ -194,27 +232,17 @@ def read_softmax(
     # Raises
 
     `ValueError`
-        If the file is damaged or not HDF5, has only one of the two, or their shapes do not match each other or the
-        biLM, or they hold values that are not finite, or predict other words. `OSError` if it cannot be opened.
+        If the file is damaged, or the softmax does not fit the biLM or the words.
     """
-    with open_weights(weight_file) as file:
-        keys = {key for key in file.names() if key.startswith("softmax/")}
-        if not keys:
-            return None
-        # Without rows, a shape is wrong for any number of words.
-        names = list(softmax_names(max(next(iter(file.shape(key)), 0) for key in keys), options))
-        if missing := [name.key for name in names if name.key not in keys]:
-            raise ValueError(
-                f"{weight_file}: a softmax must have {' and '.join(name.key for name in names)}, but '{missing[0]}' is "
-                "missing: the file is incomplete"
-            )
-        written_with = file.note(_WORDS_NOTE)
-        if words is not None and written_with is not None and written_with != _digest(words):
-            raise ValueError(
-                f"the softmax in {weight_file} must predict the words of its own vocab.txt, but was trained with "
-                "others or in another order: take the vocab.txt that was written with it"
-            )
-        return {name.parameter: _read(file, weight_file, name) for name in names}
+    arrays, notes = read_arrays(weight_file, ("softmax/",))
+    if not arrays:
+        return None
+    names = list(softmax_names(max(array.shape[0] for array in arrays.values()), options))
+    if set(arrays) != {name.key for name in names}:
+        raise ValueError(f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}")
+    if words is not None and notes.get(_WORDS_NOTE, digest := _digest(words)) != digest:
+        raise ValueError(f"the softmax predicts words other than those of vocab.txt: {weight_file}")
+    return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
 
 
 def _digest(words: Iterable[str]) -> str:
@@ -229,58 +257,25 @@ _COUNTS = {
 }
 
 
-_OF_BILM = ("CNN", "RNN_", "dictionaries/", "word_embed")
-
-
-def _check_keys(file: StoredArrays, weight_file: str | PathLike[str], expected: set[str]) -> None:
-    found = file.names()
-    if missing := sorted(expected - found):
-        raise ValueError(
-            f"{weight_file}: {len(missing)} of the {len(expected)} keys that the options ask for are missing, "
-            f"the first is '{missing[0]}': {_difference(expected, found)}"
-        )
-    # The file may also hold a softmax; but more layers of the biLM mean that the options are those of another biLM.
-    if surplus := sorted(key for key in found - expected if key.startswith(_OF_BILM)):
-        raise ValueError(
-            f"{weight_file}: the file holds '{surplus[0]}', which a biLM with these options does not have: "
-            f"{_difference(expected, found)}"
-        )
-
-
 def _difference(expected: set[str], found: set[str]) -> str:
     """The option that differs in the file, as far as the keys show."""
     for option, pattern in _COUNTS.items():
         by_options, in_file = (len({m[0] for key in keys if (m := pattern.match(key))}) for keys in (expected, found))
         if by_options != in_file and in_file:
             return f"{option} is {by_options} in the options, but {in_file} in the file"
-    return "the options are those of another biLM, or the file is incomplete"
+    key = min(expected ^ found)
+    if key.endswith("W_P_0") and key in expected:
+        return f"'{key}' is missing, and without it lstm.dim less than lstm.projection_dim is not supported"
+    return f"'{key}' is {'missing from' if key in expected else 'unexpected in'} the weights of this biLM"
 
 
-def _read(file: StoredArrays, weight_file: str | PathLike[str], name: WeightName) -> torch.Tensor:
-    shape = file.shape(name.key)
-    with_spare_row = name.layout is CHARACTERS and shape == (name.shape[0] + 1, *name.shape[1:])
-    if shape != name.shape and not with_spare_row:
-        raise ValueError(
-            f"{weight_file}: '{name.key}' must have the shape {name.shape} by the options and the other keys, "
-            f"but has {shape}"
-        )
-    return torch.from_numpy(np.ascontiguousarray(name.layout.read(file.read(name.key))))
-
-
-def _read_dictionary(file: StoredArrays, weight_file: str | PathLike[str], key: str, n_keys: int) -> torch.Tensor:
-    found = file.read_bytes(key)
-    try:
-        keys = found.tobytes().decode("utf-8", "surrogatepass").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{weight_file}: '{key}' must be UTF-8, but {error}") from None
-    if len(set(keys)) != n_keys or len(keys) != n_keys:
-        raise ValueError(
-            f"{weight_file}: '{key}' must hold {n_keys} different keys by the options, but holds {len(set(keys))}"
-        )
-    needed = CHARACTER_KEYS if key.endswith("characters") else WORD_KEYS
-    if missing := [name for name in needed if name not in keys]:
-        raise ValueError(f"{weight_file}: '{key}' must have the key '{missing[0]}', but has not")
-    return torch.from_numpy(np.ascontiguousarray(found))
+def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str]) -> torch.Tensor:
+    with_spare_row = name.layout is CHARACTERS and array.shape == (name.shape[0] + 1, *name.shape[1:])
+    if array.shape != name.shape and not with_spare_row:
+        raise ValueError(f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"'{name.key}' has values that are not finite: {weight_file}")
+    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array.astype(np.float32))))
 
 
 def write_weights(
@@ -313,36 +308,30 @@ def write_weights(
     # Raises
 
     `ValueError`
-        If `dtype` is another, a weight is not finite in it, or the softmax does not match the format or the biLM.
+        If a weight is not finite in `dtype`.
     """
-    if dtype not in (torch.float32, torch.float16):
-        raise ValueError(f"dtype must be torch.float32 or torch.float16, but is {dtype}")
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
-    arrays |= {key: state[parameter].numpy() for key, (parameter, _) in dictionary_names(options).items()}
+    arrays |= {key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()}
     if softmax is not None:
-        arrays |= {name.key: _array(softmax, name, dtype) for name in _fitting_names(softmax, options)}
-    write_arrays(weight_file, arrays, {} if words is None else {_WORDS_NOTE: _digest(words)})
+        arrays |= {name.key: _array(softmax, name, dtype) for name in softmax_names(len(softmax["bias"]), options)}
+    notes = {} if words is None else {_WORDS_NOTE: _digest(words)}
+    if os.fspath(weight_file).endswith(_SAFETENSORS):
+        content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()}, notes or None)
+    else:
+        # Through memory: HDF5 ends the process if the disk is full.
+        buffer = io.BytesIO()
+        # HDF5 1.10 has checksums of what stands between the arrays, too.
+        with h5py.File(buffer, "w", libver=("v110", "v110")) as file:
+            file.attrs.update(notes)
+            for key, array in arrays.items():
+                file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
+        content = buffer.getvalue()
+    with atomic_file(Path(weight_file)) as temporary:
+        temporary.write_bytes(content)
 
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:
     tensor = state[name.parameter].detach().cpu().to(dtype)
     if not torch.isfinite(tensor).all():
-        raise ValueError(f"'{name.parameter}' must hold finite numbers to be written as {dtype}, but does not")
+        raise ValueError(f"'{name.parameter}' has values that are not finite in {dtype}")
     return name.layout.write(tensor.numpy())
-
-
-def _fitting_names(softmax: Mapping[str, torch.Tensor], options: BilmOptions) -> list[WeightName]:
-    """The table for a softmax, checked against the biLM."""
-    if set(softmax) != {"weight", "bias"}:
-        raise ValueError(
-            "a softmax must have 'weight' and 'bias' to be written, as `LmSoftmax` has, but this one has "
-            f"{', '.join(map(repr, sorted(softmax)))}: omit it"
-        )
-    names = list(softmax_names(len(softmax["bias"]), options))
-    for name in names:
-        if (shape := tuple(softmax[name.parameter].shape)) != name.shape:
-            raise ValueError(
-                f"'{name.parameter}' of the softmax must have the shape {name.shape}, which fits its bias and "
-                f"lstm.projection_dim, but has {shape}"
-            )
-    return names

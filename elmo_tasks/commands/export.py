@@ -10,7 +10,7 @@ from allennlp.models import Model, load_archive
 from allennlp.models.archival import CONFIG_NAME
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.model_files import model_files
+from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.distillation import StudentBilm
 from elmo_tasks.files.atomic_files import atomic_folder, naming_errors
 from elmo_tasks.files.torch_zip import torch_stream

@@ -71,7 +71,7 @@ class Neighbors(Subcommand):
         index.add_argument(
             "--dtype", choices=("float16", "float32", "int8"), default="float16", help="of the vectors on disk"
         )
-        index.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
+        index.add_argument("--precision", choices=("float32", "bf16"), default="float32")
         index.add_argument("--batch-tokens", type=int, default=4096, help="words computed at once")
         add_nfc_argument(index)
         index.set_defaults(func=_index)

@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
@@ -11,7 +11,6 @@ from typing import TextIO
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.progress import progress_bar
@@ -47,8 +46,8 @@ class PerplexityOfText(Subcommand):
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
     model = LanguageModel(arguments.bilm)
-    text, cut_words = LmText(arguments.text, nfc=arguments.nfc), CutWords()
-    scores = _counted(model.score(_looked_at(text, cut_words)))
+    text = LmText(arguments.text, nfc=arguments.nfc)
+    scores = _counted(model.score(text))
     if arguments.output_file is None:
         found = summary(scores)
     else:
@@ -60,8 +59,6 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
     if text.irregular:
         lines = ", ".join(f"{n:,} {what}" for what, n in sorted(text.irregular.items()))
         print(f"elmo-perplexity: not every line is one sentence: of the lines there are {lines}", file=sys.stderr)
-    if message := cut_words.message():
-        print(f"elmo-perplexity: {message}", file=sys.stderr)
     if found["unknown_share"] > _MANY_UNKNOWN:
         print(
             f"elmo-perplexity: {found['unknown_share']:.0%} of the words are not in the vocabulary. All of them "
@@ -69,12 +66,6 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
             "another vocabulary",
             file=sys.stderr,
         )
-
-
-def _looked_at(sentences: Iterable[list[str]], cut_words: CutWords) -> Iterator[list[str]]:
-    for sentence in sentences:
-        cut_words.add(sentence)
-        yield sentence
 
 
 def _counted(scores: Iterator[SentenceLikelihood]) -> Iterator[SentenceLikelihood]:

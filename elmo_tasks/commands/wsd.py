@@ -36,7 +36,7 @@ class DisambiguateWords(Subcommand):
             help="folder with index.sense of WordNet 3.0, NLTK's corpora/wordnet for example, for first senses",
         )
         subparser.add_argument("--distance", choices=("cosine", "euclidean"), default="cosine")
-        subparser.add_argument("--precision", choices=("float32", "tf32", "bf16"), default="float32")
+        subparser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
         subparser.add_argument("--batch-tokens", type=int, default=4096, help="words computed at once")
         subparser.add_argument("--max-sentences", type=int, help="learn from the first so many sentences only")
         subparser.add_argument("--output-file", type=Path, help="all numbers as JSON, as `make results` reads them")

@@ -1,7 +1,6 @@
 """Dataset readers, data loaders, token indexer, tokenizer and vocabulary."""
 
 from elmo_tasks.data.data_loaders.lm_data_loader import LmDataLoader
-from elmo_tasks.data.data_loaders.lm_window_data_loader import LmWindowDataLoader
 from elmo_tasks.data.dataset_readers.coref_reader import CorefReader
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.dataset_readers.ner_reader import NerReader
@@ -25,7 +24,6 @@ __all__ = [
     "LmReader",
     "LmText",
     "LmVocabulary",
-    "LmWindowDataLoader",
     "NerReader",
     "PosReader",
     "SnliReader",

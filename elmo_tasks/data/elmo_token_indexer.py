@@ -11,7 +11,7 @@ from allennlp.data.tokenizers import Token
 from allennlp.data.vocabulary import Vocabulary
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
-from elmo_tasks.bilm.code_points import word_to_code_points
+from elmo_tasks.bilm.many_langs import word_to_code_points
 
 __all__ = ["ElmoTokenIndexer"]
 

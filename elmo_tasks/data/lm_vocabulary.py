@@ -11,7 +11,6 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.vocabulary import DEFAULT_NON_PADDED_NAMESPACES
 
-from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.bilm.softmax.word_list import WordList
 
 __all__ = ["LM_NAMESPACE", "NO_WORD_ID", "LmVocabulary"]
@@ -62,10 +61,6 @@ class LmVocabulary(Vocabulary):
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
             # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
             counts.update(instance["word_ids"].words)
-        cut_words = CutWords()
-        cut_words.add_counts(counts)
-        if message := cut_words.message():
-            logger.warning("the training text: %s", message)
         try:
             words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         except ValueError as error:

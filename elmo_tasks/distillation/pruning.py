@@ -49,7 +49,6 @@ def _check(small: BilmOptions, large: BilmOptions) -> None:
         "lstm.n_layers": (small.n_layers, large.n_layers),
         "lstm.cell_clip": (small.cell_clip, large.cell_clip),
         "lstm.proj_clip": (small.projection_clip, large.projection_clip),
-        "lstm.start_state": (small.start_state, large.start_state),
         "lstm.use_skip_connections": (small.residual, large.residual),
         "char_cnn.embedding.dim": (small.character_dim, large.character_dim),
         "char_cnn.n_highway": (small.n_highway, large.n_highway),

@@ -16,7 +16,6 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.data import LM_NAMESPACE
-from elmo_tasks.data.lm_vocabulary import NO_WORD_ID
 from elmo_tasks.training import Perplexity
 
 __all__ = ["BilmLanguageModel"]
@@ -28,7 +27,7 @@ logger = logging.getLogger(__name__)
 class BilmLanguageModel(Model):
     """
     The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
-    softmax. Every sentence starts from the zero state, or from that of `BilmOptions.start_state`.
+    softmax. Every sentence starts from the zero state.
 
     Evaluation is always over the whole vocabulary, whatever the softmax was trained on; its metrics are
     `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words
@@ -55,10 +54,7 @@ class BilmLanguageModel(Model):
         from random weights.
     pretrained_softmax : `bool`
         Whether a softmax in that file is read too; it must be one of the words of the vocabulary.
-    running_state : `bool`
-        Whether batches are windows of running text, as `elmo_lm_windows` makes them, and each begins in the state that
-        the previous one left: as the authors' code trains, for comparison.
-    precision : `Literal["float32", "tf32", "bf16"]`
+    precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
     serialization_dir : `str`, optional
         Where a batch is saved whose loss is not a number.
@@ -78,8 +74,7 @@ class BilmLanguageModel(Model):
         dropout: float = 0.1,
         pretrained_file: Optional[str] = None,
         pretrained_softmax: bool = True,
-        running_state: bool = False,
-        precision: Literal["float32", "tf32", "bf16"] = "float32",
+        precision: Literal["float32", "bf16"] = "float32",
         serialization_dir: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
@@ -100,7 +95,7 @@ class BilmLanguageModel(Model):
             shape = BilmOptions.from_dict(options)
             if shape.dictionaries is not None:
                 raise ValueError("one with dictionaries (ELMoForManyLangs) can only be used as it is, not trained here")
-            self.bilm = Bilm(shape, stateful=running_state, precision=precision)
+            self.bilm = Bilm(shape, precision=precision)
             self.softmax = self._make_softmax(softmax, len(words), n_samples)
             if pretrained_file is not None:
                 self._load_weights(cached_path(pretrained_file), with_softmax=pretrained_softmax)
@@ -143,31 +138,21 @@ class BilmLanguageModel(Model):
         character_ids : `torch.Tensor`
             Shape `(batch_size, timesteps, 50)`, zero where there is no word.
         word_ids : `torch.Tensor`
-            Shape `(batch_size, timesteps)`: the words' numbers in the vocabulary, -1 where there is no word. With
-            `running_state` both are the windows of `elmo_lm_windows`, of shapes `(2, n_streams, timesteps, 50)` and
-            `(2, n_streams, timesteps)`.
+            Shape `(batch_size, timesteps)`: the words' numbers in the vocabulary, -1 where there is no word.
 
         # Returns
 
         `Dict[str, torch.Tensor]`
             `loss`: the mean of a prediction, in nats; in evaluation also `log_likelihood`, of shape `(batch_size, 2)`:
-            of each sentence, forward and backward, including its closing boundary; or of each stream.
+            of each sentence, forward and backward, including its closing boundary.
 
         # Raises
 
-        `ConfigurationError`
-            If sentences are given to a model with `running_state`, or windows to one without.
         `ValueError`
             If the loss is not a number. The batch is kept for inspection.
         """
-        if (word_ids.dim() == 3) != self.bilm.stateful:
-            raise ConfigurationError(
-                "running_state of the model must be true with the data loader 'elmo_lm_windows' and false with "
-                f"'elmo_lm', but is {str(self.bilm.stateful).lower()}, and the words of a batch have the shape "
-                f"{tuple(word_ids.shape)}"
-            )
         # Shape: (2, n_predictions, projection_dim), (2, n_predictions) and (n_predictions,)
-        hidden, targets, rows = (self._running_text if self.bilm.stateful else self._sentences)(character_ids, word_ids)
+        hidden, targets, rows = self._predictions(character_ids, word_ids)
         output: dict[str, torch.Tensor] = {}
         if self.training:
             # Both directions at once, with the same negatives: the share of each in the loss is not known.
@@ -184,30 +169,16 @@ class BilmLanguageModel(Model):
             output["log_likelihood"] = of_sentences.index_add_(0, rows, likelihood.T.contiguous())
         if not torch.isfinite(output["loss"]):
             self._stop(character_ids, word_ids)
-        if self.bilm.stateful:
-            # Boundaries are no words.
-            for boundary in self._boundaries:
-                word_ids = word_ids.masked_fill(word_ids == boundary, NO_WORD_ID)
         self._perplexity(of_each, targets.size(1), word_ids)
         return output
 
-    def _sentences(
+    def _predictions(
         self, character_ids: torch.Tensor, word_ids: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
         # Numbered as the contexts' words.
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
         return contexts.hidden, numbers[contexts.targets], contexts.rows
-
-    def _running_text(
-        self, character_ids: torch.Tensor, word_ids: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        hidden = self.bilm.running_contexts(character_ids[:, :, :-1], dropout=self._dropout if self.training else 0.0)
-        # That one sentence follows another is no prediction of a word; both directions have it at the same places.
-        # Shape: (n_streams, window)
-        is_word = word_ids[0, :, 1:] != self._boundaries[0]
-        rows = is_word.nonzero()[:, 0]
-        return hidden[:, is_word], word_ids[:, :, 1:][:, is_word], rows
 
     def train(self, mode: bool = True) -> "BilmLanguageModel":
         """Training and evaluation read different texts, so LSTM state must not carry over between them."""

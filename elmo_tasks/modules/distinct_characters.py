@@ -4,7 +4,7 @@ import torch
 from allennlp.modules import Seq2VecEncoder, TokenEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 
-from elmo_tasks.bilm.distinct_rows import distinct_rows
+from elmo_tasks.bilm.character_encoder import distinct_rows
 
 __all__ = ["DistinctCharactersEncoder"]
 

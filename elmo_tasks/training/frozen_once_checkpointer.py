@@ -12,7 +12,7 @@ from allennlp.common.util import is_distributed
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
-from elmo_tasks.bilm.weights_state import WeightsState
+from elmo_tasks.bilm.lstm.frozen import WeightsState
 from elmo_tasks.files.checksums import check_file, checksum_path, file_with_checksum
 from elmo_tasks.files.torch_zip import torch_stream
 

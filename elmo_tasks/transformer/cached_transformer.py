@@ -7,8 +7,8 @@ import torch
 
 from elmo_tasks.bilm.cache.cached_layers import cached_layers, numbers_of_torch
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
+from elmo_tasks.bilm.lstm.frozen import WeightsState, bilm_digest, n_changes
 from elmo_tasks.bilm.outputs import BilmOutput
-from elmo_tasks.bilm.weights_state import WeightsState, n_changes, weights_digest
 from elmo_tasks.transformer.transformer import Transformer
 from elmo_tasks.version import __version__
 
@@ -74,7 +74,7 @@ class CachedTransformer:
 
         weights = dict(self.transformer.named_parameters())
         if not self._state.is_of(weights.values()):
-            self._weights_digest = weights_digest("transformer", self.transformer.state_dict())
+            self._weights_digest = bilm_digest("transformer", self.transformer.state_dict())
             self._state = WeightsState(weights.values())
         device = next(iter(weights.values())).device.type
         settings = __version__, transformers.__version__, device, numbers_of_torch()

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.options import StartState
 from elmo_tasks.progress import progress_bar
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.documents import Document, embed_documents
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Elmo", "EmbedArguments", "Precision"]
 
-Precision = Literal["float32", "tf32", "bf16"]
+Precision = Literal["float32", "bf16"]
 """Of the biLM's matrix products: see `Bilm`."""
 
 _OUTPUTS = ("numpy", "torch")
@@ -106,7 +105,6 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        start_state: StartState | None = None,
         layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
@@ -122,9 +120,6 @@ class Elmo:
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
             Of the matrix products: see `Bilm`. `None`: float32.
-        start_state
-            The state before each sentence, `"zero"` or `"settled"`: see `BilmOptions`. `None`: as the options of the
-            biLM say, and these say zero if they say nothing.
         layer_cache, tokenizer
             See the class.
 
@@ -142,7 +137,6 @@ class Elmo:
             weight_file,
             device=device,
             precision=precision,
-            start_state=start_state,
             layer_cache=layer_cache,
             tokenizer=tokenizer,
         )
@@ -157,7 +151,6 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        start_state: StartState | None = None,
         layer_cache: "LayerCache | None" = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
@@ -168,7 +161,7 @@ class Elmo:
 
         options_file, weight_file
             Local paths of a biLM: see `Bilm.from_files`.
-        device, precision, start_state, layer_cache, tokenizer
+        device, precision, layer_cache, tokenizer
             See `from_pretrained`.
 
         # Raises
@@ -179,9 +172,7 @@ class Elmo:
             If a file is not there.
         """
         device = _usable(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
-        bilm = Bilm.from_files(
-            options_file, weight_file, precision=precision or "float32", start_state=start_state
-        ).requires_grad_(False)
+        bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
         return cls(bilm.to(device), layer_cache=layer_cache, tokenizer=tokenizer)
 
     @property

@@ -9,7 +9,7 @@ from typing import IO
 from filelock import FileLock
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.model_files import model_files
+from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.files.atomic_files import TEMPORARY, atomic_folder
 from elmo_tasks.files.checksums import checksum_path
 from elmo_tasks.vectors.download import download

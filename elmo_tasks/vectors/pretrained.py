@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks import shipped
-from elmo_tasks.bilm.model_files import model_files
+from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_weights
 from elmo_tasks.files.checksums import check_file, checksum_path, sha256_of, write_checksum

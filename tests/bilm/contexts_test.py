@@ -7,10 +7,9 @@ import torch
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES, sentences_to_character_ids
 from elmo_tasks.bilm.outputs import BilmContexts
-from elmo_tasks.bilm.word_rows import BYTES
-from tests.bilm.helpers import SMALL, batches, random_bilm, save
+from tests.bilm.helpers import SMALL, batches, random_bilm
 
 DIM = SMALL.projection_dim
 BATCH = [["The", "cat", "sat", "."], [], ["cat", "The", "cat"], ["x" * 60]]
@@ -73,17 +72,6 @@ class TestContexts:
                 torch.testing.assert_close(*vectors, rtol=0, atol=1e-6)
         # The other way round: what lies before does matter.
         assert not torch.allclose(predictions(contexts, 0)[0, 3], predictions(before, 0)[0, 3], atol=1e-4)
-
-    def test_parts_say_the_same_as_the_batch(self, bilm, tmp_path):
-        """Oracle: the batch in one part."""
-        parts = Bilm.from_files(*save(bilm, tmp_path), max_tokens_per_batch=7).requires_grad_(False).contexts(BATCH)
-        whole = bilm.contexts(BATCH)
-        for direction in (0, 1):
-            expected = predictions(whole, direction)
-            found = predictions(parts, direction)
-            assert found.keys() == expected.keys()
-            for key, vector in expected.items():
-                torch.testing.assert_close(found[key], vector, rtol=0, atol=1e-6)
 
     def test_without_dropout_there_is_no_chance(self, bilm):
         """Oracle: the contexts before; the state of the generator of random numbers."""

@@ -56,7 +56,7 @@ def assert_layers_equal(ours: tuple[torch.Tensor, ...], theirs: list[torch.Tenso
 def words() -> st.SearchStrategy[str]:
     """Mostly short words that repeat, and all that a file may hold: any code point, long words, boundary words."""
     short = st.text("abé.", min_size=1, max_size=5)
-    anything = st.text(st.characters(), max_size=20)
+    anything = st.text(st.characters(), min_size=1, max_size=20)
     long = st.builds(lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60))
     return st.one_of(short, short, anything, long, st.sampled_from(["<S>", "</S>"]))
 

@@ -6,9 +6,8 @@ from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenIndexe
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.bilm import BilmOptions
+from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
-from elmo_tasks.bilm.word_rows import WordRows
 from elmo_tasks.data import ElmoTokenIndexer
 
 # A biLM that has words and no characters.
@@ -90,15 +89,13 @@ class TestElmoTokenIndexer:
             ElmoTokenIndexer().tokens_to_indices([Token(text_id=3)], Vocabulary())
 
     def test_unicode_characters_are_those_of_the_bilm(self, environment):
-        """Oracle: `WordRows` of a biLM with dictionaries."""
+        """Oracle: the rows of a biLM with dictionaries."""
         from allennlp.common import Params
         from allennlp.common.checks import ConfigurationError
 
-        rows = WordRows.of(
-            BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)
-        )
-        sentences = [["나는", "", "😀" * 20], ["\ud800"]]
+        options = BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)
+        sentences = [["나는", "b", "😀" * 20], ["\ud800"]]
         indexer = TokenIndexer.from_params(Params({"type": "elmo", "unicode_characters": 9}))
-        assert torch.equal(ids_of(sentences, indexer, "character_ids"), rows.batch(sentences))
+        assert torch.equal(ids_of(sentences, indexer, "character_ids"), Bilm(options).word_rows.batch(sentences))
         with pytest.raises(ConfigurationError, match=r"unicode_characters must be .* at least 3, but is 2"):
             ElmoTokenIndexer(unicode_characters=2)

@@ -1,4 +1,3 @@
-import logging
 import re
 from pathlib import Path
 
@@ -37,14 +36,6 @@ class TestFromCounts:
     def test_rare_words_are_dropped(self, options, words):
         """Oracle: by hand."""
         assert words_of(LmVocabulary.from_counts(instances("b a b c", "a d b"), **options)) == [*SPECIAL, *words]
-
-    def test_cut_words_are_counted(self, caplog):
-        """Oracle: by hand: two of five words have more than 48 bytes; a text without such words has no message."""
-        LmVocabulary.from_counts(instances("a b"))
-        LmVocabulary.from_counts(instances("가가 나 a", f"{'가' * 17} {'가' * 17}"))
-        # At the level of a run of AllenNLP in the same process progress bars are in the log too.
-        (message,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-        assert message.startswith("the training text: 2 of 5 words (40.00%) are longer than 48 bytes")
 
     def test_special_words_of_the_text_are_the_special_words(self):
         """Oracle: by hand."""

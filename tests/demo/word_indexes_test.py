@@ -40,9 +40,3 @@ class TestOpenIndexes:
         """Oracle: the messages."""
         with pytest.raises(ValueError, match=message):
             open_indexes([folder / name for name in names], elmo, str(TINY_BILM))
-
-    def test_an_index_of_another_bilm_is_refused(self, folder):
-        """Oracle: the message, for a biLM whose start state has changed."""
-        settled = Elmo.from_pretrained(TINY_BILM, start_state="settled")
-        with pytest.raises(ValueError, match=r"was made with '.*bilm_tiny', and 'mine' has other weights or options"):
-            open_indexes([folder / "0"], settled, "mine")

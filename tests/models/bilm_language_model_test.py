@@ -2,7 +2,6 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
@@ -107,58 +106,6 @@ class TestLossInEvaluation:
         together = model(**batch(vocab))["log_likelihood"]
         alone = torch.cat([model(**batch(vocab, [sentence]))["log_likelihood"] for sentence in SENTENCES])
         torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
-
-
-class TestRunningState:
-    TEXT = ("<S> the cat sat", "</S> <S> the zebra"), ("<S> a dog saw", "the </S> <S> cat")
-
-    def windows(self, vocab, number: int) -> dict[str, torch.Tensor]:
-        """Of each of the two streams that window, and the last word of the one before; forward and backward."""
-        rows = [" ".join(stream).split() for stream in self.TEXT]
-        parts = [" ".join(row[4 * number : 4 * number + 5]) for row in rows]
-        # Other words than the same from their ends: the directions know nothing of each other here.
-        found = batch(vocab, [*parts, *parts[::-1]])
-        return {name: tensor.unflatten(0, (2, 2)) for name, tensor in found.items()}
-
-    def test_each_window_begins_where_the_last_one_ended(self, vocab):
-        """Oracle: a loop over words with `running_contexts` of a biLM with the same weights, and the full softmax."""
-        model = make(vocab, running_state=True).eval()
-        bilm = Bilm(OPTIONS, stateful=True)
-        bilm.load_state_dict(model.bilm.state_dict())
-        numbers = vocab.get_token_to_index_vocabulary("lm")
-        for number in (0, 1):
-            window = self.windows(vocab, number)
-            output = model(**window)
-            with torch.no_grad():
-                hidden = bilm.running_contexts(window["character_ids"][:, :, :-1])
-                logits = (hidden @ model.softmax.weight.T + model.softmax.bias).log_softmax(-1)
-            expected = torch.zeros(2, 2)
-            for direction, stream, column in np.ndindex(hidden.shape[:3]):
-                word = window["word_ids"][direction, stream, column + 1]
-                if window["word_ids"][0, stream, column + 1] != numbers["<S>"]:
-                    expected[stream, direction] += logits[direction, stream, column, word]
-            torch.testing.assert_close(output["log_likelihood"], expected, rtol=1e-5, atol=1e-5)
-
-    def test_boundaries_are_no_words(self, vocab):
-        """Oracle: by hand: one of two words in the second window of the first stream is unknown, none in the other."""
-        model = make(vocab, running_state=True).eval()
-        model(**self.windows(vocab, 1))
-        assert model.get_metrics()["unknown_share"] == pytest.approx(1 / 4)
-
-    def test_it_can_be_trained(self, vocab):
-        """Oracle: the loss of the evaluation, without dropout."""
-        model = make(vocab, running_state=True, dropout=0.0)
-        trained = model.train()(**self.windows(vocab, 0))["loss"]
-        trained.backward()
-        assert model.eval()(**self.windows(vocab, 0))["loss"].item() == pytest.approx(trained.item(), rel=1e-5)
-
-    @pytest.mark.parametrize("running_state", [True, False])
-    def test_batches_of_the_other_kind_are_refused(self, vocab, running_state):
-        """Oracle: the message names both options."""
-        model = make(vocab, running_state=running_state)
-        other = batch(vocab) if running_state else self.windows(vocab, 0)
-        with pytest.raises(ConfigurationError, match=f"'elmo_lm_windows' .* but is {str(running_state).lower()}"):
-            model(**other)
 
 
 class TestLossInTraining:

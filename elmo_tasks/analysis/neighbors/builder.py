@@ -29,7 +29,6 @@ from elmo_tasks.analysis.neighbors.growing_files import LOCK, RECORD, GrowingFil
 from elmo_tasks.analysis.neighbors.identity import digest_of
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
 from elmo_tasks.analysis.neighbors.text import TAGS, TaggedSentence
-from elmo_tasks.bilm.cut_words import CutWords
 from elmo_tasks.files.atomic_files import atomic_file, sync
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.files.sealed_json import write_sealed
@@ -94,10 +93,7 @@ def build_index(
     with _locked(part / LOCK):
         with GrowingFiles(part, names, request) as files:
             missing = _after(text, bool(tags), [part / name for name in names[len(layers) :]], files.n_items)
-            cut_words = CutWords(elmo.bilm.word_rows)
-            _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens, cut_words), progress)
-            if message := cut_words.message():
-                logger.warning("the text of the index: %s", message)
+            _write(files, dtype, _embedded(elmo, missing, layers, batch_tokens), progress)
         if not (part / names[0]).stat().st_size:
             shutil.rmtree(part)
             raise ValueError("the text must have at least one word, but has none")
@@ -207,7 +203,7 @@ def _lines(sentence: Sequence[str] | TaggedSentence, is_tagged: bool) -> list[by
 
 
 def _embedded(
-    elmo: Elmo, lines: Iterator[list[bytes]], layers: Sequence[Layer], batch_tokens: int, cut_words: CutWords
+    elmo: Elmo, lines: Iterator[list[bytes]], layers: Sequence[Layer], batch_tokens: int
 ) -> Iterator[tuple[list[bytes], list[np.ndarray]]]:
     """The lines of each sentence, and its vectors in each layer."""
     waiting: deque[list[bytes]] = deque()
@@ -215,9 +211,7 @@ def _embedded(
     def sentences() -> Iterator[list[str]]:
         for each in lines:
             waiting.append(each)
-            words = each[0].decode().split()
-            cut_words.add(words)
-            yield words
+            yield each[0].decode().split()
 
     wanted = layers[0] if len(layers) == 1 else "all"
     for array in elmo.embed_iter(sentences(), layers=wanted, batch_tokens=batch_tokens, progress=False):

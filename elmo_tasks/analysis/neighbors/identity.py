@@ -2,8 +2,7 @@
 
 from elmo_tasks.analysis.neighbors.files import DIGEST
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
-from elmo_tasks.bilm.model_files import read_any_options
-from elmo_tasks.bilm.weights_state import bilm_digest
+from elmo_tasks.bilm.lstm.frozen import bilm_digest
 from elmo_tasks.files.checksums import sha256_of
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -37,16 +36,15 @@ def check_bilm(index: NeighborIndex, elmo: Elmo, bilm: str) -> None:
         is_same = about[DIGEST] == digest_of(elmo)
     else:
         # Version 0.1.0 had these entries; an index that was built in Python there has none.
-        is_same = "weights" not in about or _of_weights(bilm) == (about["weights"], about.get("start_state", "zero"))
+        is_same = "weights" not in about or _of_weights(bilm) == about["weights"]
     if not is_same:
         raise ValueError(
             f"a query must have the biLM of its index, but '{index.folder}' was made with "
-            f"{about.get('bilm', 'one that it does not name')!r}, and '{bilm}' has other weights or options now, such "
-            "as another start_state: name the biLM of the index (--bilm), or build the index again with `allennlp "
+            f"{about.get('bilm', 'one that it does not name')!r}, and '{bilm}' has other weights or options now: "
+            "name the biLM of the index (--bilm), or build the index again with `allennlp "
             "elmo-neighbors index`"
         )
 
 
-def _of_weights(bilm: str) -> tuple[str, str]:
-    options_file, weight_file = pretrained_files(bilm)
-    return sha256_of(weight_file), read_any_options(options_file).start_state
+def _of_weights(bilm: str) -> str:
+    return sha256_of(pretrained_files(bilm)[1])

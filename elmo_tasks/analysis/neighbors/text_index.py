@@ -30,7 +30,7 @@ def index_text(
     *,
     layer: Layer | Sequence[Layer] = "top",
     dtype: Literal["float16", "float32", "int8"] = "float16",
-    precision: Literal["float32", "tf32", "bf16"] = "float32",
+    precision: Literal["float32", "bf16"] = "float32",
     batch_tokens: int = 4096,
     nfc: bool = True,
 ) -> NeighborIndex:

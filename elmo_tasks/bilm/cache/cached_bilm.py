@@ -9,10 +9,10 @@ import torch
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.cache.cached_layers import cached_layers, numbers_of_torch
 from elmo_tasks.bilm.cache.layer_cache import LayerCache
+from elmo_tasks.bilm.lstm.frozen import WeightsState, bilm_digest, n_changes
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import sentence_lengths
-from elmo_tasks.bilm.weights_state import WeightsState, bilm_digest, n_changes
 from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm"]

@@ -1,13 +1,63 @@
-"""Linear layers with a packed weight, which stays the same from call to call."""
+"""
+Linear layers with a packed weight, which stays the same from call to call.
 
+The packed product is oneDNN's with a weight in a layout of its own: two operators of torch that have no public name.
+They are tested once per process and type, and `torch.nn.functional.linear` replaces them if they fail.
+"""
+
+import logging
 from collections.abc import Sequence
+from functools import cache
 
 import torch
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.lstm import onednn
-
 __all__ = ["PackedLinear", "StackedLinear"]
+
+logger = logging.getLogger(__name__)
+
+# oneDNN lays a weight out for a number of rows. What it chooses for some tens is the fastest for any number that was
+# measured (1 to 1024); what it chooses for one row is slow for all others.
+_ROWS = 64
+
+
+def _pack(weight: torch.Tensor) -> torch.Tensor:
+    packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+    return packed
+
+
+def _multiply(
+    inputs: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None, addend: torch.Tensor | None
+) -> torch.Tensor:
+    """`x W^T + b`, or `x W^T + a` with an addend of shape `(n_rows, output_dim)`."""
+    if addend is None:
+        result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(inputs, packed, bias, "none", [], "")
+    else:
+        result = torch.ops.mkldnn._linear_pointwise.binary(inputs, addend, packed, None, "add")
+    return result
+
+
+@cache
+def _is_usable(dtype: torch.dtype) -> bool:
+    """Whether oneDNN's product of this type is right: torch may change the operators in any release."""
+    try:
+        # oneDNN refuses bfloat16 on an old CPU; torch itself does not, and computes it slowly.
+        if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            return False
+        with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.inference_mode(False), torch.device("cpu"):
+            # Whole numbers, whose products and sums every type holds exactly.
+            weight = (torch.arange(37 * 71) % 3 - 1).view(37, 71).to(dtype)
+            inputs, addend = (torch.arange(5 * n).remainder(5).sub(2).view(5, n).to(dtype) for n in (71, 37))
+            product = linear(inputs, weight)
+            plain = _multiply(inputs, _pack(weight), None, None)
+            added = _multiply(inputs, _pack(weight), None, addend)
+        if torch.equal(plain, product) and torch.equal(added, product + addend):
+            return True
+        reason = "wrong results"
+    except (RuntimeError, AttributeError, TypeError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+    logger.warning("oneDNN's products in %s do not work (%s): the biLM is slower on this CPU", dtype, reason)
+    return False
 
 
 class PackedLinear:
@@ -32,29 +82,19 @@ class PackedLinear:
     ) -> None:
         weight = weight.detach().to(dtype or weight.dtype).contiguous()
         self._bias = None if bias is None else bias.detach().to(weight.dtype)
-        self._is_packed = weight.device.type == "cpu" and onednn.is_usable(weight.dtype)
-        self._weight = onednn.pack_weight(weight) if self._is_packed else weight
+        fits = weight.device.type == "cpu" and weight.dtype in (torch.float32, torch.bfloat16)
+        self._is_packed = fits and _is_usable(weight.dtype)
+        self._weight = _pack(weight) if self._is_packed else weight
 
     def __call__(self, inputs: torch.Tensor, addend: torch.Tensor | None = None) -> torch.Tensor:
         """
-        # Parameters
-
-        inputs
-            Shape `(n_rows, input_dim)`.
-        addend
-            Shape `(n_rows, output_dim)`: added to the result; only without a bias.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(n_rows, output_dim)`.
+        The products, of shape `(n_rows, output_dim)`, for inputs of shape `(n_rows, input_dim)`. An addend, of the
+        shape of the result, is added; only without a bias.
         """
-        if not self._is_packed:
-            result = linear(inputs, self._weight, self._bias)
-            return result if addend is None else result.add_(addend)
-        if addend is None:
-            return onednn.multiply(inputs, self._weight, self._bias)
-        return onednn.multiply_add(inputs, self._weight, addend)
+        if self._is_packed:
+            return _multiply(inputs, self._weight, self._bias, addend)
+        result = linear(inputs, self._weight, self._bias)
+        return result if addend is None else result.add_(addend)
 
 
 class StackedLinear:
@@ -86,17 +126,8 @@ class StackedLinear:
         self, inputs: torch.Tensor, addends: torch.Tensor | Sequence[torch.Tensor] | None = None
     ) -> torch.Tensor | Sequence[torch.Tensor]:
         """
-        # Parameters
-
-        inputs
-            Shape `(n, n_rows, input_dim)`.
-        addends
-            Added to the result, in the same form; only without biases.
-
-        # Returns
-
-        `Union[torch.Tensor, Sequence[torch.Tensor]]`
-            `n` tensors of shape `(n_rows, output_dim)`; on CUDA stacked in one.
+        For inputs of shape `(n, n_rows, input_dim)`, `n` tensors of shape `(n_rows, output_dim)`; on CUDA stacked in
+        one. Addends have the form of the result; only without biases.
         """
         if self._layers:
             each_addend = [None] * len(self._layers) if addends is None else addends

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.bilm.lstm.fast_cell import implementation
+from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
 from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
 
 __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
@@ -81,7 +81,6 @@ def run_lstms(
     output: torch.Tensor,
     memory: torch.Tensor,
     *,
-    outputs: torch.Tensor | None = None,
     gates: torch.Tensor | None = None,
     memories: torch.Tensor | None = None,
     hidden: torch.Tensor | None = None,
@@ -100,8 +99,6 @@ def run_lstms(
     output, memory
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
         `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
-    outputs
-        Receives the outputs, of their shape and type. `None`: a new tensor does.
     gates, memories, hidden
         Receive what the backward pass needs, packed as `inputs`: all three or none.
 
@@ -111,13 +108,9 @@ def run_lstms(
         Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed as `inputs`, and of their type.
     """
     dtype = inputs.dtype
-    if outputs is None:
-        outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
-    # On a CPU, allocating memory for the gates of a step takes longer than computing them; a CUDA kernel needs none.
-    scratch = None
-    if gates is None and not memory.is_cuda:
-        scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
-    cell = implementation(memory, dtype)
+    outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
+    # On a CPU, allocating memory for the gates of a step takes longer than computing them.
+    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)) if gates is None else None
     for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
         first, last = steps[0][0].start, steps[-1][0].stop
         # Shape: (some words, 4 * cell_dim), for each LSTM
@@ -127,8 +120,8 @@ def run_lstms(
             # Shape: (n_now, 4 * cell_dim), for each LSTM
             products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
             now = memory[:, :n_now]
-            gates_now = gates[:, rows] if gates is not None else None if scratch is None else scratch[:, :n_now]
-            units = cell.cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
+            gates_now = gates[:, rows] if scratch is None else scratch[:, :n_now]
+            units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
             if memories is not None and hidden is not None:
                 memories[:, rows] = now
                 hidden[:, rows] = units
@@ -184,14 +177,14 @@ class RecurrenceFunction(torch.autograd.Function):
         d_projected = d_outputs.to(dtype, copy=True)
         # The gradients of the state after a step, with a row for each sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        cell, steps = implementation(memories, dtype), list(_rows(batch_sizes))
+        steps = list(_rows(batch_sizes))
         for step in range(len(steps) - 1, -1, -1):
             rows, n_now = steps[step]
             d_now = d_projected[:, rows].add_(d_output[:, :n_now])
             if projection_clip is not None:
                 d_now.mul_(outputs[:, rows].abs() < projection_clip)
             before = memories[:, steps[step - 1][0]] if step else first_memory
-            d_memory[:, :n_now] = cell.cell_backward(
+            d_memory[:, :n_now] = cell_backward(
                 gates[:, rows],
                 memories[:, rows],
                 before[:, :n_now],

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, embedding, linear
 from torch.utils.checkpoint import checkpoint
 
-from elmo_tasks.bilm.distinct_rows import distinct_rows
+from elmo_tasks.bilm.character_encoder import distinct_rows
 from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negatives
 
 __all__ = ["LmSoftmax"]

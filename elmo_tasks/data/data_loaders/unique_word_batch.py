@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, words_to_character_ids
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.data.lm_vocabulary import NO_WORD_ID
 
 __all__ = ["UniqueWordBatch"]
@@ -58,7 +58,7 @@ class UniqueWordBatch:
         )
         # Shape: (n_words + 1, 50)
         character_ids = np.zeros((len(numbers) + 1, MAX_CHARACTERS_PER_TOKEN), dtype=np.int16)
-        character_ids[1:] = words_to_character_ids(list(numbers))
+        character_ids[1:] = [word_to_character_ids(word) for word in numbers]
         # Shape: (n_words + 1,)
         word_ids = np.array([NO_WORD_ID, *(vocabulary.get(word, unknown_id) for word in numbers)], dtype=np.int32)
         return cls(tokens, character_ids, word_ids)

@@ -39,10 +39,8 @@ class PretrainedBilm(ContextualModel):
     stateful : `bool`
         See `elmo_tasks.bilm.Bilm`: as in AllenNLP, a batch then starts in the state of the previous one. For comparison
         only.
-    precision : `Literal["float32", "tf32", "bf16"]`
+    precision : `Literal["float32", "bf16"]`
         The precision of the biLM's products: see `elmo_tasks.bilm.Bilm`.
-    max_tokens_per_batch : `int`
-        How many words the biLM computes at once: see `elmo_tasks.bilm.Bilm`.
     cache_folder : `str`, optional
         Where the layers of a frozen biLM's sentences are kept on disk, for this run and later ones; by default the
         folder in the environment variable `ELMO_TASKS_CACHE`, if it is set. A folder that cannot be used, or that
@@ -67,8 +65,7 @@ class PretrainedBilm(ContextualModel):
         pretrained_file: Optional[str] = None,
         requires_grad: bool = False,
         stateful: bool = False,
-        precision: Literal["float32", "tf32", "bf16"] = "float32",
-        max_tokens_per_batch: Optional[int] = 32768,
+        precision: Literal["float32", "bf16"] = "float32",
         cache_folder: Optional[str] = None,
         cache_dtype: Literal["float32", "float16"] = "float32",
         cache_max_bytes: Optional[int] = None,
@@ -84,7 +81,6 @@ class PretrainedBilm(ContextualModel):
                 BilmOptions.from_dict(options),
                 stateful=stateful,
                 precision=precision,
-                max_tokens_per_batch=max_tokens_per_batch,
             )
             if pretrained_file is not None:
                 self.bilm.load_weights(cached_path(pretrained_file))

@@ -8,7 +8,7 @@ import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from elmo_tasks.bilm import BilmOutput
-from elmo_tasks.bilm.weights_state import WeightsState, n_changes
+from elmo_tasks.bilm.lstm.frozen import WeightsState, n_changes
 
 __all__ = ["SharedPass"]
 

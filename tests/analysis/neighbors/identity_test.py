@@ -17,7 +17,6 @@ class TestCheckBilm:
         [
             ({}, True),
             ({"weights": WEIGHTS}, True),
-            ({"weights": WEIGHTS, "start_state": "settled"}, False),
             ({"weights": "0" * 64}, False),
         ],
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from elmo_tasks.analysis import NeighborIndex, build_index
-from elmo_tasks.bilm.word_rows import BYTES
+from elmo_tasks.bilm.characters import BYTES
 from tests.bilm.helpers import SMALL
 
 

@@ -1,39 +1,14 @@
 """Tests of the index of a text."""
 
-import json
-import shutil
 
 import pytest
 
 from elmo_tasks.analysis import NeighborIndex
-from elmo_tasks.analysis.neighbors.query import NeighborFinder, Query
 from elmo_tasks.analysis.neighbors.text_index import index_text
 from tests.paths import TINY_BILM
 
 
 class TestIndexText:
-    def test_an_index_is_of_the_start_state_of_its_bilm(self, tmp_path):
-        """Oracle: the message of a query after the state was switched; an index of that state answers."""
-        bilm = tmp_path / "bilm"
-        shutil.copytree(TINY_BILM, bilm)
-        (tmp_path / "text.txt").write_text("They play .\n")
-        index_text(str(tmp_path / "text.txt"), tmp_path / "zero", str(bilm), layer=1)
-        options = json.loads((bilm / "options.json").read_text())
-        options["lstm"]["start_state"] = "settled"
-        (bilm / "options.json").write_text(json.dumps(options))
-        with pytest.raises(ValueError, match="has other weights or options now, such as another start_state"):
-            NeighborFinder(tmp_path / "zero")
-        index_text(str(tmp_path / "text.txt"), tmp_path / "settled", str(bilm), layer=1)
-        assert NeighborFinder(tmp_path / "settled").find([Query(["Yes", "!"], 0)], 1)[0].neighbors
-
-    def test_cut_words_and_another_script_are_said(self, tmp_path, caplog):
-        """Oracle: by hand: one of three words is too long, all letters are Hangul; the biLM is of English."""
-        (tmp_path / "a.txt").write_text(f"나는 {'가' * 17} .\n", encoding="utf-8")
-        index_text(str(tmp_path / "a.txt"), tmp_path / "index", "small-open", layer=0)
-        script, cut = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-        assert "100% are of scripts that the biLM 'small-open' has never seen" in script
-        assert cut.startswith("the text of the index: 1 of 3 words (33.33%) are longer than 48 bytes")
-
     def test_conllu_is_indexed_with_its_tags(self, tmp_path):
         """Oracle: by hand; white space in a form or lemma is an underscore, a multiword token is its words."""
         rows = ["1\tNew York\tNew York\tPROPN", "2-3\tdon't\t_\t_", "2\tdo\tdo\tAUX", "3\tn't\tnot\tPART"]

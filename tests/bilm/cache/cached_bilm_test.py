@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm import bilm as bilm_module
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.bilm.lstm import precision
-from elmo_tasks.bilm.weights_state import bilm_digest
+from elmo_tasks.bilm.lstm.frozen import bilm_digest
 from tests.bilm.helpers import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -196,7 +196,7 @@ class TestWhatLayersAreKeptFor:
     )
     def test_another_precision_has_other_layers(self, monkeypatch, cached, change):
         """Oracle: the runs of the biLM; a CPU without instructions for bfloat16 is asked to compute it, slowly."""
-        monkeypatch.setattr(precision, "supports_bf16", lambda device: True)
+        monkeypatch.setattr(bilm_module, "supports_bf16", lambda device: True)
         cached(BATCH)
         seen = computed(cached.bilm)
         before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32

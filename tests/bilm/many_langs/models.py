@@ -15,7 +15,7 @@ N_FILTERS, PROJECTION, CELL = 8, 6, 5
 SENTENCES = [
     ["cab", "나는", "고양이", "."],
     [],
-    ["abcdabcdabcd", "", "<bos>", "\u3000", "😀", "<pad>"],
+    ["abcdabcdabcd", "b", "<bos>", "\u3000", "😀", "<pad>"],
     ["Cab"],
 ]
 

@@ -1,6 +1,6 @@
 import torch
 
-from elmo_tasks.bilm.lstm.stateful import CarriedStates
+from elmo_tasks.bilm.lstm.carried_states import CarriedStates
 
 
 def state(*rows: float, requires_grad: bool = False) -> tuple[torch.Tensor, torch.Tensor]:

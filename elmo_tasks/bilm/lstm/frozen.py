@@ -1,0 +1,85 @@
+"""Values made of weights, and whether weights have changed."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import torch
+
+__all__ = ["MadeOfWeights", "WeightsState", "bilm_digest", "n_changes"]
+
+T = TypeVar("T")
+
+
+def n_changes(tensor: torch.Tensor) -> int | None:
+    """
+    How often a tensor was changed in place, loading included. Not counted: changes through `tensor.data`, and by
+    torch's fused optimizers. `None` for a tensor made in inference mode, for which nothing is counted.
+    """
+    return None if tensor.is_inference() else tensor._version
+
+
+class WeightsState:
+    """The state of some weights at one moment, without a copy of them. Copied or pickled, it matches no weights."""
+
+    def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
+        # Aliases: while they are held, no other tensor can be given the same place in memory.
+        self._held = [weight.detach() for weight in weights]
+        self._state = _state(self._held)
+
+    def is_of(self, weights: Iterable[torch.Tensor]) -> bool:
+        """Whether these weights have the same memory and are unchanged since, as far as `n_changes` sees."""
+        return _state(weights) == self._state
+
+    def __reduce__(self) -> tuple[type["WeightsState"], tuple[()]]:
+        return WeightsState, ()
+
+
+def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
+    return [(weight.data_ptr(), n_changes(weight), weight.shape, weight.stride(), weight.dtype) for weight in weights]
+
+
+class MadeOfWeights(Generic[T]):
+    """
+    A value made from frozen weights, and made again when they change. For weights that are trained nothing is kept:
+    optimizers change them in ways that `n_changes` does not see. A copy, pickled or not, starts empty.
+    """
+
+    def __init__(self) -> None:
+        # One attribute, so that a thread sees all of an entry; two threads may make a value twice.
+        self._entry: tuple[WeightsState, Any, T] | None = None
+
+    def __call__(self, weights: Sequence[torch.Tensor], key: Any, make: Callable[[], T]) -> T:
+        """The value for these weights and this key: the one that is kept, or what `make` returns."""
+        if any(weight.requires_grad for weight in weights):
+            self.forget()
+            with torch.no_grad():
+                return make()
+        entry = self._entry
+        if entry is not None and entry[1] == key and entry[0].is_of(weights):
+            return entry[2]
+        # The memory of the old value is freed before the new one is made.
+        entry = self._entry = None
+        with torch.no_grad():
+            value = make()
+        self._entry = WeightsState(weights), key, value
+        return value
+
+    def forget(self) -> None:
+        """For weights that are trained, where no value is asked for."""
+        self._entry = None
+
+    def __reduce__(self) -> tuple[type["MadeOfWeights[T]"], tuple[()]]:
+        return MadeOfWeights, ()
+
+
+def bilm_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
+    """
+    A digest of 32 bytes of the options, and of the name, type, shape and values of each weight. It takes half a second
+    for the paper's weights.
+    """
+    digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
+    for name, weight in sorted(weights.items()):
+        digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())
+        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return digest.digest()

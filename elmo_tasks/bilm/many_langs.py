@@ -1,0 +1,319 @@
+"""
+Models of ELMoForManyLangs (Che et al. 2018): words with dictionaries, and their folders read as options and weights.
+
+A word is its Unicode code points between a begin and an end marker, padded with zeros. No id is one of the public
+scheme in `characters.py`. The encoder looks characters and words up in its own dictionaries.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from elmo_tasks.bilm.character_encoder import CharacterEncoder
+from elmo_tasks.bilm.characters import WordRows
+from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
+from elmo_tasks.bilm.weights import read_weights
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.text_lines import numbered_lines
+
+__all__ = [
+    "Dictionary",
+    "DictionaryEncoder",
+    "model_files",
+    "read_any_options",
+    "read_any_weights",
+    "word_to_code_points",
+]
+
+# --- Words
+
+_BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
+_UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
+# Above all ids of the public scheme.
+_BEGIN_ID, _END_ID, _FIRST_ID = 300, 301, 302
+_N_IDS = _FIRST_ID + 0x110000
+
+
+@lru_cache(maxsize=100_000)
+def word_to_code_points(word: str, width: int) -> np.ndarray:
+    """The ids of a word, cut after `width - 2` code points: shape `(width,)`, int64, read-only."""
+    row = np.zeros(width, dtype=np.int64)
+    ids = [_FIRST_ID + ord(character) for character in word[: width - 2]]
+    row[: len(ids) + 2] = [_BEGIN_ID, *ids, _END_ID]
+    # All callers share the array of a word through the cache.
+    row.setflags(write=False)
+    return row
+
+
+def _words_of(rows: np.ndarray) -> list[str]:
+    """The words of rows of ids, as far as they were not cut."""
+    words = []
+    for row in rows.tolist():
+        if row[0] != _BEGIN_ID or _END_ID not in row:
+            raise ValueError("expected ids of Unicode characters: set `unicode_characters` of the token indexer 'elmo'")
+        words.append("".join(chr(number - _FIRST_ID) for number in row[1 : row.index(_END_ID)]))
+    return words
+
+
+# --- The encoder
+
+
+class Dictionary(nn.Module):
+    """
+    The rows of an embedding by their keys. The keys are a part of the state, as bytes of UTF-8 with a line feed between
+    them, so that they are wherever the weights are.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[str, int] = {}
+
+    def __getitem__(self, key: str) -> int:
+        return self._rows[key]
+
+    def rows(self, keys: Sequence[str]) -> list[int]:
+        """The rows of some keys, or of `<oov>` for unknown ones."""
+        unknown = self._rows[_UNKNOWN]
+        return [self._rows.get(key, unknown) for key in keys]
+
+    @staticmethod
+    def state_of(keys: Sequence[str]) -> torch.Tensor:
+        """The state of a dictionary with these keys, in the order of their rows."""
+        # Lone surrogates are keys too.
+        return torch.from_numpy(np.frombuffer("\n".join(keys).encode("utf-8", "surrogatepass"), np.uint8).copy())
+
+    def get_extra_state(self) -> torch.Tensor:
+        return self.state_of(list(self._rows))
+
+    def set_extra_state(self, state: Any) -> None:
+        keys = state.cpu().numpy().tobytes().decode("utf-8", "surrogatepass").split("\n") if len(state) else []
+        self._rows = {key: row for row, key in enumerate(keys)}
+
+
+class DictionaryEncoder(CharacterEncoder):
+    """
+    A character CNN over the Unicode characters of a word. The projection reads an embedding of the word before its
+    output. Either part may be absent; what is not in a dictionary is `<oov>`.
+
+    A word is cut after `max_characters - 2` characters, also for its embedding. Padding within a word has an embedding,
+    which is not zero.
+
+    # Parameters
+
+    options
+        The biLM's shape, with `dictionaries`.
+    """
+
+    def __init__(self, options: BilmOptions) -> None:
+        super().__init__(options)
+        sizes = options.dictionaries
+        assert sizes is not None
+        row_of = partial(word_to_code_points, width=sizes.max_characters)
+        self.word_rows = WordRows(sizes.max_characters, _N_IDS, (_BEGIN_OF_SENTENCE, _END_OF_SENTENCE), row_of)
+        self.word_embedding = nn.Embedding(sizes.n_words, sizes.word_dim) if sizes.n_words else None
+        self.characters = Dictionary() if sizes.n_characters else None
+        self.words = Dictionary() if sizes.n_words else None
+
+    def _encode_distinct(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        spelled = _words_of(words.cpu().numpy())
+        others = None
+        if self.words is not None and self.word_embedding is not None:
+            # Shape: (n_words, word_dim)
+            others = self.word_embedding(torch.tensor(self.words.rows(spelled), device=words.device)).to(dtype)
+        if self.characters is None:
+            assert others is not None
+            return self._linear_layers(dtype).projection(others)
+        # Shape: (n_words, width)
+        ids = torch.from_numpy(self.character_ids(spelled)).to(words.device)
+        return self._encode_by_length(ids, ids != self.characters[_PADDING], dtype, others)
+
+    def character_ids(self, words: Sequence[str]) -> np.ndarray:
+        """The rows of the characters of words that have been cut: shape `(n_words, width)`, int64."""
+        assert self.characters is not None
+        # Exchanged: ELMoForManyLangs trained its models so, and keeps it for their sake.
+        begin, end = self.characters[_END_OF_WORD], self.characters[_BEGIN_OF_WORD]
+        ids = np.full((len(words), self.word_rows.width), self.characters[_PADDING], dtype=np.int64)
+        for row, word in zip(ids, words, strict=True):
+            # A boundary is spelled as a single character.
+            inner = self.characters.rows([word] if word in self.word_rows.boundaries else word)
+            row[: len(inner) + 2] = [begin, *inner, end]
+        return ids
+
+
+# --- The files of any biLM
+
+_CONFIG, _ENCODER, _TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedder.pkl"
+
+
+def model_files(folder: Path) -> tuple[Path, Path] | None:
+    """The files with the options and the weights in the folder of such a model; `None` for other folders."""
+    if (folder / "options.json").exists() or not (folder / _ENCODER).exists():
+        return None
+    return folder / _CONFIG, folder / _ENCODER
+
+
+def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
+    """The options in an `options.json`, or in the `config.json` of a model of ELMoForManyLangs."""
+    path = Path(options_file)
+    return _options(path.parent) if path.name == _CONFIG and model_files(path.parent) else BilmOptions.from_file(path)
+
+
+def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
+    """The state for `Bilm.load_state_dict`, from HDF5, safetensors or the `encoder.pkl` of ELMoForManyLangs."""
+    path = Path(weight_file)
+    return _weights(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
+
+
+# --- The options of a model of ELMoForManyLangs
+
+# The network of all published models, whose archives lack the file that `config_path` names.
+_PUBLISHED: Mapping[str, Any] = {
+    "encoder": {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2},
+    "token_embedder": {
+        "name": "cnn",
+        "activation": "relu",
+        "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+        "n_highway": 2,
+        "word_dim": 100,
+        "char_dim": 50,
+        "max_characters_per_token": 50,
+    },
+}
+
+
+def _options(folder: Path) -> BilmOptions:
+    source = folder / _CONFIG
+    try:
+        # The path is mostly one on the machine of those who trained the model; nothing outside the folder is read.
+        name = read_json(source)["config_path"].replace("\\", "/").rpartition("/")[2]
+        # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
+        if name.endswith("_100_512_4096_sample.json") and not (folder / name).is_file():
+            return _options_of(folder, _PUBLISHED)
+        source = folder / name
+        return _options_of(folder, read_json(source))
+    except KeyError as error:
+        raise ValueError(f"expected the key {error} of a model of ELMoForManyLangs: {source}") from None
+
+
+def _options_of(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
+    embedder, encoder = network["token_embedder"], network["encoder"]
+    if (embedder["name"], encoder["name"]) != ("cnn", "elmo"):
+        raise ValueError(f"expected a token_embedder 'cnn' and an encoder 'elmo', as in published models: {folder}")
+    has_characters, has_words = embedder["char_dim"] > 0, embedder["word_dim"] > 0
+    return BilmOptions(
+        cell_dim=encoder["dim"],
+        projection_dim=encoder["projection_dim"],
+        n_layers=encoder["n_layers"],
+        cell_clip=encoder["cell_clip"] or None,
+        projection_clip=encoder["proj_clip"] or None,
+        character_dim=embedder["char_dim"],
+        filters=embedder["filters"] if has_characters else (),
+        n_highway=embedder["n_highway"] if has_characters else 0,
+        activation=embedder["activation"],
+        dictionaries=DictionaryOptions(
+            n_characters=len(_keys(folder / "char.dic")) if has_characters else 0,
+            n_words=len(_keys(folder / "word.dic")) if has_words else 0,
+            word_dim=embedder["word_dim"],
+            max_characters=embedder["max_characters_per_token"],
+        ),
+    )
+
+
+def _keys(path: Path) -> list[str]:
+    """The keys of a dictionary in the order of their numbers: each line has a key, a tab and its number."""
+    numbers: dict[str, int] = {}
+    for number, line in numbered_lines(path):
+        # A line without a key: the one character of white space that words of these models have.
+        key, tab, value = line.strip().rpartition("\t")
+        if not value.isdecimal():
+            raise ValueError(f"expected a key, a tab and a number, got {line[:60]!r}: {path}, line {number}")
+        # Of two lines with one key, the original takes the later.
+        numbers[key if tab else "\u3000"] = int(value)
+    keys = sorted(numbers, key=numbers.__getitem__)
+    if [numbers[key] for key in keys] != list(range(len(keys))):
+        raise ValueError(f"expected the numbers from 0 to {len(keys) - 1}, once each: {path}")
+    return keys
+
+
+# --- The weights of a model of ELMoForManyLangs
+
+_Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
+
+
+def _weights(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:
+    files = {name: _load(folder / name) for name in (_TOKEN_EMBEDDER, _ENCODER)}
+    state = {}
+    for parameter, file, keys, make in _names(options):
+        if missing := [key for key in keys if key not in files[file]]:
+            raise ValueError(f"expected the tensor '{missing[0]}': {folder / file}")
+        state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
+    own = options.dictionaries
+    assert own is not None
+    for kind, name, size in (("characters", "char.dic", own.n_characters), ("words", "word.dic", own.n_words)):
+        if size:
+            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(_keys(folder / name))
+    return state
+
+
+def _names(options: BilmOptions) -> Iterator[_Row]:
+    """For each parameter of `Bilm` its file, the tensors there, and the function that makes it from these."""
+    own = options.dictionaries
+    assert own is not None
+
+    def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Row:
+        return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
+
+    if own.n_words:
+        yield of_token("word_embedding.weight", "word_emb_layer.embedding.weight")
+    if own.n_characters:
+        yield of_token("embedding.weight", "char_emb_layer.embedding.weight")
+    for i in range(len(options.filters)):
+        yield of_token(f"convolutions.{i}.weight")
+        yield of_token(f"convolutions.{i}.bias")
+    for i in range(options.n_highway):
+        for kind in ("weight", "bias"):
+            # One matrix there: the transform, and the gate of what is carried; ours is the gate of the transform.
+            key = f"highways._layers.{i}.{kind}"
+            yield of_token(f"highways.{i}.transform.{kind}", key, lambda both: both.chunk(2)[0])
+            yield of_token(f"highways.{i}.carry.{kind}", key, lambda both: -both.chunk(2)[1])
+    yield of_token("projection.weight")
+    yield of_token("projection.bias")
+    for direction in ("forward", "backward"):
+        for i in range(options.n_layers):
+            theirs, ours = f"{direction}_layer_{i}", f"{direction}_layers.{i}"
+            both = (f"{theirs}.input_linearity.weight", f"{theirs}.state_linearity.weight")
+            yield f"{ours}.kernel", _ENCODER, both, _kernel
+            yield f"{ours}.bias", _ENCODER, (f"{theirs}.state_linearity.bias",), _bias
+            yield f"{ours}.projection", _ENCODER, (f"{theirs}.state_projection.weight",), torch.t
+
+
+def _in_our_order(gates: torch.Tensor) -> torch.Tensor:
+    """Gates along the first dimension: input, forget, memory, output there; input, memory, forget, output here."""
+    i, f, g, o = gates.chunk(4)
+    return torch.cat([i, g, f, o])
+
+
+def _kernel(of_input: torch.Tensor, of_state: torch.Tensor) -> torch.Tensor:
+    return torch.cat([_in_our_order(of_input).t(), _in_our_order(of_state).t()])
+
+
+def _bias(bias: torch.Tensor) -> torch.Tensor:
+    ours = _in_our_order(bias).clone()
+    # `ProjectedLstm` adds the 1 of the forget gate, which is a part of the bias there.
+    ours.chunk(4)[2].sub_(1.0)
+    return ours
+
+
+def _load(path: Path) -> Mapping[str, torch.Tensor]:
+    try:
+        # Without pickle's code, and wherever the tensors were when they were saved.
+        return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
+    except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
+        raise ValueError(f"expected a whole file of tensors ({str(error).partition(chr(10))[0]}): {path}") from None

@@ -1,0 +1,217 @@
+"""Tests of ELMoForManyLangs: a whole model in, its layers out."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.utils.rnn import pad_sequence
+
+from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.many_langs import model_files, read_any_options, word_to_code_points
+from elmo_tasks.bilm.options import DictionaryOptions
+from tests.bilm.helpers import random_bilm
+from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
+
+MODELS = {
+    "both": {},
+    "old-format": dict(is_new_format=False, n_highway=1),
+    "characters": dict(word_dim=0, activation="tanh", max_characters=7),
+    "words": dict(char_dim=0),
+}
+
+
+def read(folder: Path, *, stateful: bool = False) -> Bilm:
+    bilm = Bilm.from_files(folder / "config.json", folder / "encoder.pkl", stateful=stateful)
+    return bilm.requires_grad_(False)
+
+
+def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
+    """Of each sentence, of shape `(n_layers, n_words, dim)`."""
+    rows = bilm.word_rows
+    # Not by `rows.batch`, which refuses the empty word that the original outputs have too.
+    ids = [torch.tensor(np.array([rows.row_of(word) for word in s]).reshape(-1, rows.width)).long() for s in sentences]
+    # Shape: (n_layers, batch_size, timesteps, dim)
+    layers = np.stack([layer.numpy() for layer in bilm(pad_sequence(ids, batch_first=True)).layers])
+    return [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
+
+
+def assert_same(found, expected):
+    assert all(torch.equal(one, other) for one, other in zip(found.layers, expected.layers, strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_model(tmp_path / "model")
+
+
+@pytest.fixture(scope="module")
+def bilm(tmp_path_factory) -> Bilm:
+    return read(write_model(tmp_path_factory.mktemp("model")))
+
+
+class TestLayers:
+    @pytest.mark.parametrize("model", MODELS)
+    def test_they_are_those_of_the_formulas(self, tmp_path, model):
+        """Oracle: NumPy, in float64: `max_characters` cuts a word, and unknown words and characters are `<oov>`."""
+        folder = write_model(tmp_path / "model", **MODELS[model])
+        for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
+            np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
+
+    def test_the_original_outputs_and_ids_come_out(self, reference):
+        """Oracle: what the original code computes for each sentence alone: equal ids, layers within 2e-5."""
+        folder = reference / "efml"
+        sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
+        outputs = np.load(folder / "outputs.npz")
+        bilm = read(folder / "model")
+        encoder, n_kept = bilm.character_encoder, bilm.options.dictionaries.max_characters - 2
+        together = layers_of(bilm, sentences)
+        for row, sentence in enumerate(sentences):
+            bounded = [word[:n_kept] for word in ["<bos>", *sentence, "<eos>"]]
+            assert encoder.words.rows(bounded) == outputs[f"ids.{row:02}.words"].tolist()
+            assert np.array_equal(encoder.character_ids(bounded), outputs[f"ids.{row:02}.chars"])
+            expected = outputs[f"alone.{row:02}.layers"]
+            np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
+            np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
+
+    def test_the_original_outputs_with_carried_states_come_out(self, reference):
+        """
+        Oracle: what the original code computes in one `Embedder`: all sentences twice, one sentence per call, and
+        batches of five, each row of a batch in the state that the row before it left.
+        """
+        folder = reference / "efml"
+        content = json.loads((folder / "sentences.json").read_text())
+        sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
+        # The original sorts the sentences of a call by length.
+        all_rows = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+        calls = {
+            "again": [all_rows, all_rows],
+            "calls": [[row] for row in range(len(sentences))],
+            "fives": content["fives_batches"],
+        }
+        for kind, batches in calls.items():
+            bilm, found = read(folder / "model", stateful=True), {}
+            for rows in batches:
+                found.update(zip(rows, layers_of(bilm, [sentences[row] for row in rows]), strict=True))
+            for row, layers in found.items():
+                np.testing.assert_allclose(layers, outputs[f"{kind}.{row:02}.layers"], rtol=0, atol=2e-5)
+
+    @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
+    def test_a_model_is_read_as_it_was_written(self, bilm, tmp_path, name):
+        bilm.save(tmp_path / "options.json", tmp_path / name)
+        again = Bilm.from_files(tmp_path / "options.json", tmp_path / name).requires_grad_(False)
+        assert_same(again(SENTENCES), bilm(SENTENCES))
+
+    def test_its_state_has_the_dictionaries(self, bilm):
+        """Oracle: the layers, of a biLM made from options alone, as in an archive; and of a copy."""
+        fresh = Bilm(bilm.options).requires_grad_(False)
+        fresh.load_state_dict(bilm.state_dict())
+        assert_same(fresh(SENTENCES), bilm(SENTENCES))
+        assert_same(pickle.loads(pickle.dumps(bilm))(SENTENCES), bilm(SENTENCES))
+        assert_same(bilm(bilm.word_rows.batch(SENTENCES)), bilm(SENTENCES))
+
+    def test_each_parameter_learns(self, bilm):
+        trained = Bilm(bilm.options)
+        trained.load_state_dict(bilm.state_dict())
+        sum(layer.square().sum() for layer in trained(SENTENCES).layers).backward()
+        assert all(weight.grad is not None and weight.grad.any() for weight in trained.parameters())
+
+    @given(st.text(min_size=1, max_size=12), st.integers(3, 9))
+    def test_a_row_is_the_code_points_of_a_word(self, word, width):
+        row = word_to_code_points(word, width)
+        n_kept = min(len(word), width - 2)
+        expected = [300, *(302 + ord(character) for character in word[:n_kept]), 301]
+        assert row.tolist() == expected + [0] * (width - len(expected))
+
+
+class TestFiles:
+    def test_the_options_are_those_of_the_files(self, folder):
+        found = read_any_options(folder / "config.json")
+        assert found == BilmOptions(
+            cell_dim=5,
+            projection_dim=6,
+            cell_clip=0.6,
+            projection_clip=0.7,
+            character_dim=4,
+            filters=((1, 3), (2, 2), (4, 3)),
+            dictionaries=DictionaryOptions(
+                n_characters=len(CHARACTERS), n_words=len(WORDS), word_dim=3, max_characters=10
+            ),
+        )
+        assert BilmOptions.from_dict(found.to_dict()) == found
+
+    def test_the_network_of_the_published_models_is_known(self, tmp_path):
+        """Oracle: the paper's biLM with characters of 50 units and words of 100; the archives lack the file."""
+        folder = write_model(tmp_path / "model", network=None)
+        path = "/users4/conll18st/elmo/configs/cnn_50_100_512_4096_sample.json"
+        (folder / "config.json").write_text(json.dumps({"config_path": path}))
+        sizes = DictionaryOptions(n_characters=len(CHARACTERS), n_words=len(WORDS), word_dim=100)
+        assert read_any_options(folder / "config.json") == BilmOptions(character_dim=50, dictionaries=sizes)
+
+    @pytest.mark.parametrize(
+        ("text", "keys"),
+        [
+            ("b\t1\r\na\t0\r\n", ["a", "b"]),
+            ("a\t0\n\u3000\t1\n", ["a", "\u3000"]),
+            # Any white space is this one, as in the original.
+            ("a\t0\n\u00a0\t1\n", ["a", "\u3000"]),
+            ("a\t0\n1\n", ["a", "\u3000"]),
+            ("New York\t0\n\\\t1", ["New York", "\\"]),
+        ],
+    )
+    def test_keys_are_in_the_order_of_their_numbers(self, folder, text, keys):
+        """Oracle: what the original's code does with white space."""
+        (folder / "word.dic").write_bytes(text.encode())
+        options = read_any_options(folder / "config.json")
+        assert options.dictionaries.n_words == len(keys)
+
+    def test_its_folder_is_told_from_the_public_format(self, folder):
+        assert model_files(folder) == (folder / "config.json", folder / "encoder.pkl")
+        (folder / "options.json").touch()
+        assert model_files(folder) is None
+        assert model_files(folder.parent) is None
+
+    def test_a_pickle_with_code_is_refused_and_not_run(self, folder, tmp_path):
+        class Code:
+            def __reduce__(self):
+                return Path.touch, (tmp_path / "was-run",)
+
+        for write in (
+            lambda path: path.write_bytes(pickle.dumps(Code())),
+            lambda path: torch.save({"a": Code()}, path),
+        ):
+            write(folder / "encoder.pkl")
+            with pytest.raises(ValueError, match=r"encoder\.pkl"):
+                read(folder)
+        assert not (tmp_path / "was-run").exists()
+
+    @pytest.mark.parametrize(
+        ("name", "content", "found"),
+        [
+            ("encoder.pkl", b"not a pickle", r"encoder\.pkl"),
+            ("char.dic", b"a\t0\nb\n", r"char\.dic, line 2"),
+            ("word.dic", b"a\t0\nb\t2\n", r"word\.dic"),
+            ("config.json", b'{"model": 3}', r"config\.json"),
+            ("cnn_small.json", b'{"token_embedder": {}}', r"cnn_small\.json"),
+        ],
+    )
+    def test_a_wrong_file_is_named(self, folder, name, content, found):
+        (folder / name).write_bytes(content)
+        with pytest.raises(ValueError, match=found):
+            read(folder)
+
+    def test_ids_of_the_other_kind_are_refused(self, bilm):
+        """Both kinds may have 50 ids per word."""
+        sizes = DictionaryOptions(n_words=9, word_dim=3)
+        wide = Bilm(
+            BilmOptions(cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes)
+        )
+        with pytest.raises(ValueError, match="unicode_characters"):
+            wide(sentences_to_character_ids([["a"]]))
+        with pytest.raises(ValueError, match="character ids"):
+            random_bilm()(wide.word_rows.batch([["a"]]))
