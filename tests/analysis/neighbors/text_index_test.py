@@ -1,6 +1,5 @@
 """Tests of the index of a text."""
 
-
 import pytest
 
 from elmo_tasks.analysis import NeighborIndex
