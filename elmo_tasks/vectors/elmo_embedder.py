@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
+from tempfile import NamedTemporaryFile
 from types import SimpleNamespace
 from typing import IO, Literal
 
@@ -197,13 +198,17 @@ class ElmoEmbedder:
         `OSError`
             If it cannot be written.
         """
-        embed_file(
-            getattr(input_file, "name", input_file),
-            output_file_path,
-            EmbedOptions(layers=LAYERS_OF_FORMATS[output_format], batch_tokens=batch_tokens_of(batch_size), nfc=False),
-            layout=Hdf5Layout.of_allennlp(forget_sentences, use_sentence_keys),
-            elmo=self._elmo,
+        options = EmbedOptions(
+            layers=LAYERS_OF_FORMATS[output_format], batch_tokens=batch_tokens_of(batch_size), nfc=False
         )
+        layout = Hdf5Layout.of_allennlp(forget_sentences, use_sentence_keys)
+        if isinstance(input_file, str | PathLike):
+            embed_file(input_file, output_file_path, options, layout=layout, elmo=self._elmo)
+            return
+        with NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as text:
+            text.writelines(input_file)
+            text.flush()
+            embed_file(text.name, output_file_path, options, layout=layout, elmo=self._elmo)
 
 
 def device_of(cuda_device: int) -> str:
