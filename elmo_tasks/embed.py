@@ -24,6 +24,7 @@ from tqdm import tqdm
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import read_json, sha256_of, write_json
 from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import add_nfc_argument, in_nfc
 from elmo_tasks.version import __version__
 
@@ -62,12 +63,12 @@ class EmbedOptions:
         Whether the text is normalised to NFC first. A word has other bytes, and other vectors, in another form.
     """
 
-    bilm: str | tuple[str, str] = "small-open"
+    bilm: str | tuple[str, str] = DEFAULT_BILM
     layers: str | int = "mix"
     weights: tuple[float, ...] | None = None
     gamma: float = 1.0
     pool: str | None = None
-    batch_tokens: int = 4096
+    batch_tokens: int | None = None
     tokenize: bool = False
     dtype: Literal["float32", "float16"] = "float32"
     device: str | None = None

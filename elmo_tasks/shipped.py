@@ -16,3 +16,6 @@ def _folder(name: str) -> Path:
 FIXTURES = _folder("fixtures")
 PRETRAINED = _folder("pretrained")
 TRAINING_CONFIGS = _folder("training_configs")
+
+DEFAULT_BILM = "small-open"
+"""The biLM that everything uses if none is named."""

@@ -6,8 +6,14 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.embed import EmbedOptions, Hdf5Layout, embed_file
-from elmo_tasks.vectors.addresses import DEFAULT_OPTIONS_FILE, DEFAULT_WEIGHT_FILE, local_files
-from elmo_tasks.vectors.elmo_embedder import DEFAULT_BATCH_SIZE, LAYERS_OF_FORMATS, batch_tokens_of, device_of
+from elmo_tasks.vectors.elmo_embedder import (
+    DEFAULT_OPTIONS_FILE,
+    DEFAULT_WEIGHT_FILE,
+    LAYERS_OF_FORMATS,
+    WORDS_PER_SENTENCE,
+    device_of,
+    local_files,
+)
 
 __all__ = ["FormerElmo"]
 
@@ -36,7 +42,7 @@ class FormerElmo(Subcommand):
         subparser.add_argument(
             "--batch-size",
             type=int,
-            default=DEFAULT_BATCH_SIZE,
+            default=64,
             help="how many sentences of 64 words are computed at once",
         )
         subparser.add_argument(
@@ -61,7 +67,7 @@ def _elmo(arguments: argparse.Namespace) -> None:
         EmbedOptions(
             bilm=tuple(map(str, local_files(arguments.options_file, arguments.weight_file))),
             layers=LAYERS_OF_FORMATS[arguments.output_format],
-            batch_tokens=batch_tokens_of(arguments.batch_size),
+            batch_tokens=arguments.batch_size * WORDS_PER_SENTENCE,
             device=device_of(arguments.cuda_device),
             # AllenNLP's command left the text as it is.
             nfc=False,

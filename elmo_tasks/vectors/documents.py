@@ -1,98 +1,51 @@
-"""Vectors of documents: sentences that belong together share batches with all others."""
+"""Sentences as callers give them, and vectors of documents: their sentences share batches with all others."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from elmo_tasks.tokenization import blank_sentences, sentences_of_words
-from elmo_tasks.vectors.pooling import POOLS, Pool, pooled
-from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
+from elmo_tasks.tokenization import blank_sentences, blank_tokenizer, sentences_of_words
+from elmo_tasks.vectors.layers import Pool, pooled
 
-__all__ = ["Document", "Embed", "embed_documents", "embed_groups", "pooled_words"]
+__all__ = ["Document", "Sentence", "Tokenizer", "embed_groups", "pooled_words", "sentences_of", "words_of"]
 
+Sentence = str | Sequence[str]
+"""A sentence as a string, or as a list of its words."""
 Document = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
-Embed = Callable[[Iterable[list[str]]], Iterator[np.ndarray]]
-"""`Elmo.embed_iter` with its options, which are `pool=None` and `output="numpy"` here."""
+Tokenizer = Callable[[str], Sequence[str]]
+"""Splits a string into words."""
 
 _Key = TypeVar("_Key")
 
 
-def embed_documents(
-    embed: Embed,
-    documents: Iterable[Document],
-    *,
-    whole: bool = False,
-    pool: Pool | None = None,
-    tokenizer: Tokenizer | None = None,
-) -> Iterator[np.ndarray]:
-    """
-    The vectors of documents one after another, in their order. The sentences of all documents share batches; in memory
-    are those that are read ahead, and the vectors of one document.
-
-    # Parameters
-
-    embed
-        Embeds the sentences.
-    documents, whole, pool
-        See `Elmo.embed_documents`.
-    tokenizer
-        See `words_of`.
-
-    # Returns
-
-    `Iterator[np.ndarray]`
-        As `embed` returns it for the words of the whole document.
-
-    # Raises
-
-    `ValueError`
-        If an argument or a document is something else.
-    """
-    refuse_no_list(documents, "documents")
-    if pool is not None and pool not in POOLS:
-        raise ValueError(f"pool must be one of {', '.join(map(repr, POOLS))}, or None, but is {pool!r}")
-
-    def groups() -> Iterator[tuple[None, list[list[str]]]]:
-        for number, document in enumerate(documents):
-            if isinstance(document, Mapping):
-                raise ValueError(
-                    f"a document must be a string, or a list of sentences, but document {number} is a "
-                    f"{type(document).__name__}, of which only the names would be read: give row['text'], for example"
-                )
-            given = _sentences(document, number, tokenizer)
-            sentences = [words_of(sentence, index, tokenizer) for index, sentence in enumerate(given)]
-            yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
-
-    embedded = embed_groups(embed, groups())
-    return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
+def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
+    """The words of a sentence; a string is split by the tokenizer, or by spaCy's rules for English."""
+    # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+    return list((tokenizer or blank_tokenizer())(str(sentence)) if isinstance(sentence, str) else sentence)
 
 
-def _sentences(document: Document, number: int, tokenizer: Tokenizer | None) -> Sequence[Sentence]:
-    if isinstance(document, str) and tokenizer is not None:
-        return sentences_of_words(words_of(document, number, tokenizer, "document"))
-    try:
-        # spaCy takes no subclass of str, as NumPy's arrays of strings have.
-        return blank_sentences()(str(document)) if isinstance(document, str) else list(document)
-    except (TypeError, UnicodeEncodeError) as error:
-        raise ValueError(
-            f"a document must be a string that can be encoded, or a list of sentences, but document {number} is "
-            f"{document!r:.80}: {error}"
-        ) from None
+def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
+    """The words of the sentences of a document; a text is split by the tokenizer and spaCy's rule for sentence ends."""
+    if not isinstance(document, str):
+        return [words_of(sentence, tokenizer) for sentence in document]
+    return sentences_of_words(words_of(document, tokenizer)) if tokenizer else blank_sentences()(str(document))
 
 
-def embed_groups(embed: Embed, groups: Iterable[tuple[_Key, list[list[str]]]]) -> Iterator[tuple[_Key, np.ndarray]]:
+def embed_groups(
+    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
+) -> Iterator[tuple[_Key, np.ndarray]]:
     """
     # Parameters
 
     embed
-        Embeds the sentences.
+        Embeds sentences, as `Elmo.embed_iter`.
     groups
-        The sentences of each group, as lists of words, and whatever tells one group from another. A group may be empty.
+        The sentences of each group, and whatever tells one group from another. A group may be empty.
 
     # Returns
 
@@ -109,15 +62,10 @@ def embed_groups(embed: Embed, groups: Iterable[tuple[_Key, list[list[str]]]]) -
             read.append((key, len(group)))
             yield from group
 
-    # Called here and not with the first vector: it checks its options.
     vectors = embed(sentences())
-
-    def joined() -> Iterator[tuple[_Key, np.ndarray]]:
-        for first in vectors:
-            key, n_sentences = read.popleft()
-            yield key, np.concatenate([first, *islice(vectors, n_sentences - 1)], axis=-2)
-
-    return joined()
+    for first in vectors:
+        key, n_sentences = read.popleft()
+        yield key, np.concatenate([first, *islice(vectors, n_sentences - 1)], axis=-2)
 
 
 def pooled_words(vectors: np.ndarray, pool: Pool) -> np.ndarray:

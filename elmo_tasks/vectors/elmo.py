@@ -1,61 +1,47 @@
 """ELMo for people without AllenNLP: sentences in, arrays out."""
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence, Sized
-from functools import partial
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.progress import progress_bar
+from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.batching import batches_by_length, chunks
-from elmo_tasks.vectors.documents import Document, embed_documents
-from elmo_tasks.vectors.layer_selection import Layers, LayerSelection
-from elmo_tasks.vectors.pooling import Pool
+from elmo_tasks.vectors.documents import (
+    Document,
+    Sentence,
+    Tokenizer,
+    embed_groups,
+    pooled_words,
+    sentences_of,
+    words_of,
+)
+from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
-from elmo_tasks.vectors.seen_scripts import script_notice, seen_scripts
-from elmo_tasks.vectors.sentences import Sentence, Tokenizer, refuse_no_list, words_of
 
 if TYPE_CHECKING:
-    from elmo_tasks.bilm.cache.cached_bilm import CachedBilm
-    from elmo_tasks.bilm.cache.layer_cache import LayerCache
+    from elmo_tasks.bilm import CachedBilm, LayerCache
 
-__all__ = ["Elmo", "EmbedArguments", "Precision"]
+__all__ = ["Elmo", "Precision"]
 
 Precision = Literal["float32", "bf16"]
 """Of the biLM's matrix products: see `Bilm`."""
-
-_OUTPUTS = ("numpy", "torch")
-_WORDS_LOOKED_AT = 1000
-
-logger = logging.getLogger(__name__)
-
-
-class EmbedArguments(TypedDict, total=False):
-    """The keyword arguments of `Elmo.embed_iter` but for `output`."""
-
-    layers: Layers
-    weights: Sequence[float] | None
-    gamma: float
-    pool: Pool | None
-    batch_tokens: int
-    progress: bool | None
 
 
 class Elmo:
     """
     Vectors of words and sentences from a biLM. Every sentence is embedded by itself: it has the same vectors whatever
-    is embedded before it, after it or in the same batch, but for the rounding of float32.
+    is embedded before it, after it or in the same batch, up to the rounding of float32.
 
     # Parameters
 
     bilm
-        The biLM, which is not copied; `from_pretrained` and `from_files` make one that is frozen. No gradients are
-        computed; but a biLM whose parameters require them, since it is trained between two calls, is slower.
+        The biLM, which is not copied. Gradients are never computed; freeze the biLM for full speed, as
+        `from_pretrained` and `from_files` do.
     layer_cache
         Keeps the layers of sentences of a frozen biLM from one run to the next.
     tokenizer
@@ -65,43 +51,28 @@ class Elmo:
     # Raises
 
     `ValueError`
-        If the biLM is stateful, or is to have a layer cache and is not frozen, or the tokenizer is no function.
+        If the biLM is stateful, or has a layer cache and is not frozen.
     """
-
-    # The name or folder of the biLM and its scripts, until a text was looked at.
-    _scripts: tuple[str | PathLike[str], frozenset[str] | None] | None = None
 
     def __init__(
         self, bilm: Bilm, *, layer_cache: "LayerCache | None" = None, tokenizer: Tokenizer | None = None
     ) -> None:
         if bilm.stateful:
-            raise ValueError(
-                "the biLM must not be stateful, since sentences are put into batches by their length: make it with "
-                "stateful=False"
-            )
-        if tokenizer is not None and not callable(tokenizer):
-            raise ValueError(
-                f"a tokenizer must be a function from a string to its words, but is {tokenizer!r:.80}: for spaCy's "
-                "rules of a language give elmo_tasks.tokenization.blank_tokenizer('de')"
-            )
+            raise ValueError("expected a biLM with stateful=False, because sentences are sorted by length")
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
         if layer_cache is not None:
             if any(parameter.requires_grad for parameter in bilm.parameters()):
-                raise ValueError(
-                    "a biLM with a layer cache must be frozen, but some of its parameters require gradients: call "
-                    "bilm.requires_grad_(False), or omit layer_cache while it is trained"
-                )
-            # It needs lmdb.
-            from elmo_tasks.bilm.cache import cached_bilm
+                raise ValueError("expected a frozen biLM with a layer cache: call bilm.requires_grad_(False)")
+            from elmo_tasks.bilm import CachedBilm
 
-            self._layers_of = cached_bilm.CachedBilm(bilm, layer_cache)
+            self._layers_of = CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
 
     @classmethod
     def from_pretrained(
         cls,
-        bilm: str | PathLike[str] = "small-open",
+        bilm: str | PathLike[str] = DEFAULT_BILM,
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
@@ -112,10 +83,10 @@ class Elmo:
         # Parameters
 
         bilm
-            `"small-open"`, the small biLM that comes with this package and needs no network; `"small"`, `"medium"`,
-            `"original"` or `"original-5.5b"`, the authors' weights, which are downloaded at the first use and kept (see
-            `pretrained_files`); `"efml-ko"` or another of ELMoForManyLangs; or a folder with `options.json` and
-            `weights.hdf5`, or with the files of a model of ELMoForManyLangs.
+            `"small-open"`, the small biLM that ships and needs no network; `"small"`, `"medium"`, `"original"` or
+            `"original-5.5b"`, the authors' weights, which are downloaded at the first use (see `pretrained_files`);
+            `"efml-ko"` or another of ELMoForManyLangs; or a folder with `options.json` and `weights.hdf5`, or with the
+            files of a model of ELMoForManyLangs.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
@@ -126,22 +97,12 @@ class Elmo:
         # Raises
 
         `ValueError`
-            If the biLM is neither a known name nor a folder, a downloaded file has changed since, a file is damaged or
-            of another format, or there is no such device.
+            If the biLM is neither a known name nor a folder, or a file is damaged or has a different format.
         `OSError`
-            If a file is not there, or cannot be downloaded.
+            If a file is missing, or cannot be downloaded.
         """
-        options_file, weight_file = pretrained_files(bilm)
-        made = cls.from_files(
-            options_file,
-            weight_file,
-            device=device,
-            precision=precision,
-            layer_cache=layer_cache,
-            tokenizer=tokenizer,
-        )
-        made._scripts = bilm, seen_scripts(bilm)
-        return made
+        files = pretrained_files(bilm)
+        return cls.from_files(*files, device=device, precision=precision, layer_cache=layer_cache, tokenizer=tokenizer)
 
     @classmethod
     def from_files(
@@ -151,29 +112,11 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        layer_cache: "LayerCache | None" = None,
-        tokenizer: Tokenizer | None = None,
+        **arguments: Any,
     ) -> Self:
-        """
-        As `from_pretrained`, for two files of any name.
-
-        # Parameters
-
-        options_file, weight_file
-            Local paths of a biLM: see `Bilm.from_files`.
-        device, precision, layer_cache, tokenizer
-            See `from_pretrained`.
-
-        # Raises
-
-        `ValueError`
-            If a file is damaged or of another format, or there is no such device.
-        `OSError`
-            If a file is not there.
-        """
-        device = _usable(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
+        """As `from_pretrained`, for two local files of any name: see `Bilm.from_files`."""
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
-        return cls(bilm.to(device), layer_cache=layer_cache, tokenizer=tokenizer)
+        return cls(bilm.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), **arguments)
 
     @property
     def dim(self) -> int:
@@ -185,65 +128,26 @@ class Elmo:
         """Layers of the biLM: the context-insensitive one and the LSTMs."""
         return self.bilm.num_layers
 
-    @overload
-    def embed(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        output: Literal["numpy"] = "numpy",
-        **arguments: Unpack[EmbedArguments],
-    ) -> list[np.ndarray]: ...
-
-    @overload
-    def embed(
-        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **arguments: Unpack[EmbedArguments]
-    ) -> list[torch.Tensor]: ...
-
-    def embed(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        output: Literal["numpy", "torch"] = "numpy",
-        **arguments: Unpack[EmbedArguments],
-    ) -> Any:
+    def embed(self, sentences: Iterable[Sentence], **arguments: Any) -> list[Any]:
         """
-        The vectors of sentences, all in memory; for those that do not fit there is `embed_iter`. A sentence that is a
-        string is split by the tokenizer, by default spaCy's rules for English; the command `python -m elmo_tasks embed`
-        splits its lines at white space unless it is called with `--tokenize`.
-
-        # Parameters
-
-        sentences, output, **arguments
-            See `embed_iter`.
-
-        # Returns
-
-        `List[np.ndarray]`
-            One array for each sentence, in the order of the sentences; tensors with `output="torch"`.
+        The vectors of sentences, all in memory: see `embed_iter` for arguments and results. A sentence that is a string
+        is split by the tokenizer, by default spaCy's rules for English; `python -m elmo_tasks embed` splits its lines
+        at white space unless it is called with `--tokenize`.
         """
-        return list(self._checked(sentences, output=output, **arguments))
-
-    @overload
-    def embed_iter(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        output: Literal["numpy"] = "numpy",
-        **arguments: Unpack[EmbedArguments],
-    ) -> Iterator[np.ndarray]: ...
-
-    @overload
-    def embed_iter(
-        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **arguments: Unpack[EmbedArguments]
-    ) -> Iterator[torch.Tensor]: ...
+        return list(self.embed_iter(sentences, **arguments))
 
     def embed_iter(
         self,
         sentences: Iterable[Sentence],
         *,
+        layers: Layers = "mix",
+        weights: Sequence[float] | None = None,
+        gamma: float = 1.0,
+        pool: Pool | None = None,
+        batch_tokens: int | None = None,
+        progress: bool | None = None,
         output: Literal["numpy", "torch"] = "numpy",
-        **arguments: Unpack[EmbedArguments],
-    ) -> Any:
+    ) -> Iterator[Any]:
         """
         The vectors of sentences one after another, in their order. About eight batches of sentences are read ahead, and
         their vectors are in memory; no more, however many sentences there are.
@@ -252,103 +156,83 @@ class Elmo:
 
         sentences
             Sentences as lists of words, which are taken as they are, or as strings, which the tokenizer splits into
-            words: see `embed`.
-        layers : `Union[Literal["mix", "all", "top"], int]`, optional (default = `"mix"`)
-            Which layers: their mix, all of them kept apart, the highest, or the one of that number. See
+            words. A string is one sentence.
+        layers
+            Which layers: their `"mix"`, `"all"` of them kept apart, the `"top"` one, or the one with this number. See
             `LayerSelection`.
-        weights : `Sequence[float]`, optional (default = `None`)
+        weights
             Of the mix, a number for each layer before the softmax. `None`: the plain average of the layers.
-        gamma : `float`, optional (default = `1.0`)
+        gamma
             Scales the vectors.
-        pool : `Literal["mean", "max", "first-last"]`, optional (default = `None`)
+        pool
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
-        batch_tokens : `int`, optional (default = `4096`)
+        batch_tokens
             How many words are computed at once, padding and sentence boundaries counted; a longer sentence is computed
-            by itself. Fewer need less memory, more are faster on a GPU.
-        progress : `bool`, optional (default = `None`)
-            Whether to show on stderr how far it is. `None`: if stderr is a terminal.
+            by itself. `None`: 4,096 on a CPU and 16,384 on a GPU.
+        progress
+            Whether to show a bar on stderr. `None`: if stderr is a terminal.
         output
-            Arrays of NumPy, or tensors on the device of the biLM.
+            `"numpy"`, or `"torch"` for tensors on the device of the biLM.
 
         # Returns
 
         `Iterator[np.ndarray]`
             For each sentence its vectors, float32, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
             `layers="all"` `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place: it
-            has the shape `(0, dim)`, and zeros with a `pool`. Tensors with `output="torch"`.
+            has the shape `(0, dim)`, and zeros with a `pool`.
 
         # Raises
 
         `ValueError`
-            At once, if an argument has another value; when a sentence is read that is neither a string nor a list of
-            words, with its number, from 0.
-        `ModuleNotFoundError`
-            If a sentence is a string and spaCy is not installed.
+            At once, if an argument has another value; when it is read, if a sentence has an empty word.
         """
-        return self._checked(sentences, output=output, **arguments)
+        if isinstance(sentences, str):
+            sentences = [sentences]
+        if isinstance(sentences, Mapping) or hasattr(sentences, "columns"):
+            raise ValueError("expected a list of sentences, got a table: give one of its columns, as table['text']")
+        selection = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
+        batch_tokens = batch_tokens or (4096 if next(self.bilm.parameters()).device.type == "cpu" else 16384)
+        return self._embedded(sentences, selection, batch_tokens, progress, output == "numpy")
 
-    def embed_documents(
-        self, documents: Iterable[Document], *, whole: bool = False, **arguments: Unpack[EmbedArguments]
-    ) -> list[np.ndarray]:
+    def embed_documents(self, documents: Iterable[Document], **arguments: Any) -> list[np.ndarray]:
+        """The vectors of documents, all in memory: see `embed_documents_iter`."""
+        return list(self.embed_documents_iter(documents, **arguments))
+
+    def embed_documents_iter(
+        self, documents: Iterable[Document], *, whole: bool = False, pool: Pool | None = None, **arguments: Any
+    ) -> Iterator[np.ndarray]:
         """
-        The vectors of documents, all in memory; for those that do not fit there is `embed_documents_iter`. The
-        sentences of all documents share batches.
+        The vectors of documents one after another. The sentences of all documents share batches.
 
         # Parameters
 
         documents
-            Each a text, which spaCy's rules split into sentences and words, or a list of sentences as `embed` takes
-            them. With a tokenizer of one's own, a text is split by that, and by spaCy's rule for the ends of sentences
-            over its words.
+            Each a text, which spaCy's rules split into sentences and words, or a list of sentences. With a custom
+            tokenizer, a text is split by that, and by spaCy's rule for sentence ends over its words.
         whole
-            Whether the biLM reads a document as one sequence, without boundaries between its sentences. Its words then
-            know of all others, and are computed one after another, with memory that grows with the length of the
-            document; the public biLMs were trained on running text, but the one that ships on single sentences.
+            Whether the biLM reads a document as one sequence, without boundaries between its sentences. Memory grows
+            with the length of the document. The public biLMs were trained on running text, `small-open` on single
+            sentences.
+        pool
+            Over the words of the whole document.
         **arguments
-            See `embed_iter`. A `pool` is over the words of the whole document; `progress` counts sentences.
+            See `embed_iter`.
 
         # Returns
 
-        `List[np.ndarray]`
-            One array for each document, of shape `(n_words, dim)`, and what `embed_iter` says for `pool` and
+        `Iterator[np.ndarray]`
+            One array for each document, of shape `(n_words, dim)`, or as `embed_iter` says for `pool` and
             `layers="all"`.
-
-        # Raises
-
-        `ValueError`, `ModuleNotFoundError`
-            See `embed_iter`; sentences are counted in their document.
         """
-        return list(self.embed_documents_iter(documents, whole=whole, **arguments))
+        LayerSelection(n_layers=self.n_layers, pool=pool)
 
-    def embed_documents_iter(
-        self, documents: Iterable[Document], *, whole: bool = False, **arguments: Unpack[EmbedArguments]
-    ) -> Iterator[np.ndarray]:
-        """
-        As `embed_documents`, one document after another: in memory are the sentences that are read ahead (see
-        `embed_iter`) and the vectors of one document.
-        """
-        if "output" in arguments:
-            raise ValueError("documents have no `output`, and their vectors are arrays of NumPy: use torch.from_numpy")
-        pool = arguments.pop("pool", None)
-        embed = partial(self.embed_iter, output="numpy", **arguments)
-        return embed_documents(embed, documents, whole=whole, pool=pool, tokenizer=self._tokenizer)
+        def groups() -> Iterator[tuple[None, list[list[str]]]]:
+            for document in [documents] if isinstance(documents, str) else documents:
+                sentences = sentences_of(document, self._tokenizer)
+                yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 
-    def _checked(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        output: str,
-        batch_tokens: int = 4096,
-        progress: bool | None = None,
-        **selection: Any,
-    ) -> Iterator[Any]:
-        refuse_no_list(sentences, "sentences")
-        if output not in _OUTPUTS:
-            raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, but is {output!r}")
-        if not isinstance(batch_tokens, int) or isinstance(batch_tokens, bool) or batch_tokens < 1:
-            raise ValueError(f"batch_tokens must be a whole number of at least 1, but is {batch_tokens!r}")
-        selected = LayerSelection(n_layers=self.n_layers, **selection)
-        return self._embedded(sentences, selected, batch_tokens, progress, output == "numpy")
+        embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **arguments), groups())
+        return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
 
     def _embedded(
         self,
@@ -359,26 +243,16 @@ class Elmo:
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        words = (words_of(sentence, index, self._tokenizer) for index, sentence in enumerate(sentences))
-        with progress_bar(total, progress, "sentences") as advance:
+        words = (words_of(sentence, self._tokenizer) for sentence in sentences)
+        with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
             for chunk in chunks(words, batch_tokens):
-                self._look_at_script(chunk)
                 found: list[Any] = [None] * len(chunk)
                 for rows in batches_by_length(chunk, batch_tokens):
                     arrays = self._batch([chunk[row] for row in rows], selection, as_numpy)
                     for row, array in zip(rows, arrays, strict=True):
                         found[row] = array
-                    advance(len(rows))
+                    bar.update(len(rows))
                 yield from found
-
-    def _look_at_script(self, sentences: list[list[str]]) -> None:
-        """Says in the log if the first sentences are of another script than that of the biLM."""
-        if self._scripts is None:
-            return
-        (bilm, seen), self._scripts = self._scripts, None
-        sample = " ".join(islice(chain.from_iterable(sentences), _WORDS_LOOKED_AT))
-        if notice := script_notice(sample, seen, bilm, "the first sentences"):
-            logger.warning(notice)
 
     # Not around the generator, which would switch gradients off for its caller.
     @torch.no_grad()
@@ -389,14 +263,3 @@ class Elmo:
             arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
         # Copies: a part would keep its whole batch in memory.
         return [array.copy() if as_numpy else array.clone() for array in arrays]
-
-
-def _usable(device: str | torch.device) -> str | torch.device:
-    """Checks that a device exists: torch finds a wrong one late, and raises errors of many kinds."""
-    try:
-        torch.empty(0, device=device)
-    except (AssertionError, RuntimeError) as error:
-        raise ValueError(
-            f"device must be one that torch has here, like 'cpu' or 'cuda', but is {str(device)!r}: {error}"
-        ) from error
-    return device

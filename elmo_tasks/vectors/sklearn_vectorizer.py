@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.vectors.documents import Sentence, Tokenizer
 from elmo_tasks.vectors.elmo import Elmo, Precision
-from elmo_tasks.vectors.pooling import Pool
-from elmo_tasks.vectors.sentences import Sentence, Tokenizer
+from elmo_tasks.vectors.layers import Pool
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -23,7 +24,7 @@ __all__ = ["ElmoVectorizer"]
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
-    A transformer of texts into vectors, one a text, for scikit-learn's pipelines. There is nothing to fit: the biLM is
+    A transformer of texts into vectors, one per text, for scikit-learn's pipelines. There is nothing to fit: the biLM is
     loaded at the first use, and again where the transformer is unpickled or cloned, which carry only its name.
 
     # Parameters
@@ -31,23 +32,18 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     bilm
         A name or a folder: see `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
-        See `Elmo.embed_iter`. `"all"` layers would be several vectors a text.
+        See `Elmo.embed_iter`. Not `"all"` layers.
     pool
         How the vectors of words become one: see `pooled`.
     tokenizer
         See `Elmo`.
     device, precision
         See `Elmo.from_pretrained`.
-
-    # Raises
-
-    `ValueError`
-        From `fit` and `transform`, if an argument has another value.
     """
 
     def __init__(
         self,
-        bilm: str | PathLike[str] = "small-open",
+        bilm: str | PathLike[str] = DEFAULT_BILM,
         *,
         layers: Literal["mix", "top"] | int = "mix",
         weights: Sequence[float] | None = None,
@@ -69,16 +65,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.precision = precision
 
     def fit(self, X: Iterable[Sentence], y: Any = None) -> "ElmoVectorizer":
-        """
-        Checks the settings, and that the biLM is there. Neither `X` nor `y` is read.
-
-        # Returns
-
-        `ElmoVectorizer`
-            Itself.
-        """
-        _check_texts(X)
-        self._embed([])
+        """Loads the biLM. Neither `X` nor `y` is read."""
+        self._elmo()
         return self
 
     def transform(self, X: Iterable[Sentence]) -> np.ndarray:
@@ -92,14 +80,19 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         `np.ndarray`
             Shape `(n_texts, dim)`, float32. A text without words has zeros.
-
-        # Raises
-
-        `ValueError`
-            If `X` is a single string or has two dimensions, or a text is neither a string nor a list of words.
         """
-        _check_texts(X)
-        rows = self._embed(X)
+        # A table would be read as lists of words, or as the names of its columns.
+        if len(getattr(X, "shape", ())) > 1:
+            raise ValueError(f"expected a list of texts or one column, got the shape {X.shape}")  # type: ignore[attr-defined]
+        rows = self._elmo().embed(
+            X,
+            layers=self.layers,
+            weights=self.weights,
+            gamma=self.gamma,
+            pool=self.pool,
+            batch_tokens=self.batch_tokens,
+            progress=False,
+        )
         # Shape: (n_texts, dim)
         return np.stack(rows) if rows else np.zeros((0, self._n_features_out), np.float32)
 
@@ -129,30 +122,3 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
             loaded = self._loaded = (settings, elmo)
         return loaded[1]
-
-    def _embed(self, texts: Iterable[Sentence]) -> list[np.ndarray]:
-        if self.pool is None or str(self.layers) == "all":
-            raise ValueError(
-                f"a text must have one vector, but pool is {self.pool!r} and layers {self.layers!r}: give a pool, and "
-                "layers other than 'all'"
-            )
-        return self._elmo().embed(
-            texts,
-            layers=self.layers,
-            weights=self.weights,
-            gamma=self.gamma,
-            pool=self.pool,
-            batch_tokens=self.batch_tokens,
-            progress=False,
-        )
-
-
-def _check_texts(texts: object) -> None:
-    if isinstance(texts, str):
-        raise ValueError(f"X must be a list of texts, but is the string {texts[:60]!r}: put it into a list")
-    # A table would be read as lists of words, or as the names of its columns.
-    if len(getattr(texts, "shape", ())) > 1:
-        raise ValueError(
-            f"X must be a list of texts or one column, but has the shape {texts.shape}: select the column, in a "  # type: ignore[attr-defined]
-            "ColumnTransformer by its name and not by a list of names"
-        )

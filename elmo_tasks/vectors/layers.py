@@ -1,0 +1,122 @@
+"""Selection from the layers of a biLM: their mix or some of them, for each word or pooled for the sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+
+from elmo_tasks.bilm.outputs import BilmOutput
+
+__all__ = ["LayerSelection", "Layers", "Pool", "pooled"]
+
+Layers = Literal["mix", "all", "top"] | int
+Pool = Literal["mean", "max", "first-last"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSelection:
+    """
+    Vectors from the layers of a batch.
+
+    # Parameters
+
+    n_layers
+        Layers of the biLM, the context-insensitive one among them.
+    layers
+        `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the layers
+        apart; `"top"` is the highest, and a number that layer (0 is the context-insensitive one).
+    weights
+        For `"mix"` only, a number for each layer before the softmax. `None`: the plain average of the layers.
+    gamma
+        Scales the vectors, whatever `layers` is.
+    pool
+        One vector for the sentence: see `pooled`. `None`: a vector for each word.
+
+    # Raises
+
+    `ValueError`
+        If an argument has another value.
+    """
+
+    n_layers: int
+    layers: Layers = "mix"
+    weights: Sequence[float] | torch.Tensor | None = None
+    gamma: float = 1.0
+    pool: Pool | None = None
+
+    def __post_init__(self) -> None:
+        if self.layers not in ("mix", "all", "top", *range(self.n_layers)):
+            raise ValueError(
+                f"expected 'mix', 'all', 'top' or a number from 0 to {self.n_layers - 1} for layers, got {self.layers!r}"
+            )
+        if self.pool not in (None, *get_args(Pool)):
+            raise ValueError(f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}")
+        if self.weights is not None and (self.layers != "mix" or len(self.weights) != self.n_layers):
+            raise ValueError(
+                f"expected {self.n_layers} weights with layers='mix', got {len(self.weights)} with {self.layers!r}"
+            )
+
+    def __call__(self, output: BilmOutput) -> torch.Tensor:
+        """
+        Vectors of shape `(batch_size, timesteps, dim)`, without the timesteps if there is a `pool`, and with the
+        layers, `(batch_size, n_layers, ...)`, if `layers` is `"all"`.
+        """
+        vectors = self._chosen(output.layers)
+        if self.gamma != 1.0:
+            # Before words are pooled: a negative factor changes which number is the largest.
+            vectors = float(self.gamma) * vectors
+        if self.pool is None:
+            return vectors
+        # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have one.
+        mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
+        return pooled(vectors, mask, self.pool)
+
+    def _chosen(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
+        if self.layers == "all":
+            # Shape: (batch_size, n_layers, timesteps, dim)
+            return torch.stack(list(layers), 1)
+        if self.layers != "mix":
+            return layers[-1 if self.layers == "top" else int(self.layers)]
+        # Shape: (n_layers,)
+        weights: Any = [0.0] * self.n_layers if self.weights is None else self.weights
+        # Weights of a trained mix may have gradients, and may be single tensors, as AllenNLP's are.
+        shares = torch.tensor([float(weight) for weight in weights], dtype=torch.float64).softmax(0).tolist()
+        # Shape: (batch_size, timesteps, dim)
+        mixed: torch.Tensor = shares[0] * layers[0]
+        for share, layer in zip(shares[1:], layers[1:], strict=True):
+            mixed = torch.add(mixed, layer, alpha=share)
+        return mixed
+
+
+def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
+    """
+    One vector for many words.
+
+    # Parameters
+
+    vectors
+        Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no word.
+    mask
+        Boolean, shape `(..., timesteps)`: where there is a word, without gaps from the first step on.
+    pool
+        `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units of the
+        last word and the backward units of the first, which have each read the whole sentence.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(..., dim)`; zeros where there are no words at all.
+    """
+    # Shape: (..., 1)
+    lengths = mask.sum(-1, keepdim=True)
+    if pool == "mean" or not vectors.size(-2):
+        return vectors.sum(-2) / lengths.clamp(min=1)
+    if pool == "max":
+        highest = vectors.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(-2)
+        return highest.masked_fill(lengths == 0, 0.0)
+    n_forward = vectors.size(-1) // 2
+    # Shape: (..., 1, dim)
+    at = (lengths - 1).clamp(min=0).unsqueeze(-1).expand(*vectors.shape[:-2], 1, vectors.size(-1))
+    last = vectors.gather(-2, at).squeeze(-2)
+    return torch.cat([last[..., :n_forward], vectors[..., 0, n_forward:]], -1)
