@@ -11,8 +11,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +21,15 @@ from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.files.atomic_files import TEMPORARY
-from elmo_tasks.files.folders import files_below, matches
-from elmo_tasks.files.text_lines import opened
-from elmo_tasks.shipped import FIXTURES, PRETRAINED
+from elmo_tasks.files.folders import matches
+from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED
 from elmo_tasks.transformer.checkpoint import read_config, size_of
 from elmo_tasks.transformer.self_contained import write_content
-from elmo_tasks.unicode_text import letters_by_script
-from elmo_tasks.vectors.pretrained import ENGLISH, NAMED_BILMS, cache_home, pretrained_files, weight_file_in
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
 __all__ = [
     "check_data",
     "config_variables",
-    "english_bilm_notice",
     "evaluate_file",
     "glove_remedy",
     "inputs_of_config",
@@ -48,7 +43,6 @@ _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
 _INPUTS = ("pretrained_file", "pretrained_files")
 
 # Tags and column names of data sets are Latin in every language.
-_MOSTLY, _LOOKED_AT, _LOOKED_AT_FILES = 0.7, 2**16, 8
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +62,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {
         _DATA: data,
         _GLOVE: os.path.expanduser(environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE)),
-        _BILM: os.path.expanduser(environ.get(_BILM) or "small-open"),
+        _BILM: os.path.expanduser(environ.get(_BILM) or DEFAULT_BILM),
         _LAYER: environ.get(_LAYER) or "1",
     }
 
@@ -189,10 +183,9 @@ def _word_list(folder: str) -> str | None:
 
 def _folder_of(bilm: str) -> str:
     """Where a biLM is, or will be once it is downloaded."""
-    known = NAMED_BILMS.get(bilm)
-    if known is None:
+    if bilm not in NAMED_BILMS:
         return bilm.rstrip("/")
-    return str((PRETRAINED if known.is_shipped else cache_home()) / bilm)
+    return str((PRETRAINED if NAMED_BILMS[bilm] is None else cache_home()) / bilm)
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
@@ -242,8 +235,6 @@ def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
             raise ConfigurationError(_missing(key, Path(path), root))
     if used and (notice := small_data_notice(environ)):
         logger.warning(notice)
-    if notice := english_bilm_notice(params.as_dict(quiet=True), environ):
-        logger.warning(notice)
 
 
 def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -254,45 +245,6 @@ def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
         f"{_DATA} is not set: this uses the small data that ships, {FIXTURES}, which is for trying things out. Set "
         f"{_DATA} to the folder of your own data"
     )
-
-
-def english_bilm_notice(config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str | None:
-    """
-    A sentence for users who have named no biLM and train on a text of another script than English: the biLM that ships
-    has never seen its characters. `None` for all others.
-    """
-    inputs = list(inputs_of_config(config))
-    if environ.get(_BILM) or not any(path.startswith(f"{PRETRAINED}{os.sep}") for _, path in inputs):
-        return None
-    for path in (path for key, path in inputs if key == "train_data_path"):
-        # Semantic roles and language models may have many files.
-        for file in islice(_files_at(path), _LOOKED_AT_FILES):
-            if (share := _latin_share(file)) < _MOSTLY:
-                return (
-                    f"{_BILM} is not set, so that this uses small-open, the biLM of English that ships; but of the "
-                    f"letters in {file} only {share:.0%} are Latin, and it has never seen the others. Set {_BILM} to a "
-                    "biLM of the language"
-                )
-    return None
-
-
-def _files_at(path: str) -> Iterator[str]:
-    """The files that are at a path, below a folder or matched by a pattern, in the order of their names."""
-    for named in [path] if os.path.exists(path) else sorted(matches(path)):
-        if os.path.isfile(named):
-            yield named
-        else:
-            yield from sorted(str(file) for file in files_below(Path(named)) if not file.name.startswith("."))
-
-
-def _latin_share(path: str) -> float:
-    """The share of the Latin letters among all, at the beginning of a file; 1 if there are none."""
-    with suppress(OSError, ValueError):
-        with opened(path) as file:
-            letters = letters_by_script(file.read(_LOOKED_AT).decode("utf-8", "ignore"))
-        if letters:
-            return sum(letters[script] for script in ENGLISH) / letters.total()
-    return 1.0
 
 
 def glove_remedy(folder: Path) -> str:

@@ -1,4 +1,3 @@
-import gzip
 import json
 import re
 import shutil
@@ -12,13 +11,11 @@ from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.environment import (
     check_data,
     config_variables,
-    english_bilm_notice,
     evaluate_file,
     glove_remedy,
     small_data_notice,
     with_checked_data,
 )
-from elmo_tasks.vectors import pretrained
 from tests.bilm.many_langs.models import write_model
 from tests.paths import SHIPPED_BILM, TINY_BILM
 
@@ -159,12 +156,11 @@ class TestEvaluateFile:
         baseline."""
         downloaded = []
 
-        def download(url, file, **rest):
+        def download(url, file):
             downloaded.append(url.rsplit("_", 1)[-1])
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes((TINY_BILM / file.name).read_bytes())
+            Path(file).write_bytes((TINY_BILM / Path(file).name).read_bytes())
 
-        nothing_set.setattr(pretrained, "download", download)
+        nothing_set.setattr("torch.hub.download_url_to_file", download)
         nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
         nothing_set.setenv("ELMO_TASKS_BILM", "original")
         evaluate_file(str(training_configs / "ner.jsonnet"), {})
@@ -173,18 +169,6 @@ class TestEvaluateFile:
         assert downloaded == ["options.json", "weights.hdf5"]
         assert config["options"] == json.loads((TINY_BILM / "options.json").read_text())
         assert config["pretrained_file"] == str(tmp_path / "home" / "original" / "weights.hdf5")
-
-    def test_an_interrupt_of_the_download_stays_one(self, nothing_set, library, tmp_path):
-        """Oracle: its type; Ctrl-C in a function in place of the network's, which Jsonnet calls."""
-
-        def interrupted(*arguments, **rest):
-            raise KeyboardInterrupt
-
-        nothing_set.setattr(pretrained, "download", interrupted)
-        nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        nothing_set.setenv("ELMO_TASKS_BILM", "original")
-        with pytest.raises(KeyboardInterrupt):
-            evaluated(tmp_path / "config.jsonnet", f"(import '{library}').bilm")
 
     def test_a_relative_path_is_one_from_the_working_folder(self, nothing_set, library, tmp_path, fixtures_root):
         """Oracle: the options in a folder, and a config that lies elsewhere."""
@@ -415,38 +399,6 @@ class TestCheckData:
         with pytest.raises(ConfigurationError, match=r"ner/dev\.txt"):
             train(config, "folder")
         assert len(called) == 1
-
-
-class TestEnglishBilmNotice:
-    @pytest.mark.parametrize(
-        ("text", "name", "share"),
-        [
-            # 8 of 15 letters.
-            ("나는 NNP\n학교에 NNG\n갔다 VV\n" * 40, "train.txt", "53%"),
-            ("나는\n", "train.txt.gz", "0%"),
-            ("naïve café\n12 .\n", "train.txt", None),
-            ("12 .\n", "train.txt", None),
-        ],
-    )
-    def test_a_text_of_another_script_is_said(self, environment, tmp_path, text, name, share):
-        """
-        Oracle: by hand, for the path of the text, a pattern and its folder; nothing is said of a biLM that was named,
-        nor of a config without one.
-        """
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
-        weights = str(SHIPPED_BILM / "weights.hdf5")
-        config = {"train_data_path": str(path), "model": {"bilm": {"pretrained_file": weights}}}
-        notice = english_bilm_notice(config, {})
-        assert (notice is not None) == (share is not None)
-        assert share is None or f"of the letters in {path} only {share} are Latin" in notice
-        for named in (tmp_path / "tr*", tmp_path):
-            assert english_bilm_notice({**config, "train_data_path": str(named)}, {}) == notice
-        (tmp_path / "README.md").write_text("Of English letters")
-        assert english_bilm_notice({**config, "train_data_path": str(tmp_path)}, {}) == notice
-        assert english_bilm_notice(config, {"ELMO_TASKS_BILM": "small-open"}) is None
-        assert english_bilm_notice({**config, "model": {}}, {}) is None
-        assert english_bilm_notice({**config, "train_data_path": str(tmp_path / "none")}, {}) is None
 
 
 class TestGloveRemedy:

@@ -17,7 +17,7 @@ from elmo_tasks.demo.word_indexes import build_indexes, open_indexes
 from elmo_tasks.demo.words_in_context import WordsInContext
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Demo", "loaded_demo"]
 
@@ -159,8 +159,7 @@ def loaded_demo(
     """
     options_file, _ = pretrained_files(bilm)
     word_file = options_file.with_name("vocab.txt")
-    named = NAMED_BILMS.get(bilm) if isinstance(bilm, str) else None
-    language = language or language_of(word_file, named.scripts if named else None)
+    language = language or ("ko" if bilm == "small-ko-open" else language_of(word_file, None))
     loaded = [TaskArchive.load(path, language) for path in archives]
     for pair in compared:
         loaded += compared_archives(*pair, language)

@@ -64,9 +64,9 @@ class Elmo:
         if layer_cache is not None:
             if any(parameter.requires_grad for parameter in bilm.parameters()):
                 raise ValueError("expected a frozen biLM with a layer cache: call bilm.requires_grad_(False)")
-            from elmo_tasks.bilm import CachedBilm
+            from elmo_tasks import bilm as package
 
-            self._layers_of = CachedBilm(bilm, layer_cache)
+            self._layers_of = package.CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
 
     @classmethod

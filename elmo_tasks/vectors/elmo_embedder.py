@@ -138,7 +138,7 @@ class ElmoEmbedder:
 
 
 def local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> tuple[Path, Path]:
-    """Local paths of the files of a biLM, given as paths or as addresses; files of a named biLM are kept under its name."""
+    """Local paths of the files of a biLM, given as paths or as addresses; those of a named biLM are shared with it."""
     given = [os.fspath(file).replace(_OLD_SERVER, _SERVER) for file in (options_file, weight_file)]
     for name, address in NAMED_BILMS.items():
         if given == [f"{address}options.json", f"{address}weights.hdf5"]:

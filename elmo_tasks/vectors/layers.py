@@ -48,7 +48,7 @@ class LayerSelection:
     def __post_init__(self) -> None:
         if self.layers not in ("mix", "all", "top", *range(self.n_layers)):
             raise ValueError(
-                f"expected 'mix', 'all', 'top' or a number from 0 to {self.n_layers - 1} for layers, got {self.layers!r}"
+                f"expected layers to be 'mix', 'all', 'top' or from 0 to {self.n_layers - 1}, got {self.layers!r}"
             )
         if self.pool not in (None, *get_args(Pool)):
             raise ValueError(f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}")

@@ -21,52 +21,10 @@ _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo"
 # The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The codes of languages are ours: `cu` is Old Church
 # Slavonic, `grc` Ancient Greek, `zh` is traditional.
 _MANY_LANGS = "https://vectors.nlpl.eu/repository/11"
-_LANGUAGES = [
-    "ar",
-    "bg",
-    "ca",
-    "cs",
-    "cu",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "et",
-    "eu",
-    "fa",
-    "fi",
-    "fr",
-    "ga",
-    "gl",
-    "grc",
-    "he",
-    "hi",
-    "hr",
-    "hu",
-    "id",
-    "it",
-    "ja",
-    "ko",
-    "la",
-    "lv",
-    "nl",
-    "nb",
-    "nn",
-    "pl",
-    "pt",
-    "ro",
-    "ru",
-    "sk",
-    "sl",
-    "sv",
-    "tr",
-    "ug",
-    "uk",
-    "ur",
-    "vi",
-    "zh",
-]
+_LANGUAGES = (
+    "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb nn pl pt ro ru sk sl "
+    "sv tr ug uk ur vi zh"
+)
 
 
 def _of_authors(name: str) -> str:
@@ -80,7 +38,10 @@ NAMED_BILMS: dict[str, str | None] = {
     "medium": _of_authors("2x2048_256_2048cnn_1xhighway"),
     "original": _of_authors("2x4096_512_2048cnn_2xhighway"),
     "original-5.5b": _of_authors("2x4096_512_2048cnn_2xhighway_5.5B"),
-    **{f"efml-{language}": f"{_MANY_LANGS}/{number}.zip" for number, language in enumerate(_LANGUAGES, start=136)},
+    **{
+        f"efml-{language}": f"{_MANY_LANGS}/{number}.zip"
+        for number, language in enumerate(_LANGUAGES.split(), start=136)
+    },
 }
 """
 For each name its address: the beginning of the URLs of `options.json` and `weights.hdf5`, or the archive of a model of

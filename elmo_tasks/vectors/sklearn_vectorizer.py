@@ -24,8 +24,8 @@ __all__ = ["ElmoVectorizer"]
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
-    A transformer of texts into vectors, one per text, for scikit-learn's pipelines. There is nothing to fit: the biLM is
-    loaded at the first use, and again where the transformer is unpickled or cloned, which carry only its name.
+    A transformer of texts into vectors, one per text, for scikit-learn's pipelines. There is nothing to fit. The biLM
+    is loaded at the first use, and again after unpickling or cloning, which keep only its name.
 
     # Parameters
 

@@ -1,7 +1,6 @@
 """Tests of the vectors of documents."""
 
 import itertools
-import math
 from functools import partial
 
 import numpy as np
@@ -23,7 +22,6 @@ class TestEmbedDocuments:
     @pytest.mark.parametrize("batch_tokens", [1, 4096])
     @pytest.mark.parametrize("layers", ["mix", "all"])
     def test_a_document_has_the_vectors_of_its_sentences(self, elmo, layers, batch_tokens):
-        """Oracle: the sentences by themselves, concatenated."""
         found = elmo.embed_documents(DOCUMENTS, layers=layers, batch_tokens=batch_tokens)
         assert len(found) == len(DOCUMENTS)
         for array, document in zip(found, DOCUMENTS, strict=True):
@@ -31,14 +29,7 @@ class TestEmbedDocuments:
             assert array.shape == expected.shape
             np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
 
-    def test_an_array_of_texts_is_one_of_strings(self, elmo):
-        """Oracle: the same text as a string."""
-        text = "She sat. He ran."
-        (found,), (expected,) = elmo.embed_documents(np.array([text])), elmo.embed_documents([text])
-        np.testing.assert_array_equal(found, expected)
-
     def test_a_whole_document_is_one_sequence(self, elmo):
-        """Oracle: all its words as one sentence, which have other vectors than its sentences."""
         found = elmo.embed_documents(DOCUMENTS, whole=True)
         for array, document in zip(found, DOCUMENTS, strict=True):
             (expected,) = elmo.embed([[word for sentence in document for word in sentence]])
@@ -47,7 +38,6 @@ class TestEmbedDocuments:
 
     @pytest.mark.parametrize("pool", ["mean", "max", "first-last"])
     def test_a_pool_is_over_all_words(self, elmo, pool):
-        """Oracle: the formulas in NumPy over the words; zeros where there are none."""
         words = elmo.embed_documents(DOCUMENTS)
         for vector, array in zip(elmo.embed_documents(DOCUMENTS, pool=pool), words, strict=True):
             if not len(array):
@@ -59,7 +49,6 @@ class TestEmbedDocuments:
             np.testing.assert_allclose(vector, expected, rtol=0, atol=1e-6)
 
     def test_a_text_is_split_into_sentences(self, bilm):
-        """Oracle: the sentences by hand; a sentence in a list may be a string."""
         elmo = Elmo(bilm)
         (found,) = elmo.embed_documents(["It rains. \n Don't go!  "])
         (expected,) = elmo.embed_documents([[["It", "rains", "."], ["Do", "n't", "go", "!"]]])
@@ -67,58 +56,23 @@ class TestEmbedDocuments:
         (found,) = elmo.embed_documents([["It rains .", ["Do", "n't", "go", "!"]]])
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
-        with pytest.raises(ValueError, match=r"document 0 is .*surrogates not allowed"):
-            elmo.embed_documents(["a \ud800"])
 
     def test_a_tokenizer_of_ones_own_splits_a_text(self, elmo):
-        """Oracle: the sentences by hand: a full stop that is a word ends one, in any script, and "z.B." does not."""
         (found,) = elmo.embed_documents(["Don't go z.B. now . It rains 。 \n Stop."])
         (expected,) = elmo.embed_documents([[["Don't", "go", "z.B.", "now", "."], ["It", "rains", "。"], ["Stop."]]])
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
-        with pytest.raises(ValueError, match=r"a tokenizer must return a list of words.* for document 0"):
-            Elmo(elmo.bilm, tokenizer=str.lower).embed_documents(["A b."])
-
-    def test_words_and_errors_of_a_tokenizer_stay_as_they_are(self, bilm):
-        """Oracle: an empty word, as in the sentence alone; and the error itself."""
-        by_blanks = Elmo(bilm, tokenizer=lambda text: text.split(" "))
-        text = "It  rains . Go"
-        (found,) = by_blanks.embed_documents([text])
-        (expected,) = by_blanks.embed_documents([[["It", "", "rains", "."], ["Go"]]])
-        assert np.array_equal(found, expected)
-        with pytest.raises(TypeError, match="can only concatenate"):
-            Elmo(bilm, tokenizer=lambda text: text + 1).embed_documents([text])
 
     def test_no_more_is_read_than_is_needed(self, elmo):
-        """Oracle: the number of documents that have been read of a corpus without an end."""
         read = []
         corpus = (read.append(index) or [["a"] * 8, ["b"] * 8] for index in itertools.count())
         vectors = elmo.embed_documents_iter(corpus, batch_tokens=20)
         assert len([next(vectors) for _ in range(50)]) == 50
         assert 50 <= len(read) <= 60
 
-    @pytest.mark.parametrize(
-        ("documents", "arguments", "message"),
-        [
-            ("a text", {}, "documents must be a list of documents, but is the string 'a text'"),
-            ([["a", 3]], {}, "a sentence must be a string, or a list of words.*, but sentence 1 is 3"),
-            ([["a b"], None], {}, "a document must be a string .*, but document 1 is None"),
-            ([{"text": "a b"}], {}, r"document 0 is a dict, of which only the names would be read: give row\['text'\]"),
-            (["a b"], {"output": "torch"}, "documents have no `output`"),
-            ([math.nan], {}, "but document 0 is nan"),
-            ([], {"pool": "sum"}, "pool must be one of .* but is 'sum'"),
-            ([], {"layers": 9}, "layers must be"),
-        ],
-    )
-    def test_other_values_are_errors(self, elmo, documents, arguments, message):
-        """Oracle: the rule and the value in the message."""
-        with pytest.raises(ValueError, match=message):
-            elmo.embed_documents(documents, **arguments)
-
 
 class TestEmbedGroups:
     def test_the_keys_come_with_their_vectors(self, elmo):
-        """Oracle: the keys in their order."""
         found = list(embed_groups(partial(elmo.embed_iter, batch_tokens=3), zip("abcde", DOCUMENTS, strict=True)))
         assert [key for key, _ in found] == list("abcde")
         assert [len(array) for _, array in found] == [3, 0, 1, 0, 5]
@@ -126,7 +80,6 @@ class TestEmbedGroups:
 
 class TestPooledWords:
     def test_it_is_the_pool_of_an_array(self):
-        """Oracle: NumPy."""
         array = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
         assert np.array_equal(pooled_words(array, "mean"), array.mean(1))
         assert np.array_equal(pooled_words(array[:, :0], "max"), np.zeros((2, 4)))

@@ -215,8 +215,7 @@ def _bilm_of(index: NeighborIndex, bilm: str | None) -> str:
 
 
 def _is_to_be_downloaded(bilm: str) -> bool:
-    known = NAMED_BILMS.get(bilm)
-    if known is None or known.is_shipped:
+    if NAMED_BILMS.get(bilm) is None:
         return False
     return not all((cache_home() / bilm / name).is_file() for name in ("options.json", "weights.hdf5"))
 

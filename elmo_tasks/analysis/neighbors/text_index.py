@@ -3,17 +3,15 @@
 import logging
 import os
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from elmo_tasks.analysis.neighbors.builder import build_index
 from elmo_tasks.analysis.neighbors.files import FORM, Layer
 from elmo_tasks.analysis.neighbors.index import NeighborIndex
-from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
+from elmo_tasks.analysis.neighbors.text import read_text
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
-from elmo_tasks.vectors.seen_scripts import unseen_script_notice
 
 __all__ = ["index_text"]
 
@@ -58,9 +56,6 @@ def index_text(
     about = {"bilm": named, "corpus": corpus}
     if nfc:
         about[FORM] = "NFC"
-    sample = " ".join(word for sentence in islice(read_text(corpus), _LOOKED_AT) for word in _words_of(sentence))
-    if notice := unseen_script_notice(sample, bilm, corpus):
-        logger.warning(notice)
     return build_index(
         Elmo.from_files(*pretrained_files(bilm), precision=precision),
         read_text(corpus, nfc=nfc),
@@ -70,7 +65,3 @@ def index_text(
         about=about,
         batch_tokens=batch_tokens,
     )
-
-
-def _words_of(sentence: Sequence[str] | TaggedSentence) -> Sequence[str]:
-    return sentence.words if isinstance(sentence, TaggedSentence) else sentence
