@@ -1,8 +1,8 @@
-"""Folders that ship with the package: the training configs, the small data of each task, and the biLMs."""
+"""What ships with the package: the training configs, the small data of each task, and the biLMs."""
 
 from pathlib import Path
 
-__all__ = ["FIXTURES", "PRETRAINED", "TRAINING_CONFIGS"]
+__all__ = ["DEFAULT_BILM", "FIXTURES", "PRETRAINED", "TRAINING_CONFIGS"]
 
 _PACKAGE = Path(__file__).resolve().parent
 

@@ -15,7 +15,7 @@ from elmo_tasks.demo.task_archive import TaskArchive, compared_archives, grouped
 from elmo_tasks.demo.texts import Texts
 from elmo_tasks.demo.word_indexes import build_indexes, open_indexes
 from elmo_tasks.demo.words_in_context import WordsInContext
-from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -131,7 +131,7 @@ def loaded_demo(
     archives: Sequence[Path],
     *,
     compared: Sequence[tuple[Path, Path]] = (),
-    bilm: str = "small-open",
+    bilm: str = DEFAULT_BILM,
     indexes: Sequence[Path] = (),
     glove: Path | None = None,
     language: str | None = None,

@@ -17,7 +17,7 @@ from elmo_tasks.environment import config_variables, evaluate_file
 from elmo_tasks.files.json_files import json_sha256, sha256_of
 from elmo_tasks.replication.paper import TASKS, tasks_of, variants_of
 from elmo_tasks.replication.subset import size_of, write_subset
-from elmo_tasks.shipped import TRAINING_CONFIGS
+from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Plan", "Run", "digest_of"]
@@ -95,7 +95,7 @@ class Plan:
         self.has_small_data = "ELMO_TASKS_DATA" not in {**default, **set_in_environment, **given}
         self.variables = config_variables({**default, **set_in_environment, **given})
         self.variables["ELMO_TASKS_BILM"] = str(pretrained_files(self.variables["ELMO_TASKS_BILM"])[0].parent)
-        self.bilm = given.get("ELMO_TASKS_BILM") or os.environ.get("ELMO_TASKS_BILM") or "small-open"
+        self.bilm = given.get("ELMO_TASKS_BILM") or os.environ.get("ELMO_TASKS_BILM") or DEFAULT_BILM
         self.results = results.absolute()
         self.tasks: dict[str, dict[str, Any]] = {task["task"]: task for task in content["tasks"]}
         for task_name, task in self.tasks.items():

@@ -32,7 +32,7 @@ def _of_authors(name: str) -> str:
 
 
 NAMED_BILMS: dict[str, str | None] = {
-    "small-open": None,
+    shipped.DEFAULT_BILM: None,
     "small-ko-open": None,
     "small": _of_authors("2x1024_128_2048cnn_1xhighway"),
     "medium": _of_authors("2x2048_256_2048cnn_1xhighway"),
