@@ -23,8 +23,6 @@ from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.files.atomic_files import TEMPORARY
 from elmo_tasks.files.folders import matches
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED
-from elmo_tasks.transformer.checkpoint import read_config, size_of
-from elmo_tasks.transformer.self_contained import write_content
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
 __all__ = [
@@ -127,12 +125,14 @@ class _Callbacks:
         self.folder = _folder_of(bilm)
         self.error: BaseException | None = None
 
-    def transformer(self, model_name: str) -> dict[str, int]:
-        """The number of layers and their width, for the widths of a config: `std.native('elmo_transformer')`."""
+    def transformer(self, model_name: str) -> dict[str, Any]:
+        """The type of a transformer and the width of its layers: `std.native('elmo_transformer')`."""
+        from transformers import AutoConfig
+
         try:
-            n_layers, width = size_of(read_config(model_name))
-            return {"layers": n_layers, "width": width}
-        except ValueError as error:
+            config = AutoConfig.from_pretrained(model_name)
+            return {"model_type": config.model_type, "width": config.hidden_size}
+        except (OSError, ValueError) as error:
             self.error = ConfigurationError(str(error))
             raise
 
@@ -189,18 +189,11 @@ def _folder_of(bilm: str) -> str:
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """
-    Wraps AllenNLP's `train_model`, so that a training begins with `check_data`, and its config has what an archive
-    needs: see `write_content`.
-    """
+    """Wraps AllenNLP's `train_model`, so that a training begins with `check_data`."""
 
     @functools.wraps(train_model)
     def train(params: Params, *args: Any, **kwargs: Any) -> Any:
         check_data(params)
-        try:
-            write_content(params.params)
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
         return train_model(params, *args, **kwargs)
 
     return train

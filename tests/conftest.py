@@ -154,7 +154,7 @@ def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Writes a tiny checkpoint of a family of transformers, once each: `checkpoint("bert")` is its folder."""
-    from tests.transformer.checkpoints import write_checkpoint
+    from tests.modules.contextual.checkpoints import write_checkpoint
 
     written: dict[str, Path] = {}
 

@@ -14,7 +14,6 @@ from elmo_tasks.data.formats.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.data.token_characters_indexer import WordCharactersIndexer
-from elmo_tasks.data.transformer_token_indexer import TransformerTokenIndexer
 
 __all__ = [
     "LM_NAMESPACE",
@@ -31,6 +30,5 @@ __all__ = [
     "SquadReader",
     "SrlReader",
     "SstReader",
-    "TransformerTokenIndexer",
     "WordCharactersIndexer",
 ]

@@ -30,7 +30,6 @@ from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.checksums import file_with_checksum, sha256_of
 from elmo_tasks.files.sealed_json import json_sha256, read_sealed, write_sealed
 from elmo_tasks.files.torch_zip import torch_stream
-from elmo_tasks.transformer.self_contained import write_content
 
 __all__ = ["Distillation", "distill"]
 
@@ -372,7 +371,6 @@ def _follow_targets(file: Path, config: dict[str, Any]) -> None:
 def _write_archive(student: Mapping[str, Any], folder: Path) -> Path:
     training = folder / _TRAINING
     config = copy.deepcopy(dict(student))
-    write_content(config)
     Params(config).to_file(str(folder / CONFIG_NAME))
     shutil.rmtree(folder / _VOCABULARY, ignore_errors=True)
     shutil.copytree(training / _VOCABULARY, folder / _VOCABULARY)

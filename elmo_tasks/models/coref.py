@@ -1,18 +1,15 @@
 """The model of coreference."""
 
 from itertools import chain
-from typing import Any, Optional
+from typing import Any
 
 import torch
-from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
-from allennlp.modules import FeedForward, Seq2SeqEncoder, TextFieldEmbedder
-from allennlp.nn import InitializerApplicator
+from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.modules import ContextualModel, concat_dim, concat_embedding, construct_embedders, initialize
+from elmo_tasks.models.elmo_model import ElmoModel
 from elmo_tasks.modules.coref.antecedents import (
     AntecedentScorer,
     antecedents_in_clusters,
@@ -27,33 +24,25 @@ __all__ = ["CorefResolver"]
 
 # OntoNotes' genres: a document's name begins with one. All other documents share one more.
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
+# Tensors of a transformer's indexer that have word pieces in the dimension of the words.
+_OF_PIECES = ("token_ids", "wordpiece_mask", "type_ids", "segment_concat_mask")
 
 Mention = tuple[int, int]
 
 
 @Model.register("elmo_coref")
-class CorefResolver(Model):
+class CorefResolver(ElmoModel):
     """
     Coreference as in the paper (section A.6, which takes the model of Lee et al. 2017 as it is): a biLSTM over each
     sentence, a vector for every span of some words, the most probable spans of which no two cross, and for each of them
     the most probable antecedent or none. ELMo is concatenated with the words, with the output of the biLSTM, or with
-    both; the two places mix the layers of one biLM, which runs once a batch.
-
-    Registered as a `Model` with name "elmo_coref". AllenNLP's `coref` runs its LSTM over the whole document, knows
-    neither speakers nor genres, and keeps spans that cross.
+    both. AllenNLP's `coref` runs its LSTM over the whole document, has neither speakers nor genres, and keeps spans that
+    cross.
 
     # Parameters
 
-    vocab : `Vocabulary`
-        See `Model`.
-    text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the encoder. Its `elmo` embedders take the `bilm` below.
     encoder : `Seq2SeqEncoder`
         Runs over one sentence at a time.
-    bilm : `ContextualModel`, optional
-        The biLM, or a transformer in its place; required if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional
-        Concatenated with the output of the encoder.
     max_span_width : `int`
         The most words that a mention has.
     spans_per_word : `float`
@@ -70,22 +59,14 @@ class CorefResolver(Model):
         Of the embedded words.
     dropout : `float`
         Of the encoder's output, the hidden layers and the features.
-    initializer : `InitializerApplicator`, optional
-        See `Model`.
-
-    # Raises
-
-    `ConfigurationError`
-        If the widths of two parts do not match, or a value is out of its range.
+    kwargs
+        See `ElmoModel`.
     """
 
     def __init__(
         self,
         vocab: Vocabulary,
-        text_field_embedder: Lazy[TextFieldEmbedder],
         encoder: Seq2SeqEncoder,
-        bilm: Optional[ContextualModel] = None,
-        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         max_span_width: int = 10,
         spans_per_word: float = 0.4,
         max_antecedents: int = 250,
@@ -94,22 +75,13 @@ class CorefResolver(Model):
         feature_dim: int = 20,
         lexical_dropout: float = 0.5,
         dropout: float = 0.2,
-        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
-        sizes = {"max_span_width": max_span_width, "max_antecedents": max_antecedents, "max_sentences": max_sentences}
-        for name, value in {**sizes, "spans_per_word": spans_per_word}.items():
-            if value < (1 if name in sizes else 0):
-                raise ConfigurationError(f"{name} must not be below {1 if name in sizes else 0}, but is {value}")
-        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.encoder = encoder
-        embedded_dim = self.text_field_embedder.get_output_dim()
-        check_dimensions_match(embedded_dim, encoder.get_input_dim(), "embedded words", "input of the encoder")
         self.span_embedder = SpanEmbedder(
-            embedded_dim=embedded_dim,
-            hidden_dim=concat_dim(encoder.get_output_dim(), self.output_embedder),
+            embedded_dim=self.text_field_embedder.get_output_dim(),
+            hidden_dim=self.width_with_elmo(encoder.get_output_dim()),
             max_width=max_span_width,
             width_dim=feature_dim,
             dropout=dropout,
@@ -131,7 +103,7 @@ class CorefResolver(Model):
         self._spans_per_word = spans_per_word
         self._max_sentences = max_sentences
         self._scores = CorefScores()
-        initialize(self, initializer)
+        self.initialize()
 
     def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
         """
@@ -196,23 +168,21 @@ class CorefResolver(Model):
         # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows, timesteps)
         rows = mask.any(-1)
         mask = mask[rows]
-        if not len(mask):
-            # Not all embedders and encoders take a batch without words.
-            dims = self.text_field_embedder.get_output_dim(), self.span_embedder.head.in_features
-            embedded, hidden = (self.span_embedder.head.weight.new_zeros(0, dim) for dim in dims)
-            return embedded, hidden, torch.zeros(0, dtype=torch.long, device=mask.device)
         timesteps = int(mask.sum(-1).max())
         mask = mask[:, :timesteps]
         # Each sentence is a sequence of its own, for the biLM too. Shape: (n_rows, timesteps, ...)
         flat = {
-            indexer: {name: tensor[rows][:, :timesteps] for name, tensor in tensors.items()}
+            indexer: {
+                name: tensor[rows] if name in _OF_PIECES else tensor[rows][:, :timesteps]
+                for name, tensor in tensors.items()
+            }
             for indexer, tensors in tokens.items()
         }
         # Shape: (n_rows, timesteps, embedded_dim)
         embedded = self.lexical_dropout(self.text_field_embedder(flat))
         # Shape: (n_rows, timesteps, output_dim)
         # Differs from the paper: Lee et al. drop out the state of the LSTM too, the gates of which are coupled.
-        hidden = concat_embedding(self.dropout(self.encoder(embedded, mask)), self.output_embedder, flat)
+        hidden = self.with_elmo(self.dropout(self.encoder(embedded, mask)), flat)
         return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
 
     def _resolve(

@@ -1,34 +1,22 @@
 """The model of questions and answers."""
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
-from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
-from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, TextFieldEmbedder
-from allennlp.nn import InitializerApplicator
+from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
 
-from elmo_tasks.modules import (
-    BidafAttention,
-    ContextualModel,
-    ResidualAttention,
-    best_span,
-    concat_dim,
-    concat_embedding,
-    concat_texts,
-    construct_embedders,
-    initialize,
-)
+from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
+from elmo_tasks.modules import BidafAttention, ResidualAttention, best_span
 from elmo_tasks.training import SquadEmF1
 
 __all__ = ["SquadModel"]
 
 
 @Model.register("elmo_squad")
-class SquadModel(Model):
+class SquadModel(ElmoModel):
     """
     Answers to questions as spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
     2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with ReLU, residual
@@ -36,14 +24,8 @@ class SquadModel(Model):
     ELMo is concatenated with the words, with the output of the first biGRU, or with both; question and paragraph share
     the two mixes, and go through the biLM and that biGRU as one batch.
 
-    Registered as a `Model` with name "elmo_squad".
-
     # Parameters
 
-    vocab : `Vocabulary`
-        The words.
-    text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The input of the contextual encoder. Its `elmo` embedders take the `bilm` below.
     contextual_encoder : `Seq2SeqEncoder`
         Over question and paragraph.
     self_encoder : `Seq2SeqEncoder`
@@ -51,65 +33,40 @@ class SquadModel(Model):
     start_encoder : `Seq2SeqEncoder`
         For the first word of the answer.
     end_encoder : `Seq2SeqEncoder`
-        For the last word, over the output of the self-attention and that of the `start_encoder`.
-    bilm : `ContextualModel`, optional
-        The biLM, or a transformer in its place; required if an embedder is ELMo's.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional
-        Concatenated with the output of the contextual encoder.
+        For the last word, over the output of the self-attention and of the `start_encoder`.
     dropout : `float`
         Of the input of each encoder and each linear layer: the same units at all words of a text.
     max_span_tokens : `int`
         The length of the longest predicted answer; training takes longer ones too.
-    initializer : `InitializerApplicator`, optional
-        See `Model`.
-
-    # Raises
-
-    `ConfigurationError`
-        If the widths of two parts do not match, or `max_span_tokens` is below 1.
+    kwargs
+        See `ElmoModel`.
     """
 
     def __init__(
         self,
         vocab: Vocabulary,
-        text_field_embedder: Lazy[TextFieldEmbedder],
         contextual_encoder: Seq2SeqEncoder,
         self_encoder: Seq2SeqEncoder,
         start_encoder: Seq2SeqEncoder,
         end_encoder: Seq2SeqEncoder,
-        bilm: Optional[ContextualModel] = None,
-        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         dropout: float = 0.2,
         max_span_tokens: int = 17,
-        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
-        if max_span_tokens < 1:
-            raise ConfigurationError(f"max_span_tokens must be at least 1, but is {max_span_tokens}")
-        self.text_field_embedder, self.output_embedder = construct_embedders(text_field_embedder, output_embedder, bilm)
         self.contextual_encoder = contextual_encoder
-        width = concat_dim(contextual_encoder.get_output_dim(), self.output_embedder)
+        width = self.width_with_elmo(contextual_encoder.get_output_dim())
         self.attention = BidafAttention(width)
-        hidden_dim = self_encoder.get_input_dim()
-        self.attention_projection = torch.nn.Linear(self.attention.get_output_dim(), hidden_dim)
+        self.attention_projection = torch.nn.Linear(4 * width, self_encoder.get_input_dim())
         self.self_attention = ResidualAttention(self_encoder, dropout)
         self.start_encoder, self.end_encoder = start_encoder, end_encoder
-        start_dim = start_encoder.get_output_dim()
         # A softmax over the words ignores a bias.
-        self.start_projection = torch.nn.Linear(start_dim, 1, bias=False)
+        self.start_projection = torch.nn.Linear(start_encoder.get_output_dim(), 1, bias=False)
         self.end_projection = torch.nn.Linear(end_encoder.get_output_dim(), 1, bias=False)
         self.dropout = InputVariationalDropout(dropout)
-        for name, encoder, dim in (
-            ("contextual_encoder", contextual_encoder, self.text_field_embedder.get_output_dim()),
-            ("start_encoder", start_encoder, hidden_dim),
-            ("end_encoder", end_encoder, hidden_dim + start_dim),
-        ):
-            check_dimensions_match(encoder.get_input_dim(), dim, f"input_size of {name}", "width of its input")
         self._max_span_tokens = max_span_tokens
         self._em_f1 = SquadEmF1()
-        initialize(self, initializer)
+        self.initialize()
 
     def forward(
         self,
@@ -151,9 +108,7 @@ class SquadModel(Model):
         output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
         output |= {"best_span": span, "score": score.exp()}
         if span_start is not None and span_end is not None:
-            losses = (
-                torch.nn.functional.nll_loss(*pair) for pair in ((start, span_start[:, 0]), (end, span_end[:, 0]))
-            )
+            losses = [torch.nn.functional.nll_loss(start, span_start[:, 0]), torch.nn.functional.nll_loss(end, span_end[:, 0])]
             output["loss"] = sum(losses)
         if metadata is not None:
             output["metadata"] = metadata
@@ -172,7 +127,7 @@ class SquadModel(Model):
         # Questions first. Shape: (2 * batch_size, timesteps, dim)
         embedded = self.dropout(self.text_field_embedder(tokens))
         encoded = self.contextual_encoder(embedded, get_text_field_mask(tokens))
-        encoded = concat_embedding(encoded, self.output_embedder, tokens)
+        encoded = self.with_elmo(encoded, tokens)
         n_questions, n_words = question_mask.shape
         attended = self.attention(
             encoded[n_questions:, : passage_mask.shape[1]],

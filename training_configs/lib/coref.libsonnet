@@ -7,22 +7,13 @@ local hidden = 200;
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm=null,
-  // At the input ELMo has the dropout of all embedded words, as in the paper.
-  elmo_dropout={ input: 0, output: 0.5 },
-  elmo_l2=0,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
 ) (
   local text = text_with(
     elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
+    // At the input ELMo has the dropout of all embedded words, as in the paper.
+    elmo,
     // Differs from the paper: GloVe alone, without Turian's vectors, and not normalised to length 1.
     characters={ dim: 8, filters: 50, width: [3, 4, 5], partial_windows: true },
   );

@@ -1,4 +1,6 @@
 // Data, word vectors and biLM of a config: the variables of elmo_tasks/environment.py.
+local transformer_with = import 'transformer.libsonnet';
+
 local glove = std.extVar('ELMO_TASKS_GLOVE');
 
 {
@@ -11,11 +13,20 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
     word_list:: import 'ELMO_TASKS_BILM/word_list',
   },
 
-  // The token indexer of a biLM.
-  indexer(bilm):: {
-    type: 'elmo',
-    [if std.objectHas(bilm.options, 'dictionaries') then 'unicode_characters']:
-      bilm.options.char_cnn.max_characters_per_token,
+  // The model whose layers are mixed: the width of its vectors, its token indexer, the type of its token embedder, the
+  // model, and what it changes in the trainer. A transformer is its name, or what transformer.libsonnet makes.
+  mixed(bilm, transformer):: if std.isString(transformer) then transformer_with(transformer)
+  else if transformer != null then transformer
+  else {
+    width: 2 * bilm.options.lstm.projection_dim,
+    indexer: {
+      type: 'elmo',
+      [if std.objectHas(bilm.options, 'dictionaries') then 'unicode_characters']:
+        bilm.options.char_cnn.max_characters_per_token,
+    },
+    embedder: 'elmo',
+    model: bilm,
+    trainer: {},
   },
 
   // For configs with a single layer: 'mix', 'top', or its number.

@@ -7,22 +7,13 @@ local hidden = [200, 100];
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm=null,
-  elmo_dropout={ input: 0, output: 0.5 },
-  // Large enough to keep the weights nearly equal.
-  elmo_l2=0.1,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
 ) (
   local text = text_with(
     elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
+    // Large enough to keep the weights nearly equal.
+    { l2: 0.1 } + elmo,
     // Differs from the paper: GloVe in place of Senna's vectors.
     tune_glove=true,
     characters={ dim: 16, filters: 128, width: 3 },

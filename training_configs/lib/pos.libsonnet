@@ -1,18 +1,16 @@
 // Parts of speech from one frozen layer of the biLM: section 5.3 of the paper, Table 6.
-local layers_of = import 'contextual.libsonnet';
 local environment = import 'environment.libsonnet';
 
 function(
   // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
-  // A transformer in its place: its name, or what transformer.libsonnet makes of it.
-  contextual=null,
+  // A transformer instead: its name, or what transformer.libsonnet makes.
+  transformer=null,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
 ) (
-  local mixed = layers_of(contextual, bilm);
-  local model = if contextual == null then mixed.model else { bilm: mixed.model };
+  local mixed = environment.mixed(bilm, transformer);
 
   {
     dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: mixed.indexer } },
@@ -22,7 +20,7 @@ function(
     // There is nothing between the layer and the linear classifier.
     model: {
       type: 'elmo_pos',
-      text_field_embedder: { token_embedders: { elmo: { type: 'elmo', layers: layer } + model } },
+      text_field_embedder: { token_embedders: { elmo: { type: mixed.embedder, layers: layer, bilm: mixed.model } } },
       encoder: { type: 'pass_through', input_dim: mixed.width },
     },
     data_loader: {

@@ -6,10 +6,8 @@ local text_with = import 'text.libsonnet';
 function(
   // [] or ['input'].
   elmo_at=[],
-  bilm=environment.bilm,
-  // A transformer in its place: its name, or what transformer.libsonnet makes of it.
-  contextual=null,
-  elmo_layers='mix',
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
   // Which column of CoNLL-U: 'xpos' or 'upos'.
   tags='xpos',
   // Units of each direction of the biLSTM.
@@ -17,9 +15,7 @@ function(
 ) (
   local text = text_with(
     elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
+    elmo,
     tune_glove=true,
     characters={ dim: 16, filters: 128, width: 3 },
   );
@@ -36,9 +32,7 @@ function(
       type: 'elmo_pos',
       // Its only embedder has the biLM itself.
       text_field_embedder: of_text {
-        [if elmo_at != [] then 'token_embedders']+: {
-          elmo+: if contextual == null then bilm else { bilm: text.model.bilm },
-        },
+        [if elmo_at != [] then 'token_embedders']+: { elmo+: { bilm: text.model.bilm } },
       },
       encoder: {
         type: 'elmo_lstm',

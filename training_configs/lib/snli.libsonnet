@@ -4,28 +4,16 @@ local text_with = import 'text.libsonnet';
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm='token',
-  // The model has dropout at the input of the encoder, and after the attention.
-  elmo_dropout={ input: 0, output: 0 },
-  elmo_l2=0.001,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
   // With ELMo the model is larger, and the paper regularises it more.
   attention_dropout=if elmo_at == [] then 0 else 0.5,
   weight_l2=if elmo_at == [] then 0 else 0.0001,
   // Units of each direction of the LSTMs, and of the fully connected layers.
   hidden=300,
 ) (
-  local text = text_with(
-    elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
-  );
+  // The model has dropout at the input of the encoder, and after the attention.
+  local text = text_with(elmo_at, { layer_norm: 'token', dropout: { input: 0, output: 0 }, l2: 0.001 } + elmo);
   local encoded_width = 2 * hidden + text.output_width;
   local lstm(input_width) = {
     type: 'elmo_lstm',

@@ -10,25 +10,16 @@ local gru(input_size) = { type: 'elmo_gru', input_size: input_size, hidden_size:
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm=null,
-  // The paper's code has dropout on ELMo at both places, in addition to that of the biGRU's input.
-  elmo_dropout={ input: 0.5, output: 0.5 },
-  elmo_l2=0,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
   // Differs from the paper: its vectors, GloVe 840B, are cased; those that ship and GloVe 6B are of
   // lower-cased words, and lack all words with a capital. For cased vectors, set `lowercase=false`.
   lowercase=true,
 ) (
   local text = text_with(
     elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
+    // The paper's code has dropout on ELMo at both places, in addition to that of the biGRU's input.
+    { dropout: { input: 0.5, output: 0.5 } } + elmo,
     lowercase=lowercase,
     // Differs from the paper: its code drops out a fifth of the characters' embeddings.
     characters={ dim: 20, filters: 100, width: 5, partial_windows: true },

@@ -7,25 +7,12 @@ local predicate = 100;
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm=null,
-  elmo_dropout={ input: 0.1, output: 0.1 },
-  elmo_l2=0.001,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
   // Units of each of the LSTMs.
   hidden=300,
 ) (
-  local text = text_with(
-    elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
-    tune_glove=true,
-  );
+  local text = text_with(elmo_at, { dropout: { input: 0.1, output: 0.1 }, l2: 0.001 } + elmo, tune_glove=true);
 
   {
     dataset_reader: { type: 'elmo_srl', token_indexers: text.token_indexers },

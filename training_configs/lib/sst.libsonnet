@@ -4,27 +4,14 @@ local text_with = import 'text.libsonnet';
 
 function(
   elmo_at=[],
-  bilm=environment.bilm,
-  contextual=null,
-  elmo_layers='mix',
-  elmo_layer_norm=null,
-  // The model has dropout on its input.
-  elmo_dropout={ input: 0, output: 0.5 },
-  elmo_l2=0.001,
+  // What differs from ELMo's defaults: see text.libsonnet.
+  elmo={},
   // Tokens of the shortest phrases that are trained on.
   min_phrase_length=4,
   // Units of each direction of the LSTMs, and of the layer before them.
   hidden=300,
 ) (
-  local text = text_with(
-    elmo_at,
-    bilm=bilm,
-    contextual=contextual,
-    elmo_layers=elmo_layers,
-    elmo_layer_norm=elmo_layer_norm,
-    elmo_dropout=elmo_dropout,
-    elmo_l2=elmo_l2,
-  );
+  local text = text_with(elmo_at, { l2: 0.001 } + elmo);
   local encoded_width = 2 * hidden + text.output_width;
   local lstm(input_width) = {
     type: 'elmo_lstm',

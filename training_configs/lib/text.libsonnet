@@ -1,25 +1,26 @@
 // The input of a model: GloVe, characters and ELMo, concatenated, and the width of that.
-local layers_of = import 'contextual.libsonnet';
 local environment = import 'environment.libsonnet';
 
-// Places at which a model may have ELMo.
-local places = ['input', 'output'];
+local defaults = {
+  // Options and weights of the biLM.
+  bilm: environment.bilm,
+  // A transformer instead: its name, or what transformer.libsonnet makes.
+  transformer: null,
+  // 'mix', 'top', or the number of a layer.
+  layers: 'mix',
+  // 'token', 'batch', or null for none.
+  layer_norm: null,
+  // Of the mixed vectors, at each place: our models have dropout on the input of their encoders already.
+  dropout: { input: 0, output: 0.5 },
+  // Lambda of the paper: L2 on the weights of the mix.
+  l2: 0,
+};
 
 function(
   // Where ELMo is: [], ['input'], ['output'] or both.
   elmo_at,
-  // Options and weights of the biLM; by default those of ELMO_TASKS_BILM.
-  bilm=environment.bilm,
-  // A transformer in the place of the biLM: its name, or what transformer.libsonnet makes of it; null for the biLM.
-  contextual=null,
-  // 'mix', 'top', or the number of a layer.
-  elmo_layers='mix',
-  // 'token', 'batch', or null for none.
-  elmo_layer_norm=null,
-  // Of the mixed vectors, at each place: our models have dropout on the input of their encoders already.
-  elmo_dropout={ input: 0, output: 0.5 },
-  // Lambda of the paper: L2 on the weights of the mix.
-  elmo_l2=0,
+  // What differs from the defaults above.
+  elmo={},
   // Whether words are lower-cased for GloVe: yes if the vectors are.
   lowercase=true,
   // Whether GloVe is tuned.
@@ -28,15 +29,14 @@ function(
   // With `partial_windows: true` a window may end behind the end of a word: see `elmo_cnn`.
   characters=null,
 ) {
-  local unknown = std.setDiff(std.set(elmo_at), std.set(places)),
-  assert unknown == [] : 'elmo_at must name some of %s, but names %s' % [places, unknown],
-  assert std.isObject(elmo_dropout) && std.setDiff(std.set(elmo_at), std.objectFields(elmo_dropout)) == [] :
-         'elmo_dropout must have a number for each of %s, as { input: 0, output: 0.5 }, but is %s' % [elmo_at, elmo_dropout],
+  local unknown = std.setDiff(std.set(elmo_at), ['input', 'output'])
+                  + std.setDiff(std.objectFields(elmo), std.objectFields(defaults)),
+  assert unknown == [] : 'expected elmo_at of input and output, and elmo with some of %s, got %s' % [std.objectFields(defaults), unknown],
 
   local glove = environment.glove,
   local with_elmo = elmo_at != [],
-
-  local mixed = layers_of(contextual, bilm),
+  local settings = defaults + elmo,
+  local mixed = environment.mixed(settings.bilm, settings.transformer),
   local width_of_elmo(place) = if std.member(elmo_at, place) then mixed.width else 0,
 
   local character_widths = if characters == null then []
@@ -64,11 +64,11 @@ function(
     min_pretrained_embeddings: { tokens: if tune_glove then 100000 else -1 },
   },
 
-  local elmo(place) = if std.member(elmo_at, place) then {
-    type: 'elmo',
-    dropout: elmo_dropout[place],
-    layers: elmo_layers,
-    layer_norm: elmo_layer_norm,
+  local embedder_at(place) = if std.member(elmo_at, place) then {
+    type: mixed.embedder,
+    dropout: settings.dropout[place],
+    layers: settings.layers,
+    layer_norm: settings.layer_norm,
   } else { type: 'empty' },
 
   // The part of the model of a task that depends on its text.
@@ -93,7 +93,7 @@ function(
             [if std.objectHas(characters, 'partial_windows') then 'partial_windows']: characters.partial_windows,
           },
         },
-        [if with_elmo then 'elmo']: elmo('input'),
+        [if with_elmo then 'elmo']: embedder_at('input'),
       },
     },
     [if with_elmo then 'bilm']: mixed.model,
@@ -101,11 +101,11 @@ function(
       token_embedders: {
         tokens: { type: 'empty' },
         [if characters != null then 'token_characters']: { type: 'empty' },
-        elmo: elmo('output'),
+        elmo: embedder_at('output'),
       },
     },
-    [if with_elmo && elmo_l2 > 0 then 'regularizer']: {
-      regexes: [['layer_weights$', { type: 'l2', alpha: elmo_l2 }]],
+    [if with_elmo && settings.l2 > 0 then 'regularizer']: {
+      regexes: [['layer_weights$', { type: 'l2', alpha: settings.l2 }]],
     },
   },
 

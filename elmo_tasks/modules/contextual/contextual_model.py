@@ -1,43 +1,28 @@
-"""The interface of what gives the layers of words in their context, for all embedders of a model."""
+"""What gives the layers of words in context, for all embedders of a model."""
 
-import os
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from allennlp.common import Registrable
 
-from elmo_tasks.bilm import BilmOutput, LayerCache
+from elmo_tasks.bilm import BilmOutput
 
-__all__ = ["ContextualModel", "layer_cache"]
+__all__ = ["ContextualModel", "SharedPass"]
 
 
 class ContextualModel(torch.nn.Module, Registrable, ABC):
     """
-    What the embedders `elmo` of a model share: it gives the layers of all words of a batch, and where there is a word.
-    Each embedder mixes them with weights of its own. However many ask for a batch, it is computed once.
-
-    The registered ones are "bilm", which a config need not name, and "transformer".
+    The model that the embedders `elmo` of a task model share: "bilm", which a config need not name, or "transformer".
+    It computes all layers of a batch once; each embedder mixes them with its own weights.
     """
 
     default_implementation = "bilm"
 
-    weights_key: ClassVar[str]
-    """What is in the names of all weights that a frozen model has to load."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_weights = False
-        """Whether its weights were loaded, also by `load_state_dict`, or were trained from random ones."""
-        self.register_load_state_dict_post_hook(_note_weights)
-
-    def note_training(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether some of its weights are trained; if a step follows, they may be frozen later, also random ones."""
-        is_trained = any(weight.requires_grad for weight in weights)
-        if is_trained and self.training and torch.is_grad_enabled():
-            self.has_weights = True
-        return is_trained
+    has_weights: bool
+    """Whether its weights were loaded, or were trained from random ones."""
 
     @property
     @abstractmethod
@@ -50,34 +35,39 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
 
     @abstractmethod
     def forward(self, words: torch.Tensor) -> BilmOutput:
-        """
-        # Parameters
-
-        words : `torch.Tensor`
-            Shape `(batch_size, timesteps, width)`, as the token indexer of the model gives it; zero where there is no
-            word.
-
-        # Returns
-
-        `BilmOutput`
-            All layers and the mask.
-        """
+        """All layers and the mask, from what the token indexer of the model gives."""
 
 
-def layer_cache(folder: str | None, dtype: Literal["float32", "float16"], max_bytes: int | None) -> LayerCache | None:
+class SharedPass:
     """
-    The cache in a folder, or else in that of the environment variable `ELMO_TASKS_CACHE`; `None` if neither is named.
-
-    # Raises
-
-    `ValueError`
-        If a value is out of its range.
+    The layers of the last batch, for all places that ask for them. A batch is recognised by its tensor; it is computed
+    again if that or a weight was changed in place, or once a gradient has reached the layers, since the backward pass
+    frees what computed them. Copies start empty.
     """
-    folder = folder or os.environ.get("ELMO_TASKS_CACHE")
-    return LayerCache(folder, dtype=dtype, max_bytes=max_bytes) if folder else None
 
+    def __init__(self) -> None:
+        self._forget()
 
-def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
-    assert isinstance(module, ContextualModel)
-    if not any(module.weights_key in key for key in incompatible_keys.missing_keys):
-        module.has_weights = True
+    def output(
+        self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
+    ) -> BilmOutput:
+        """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
+        if torch.is_inference_mode_enabled() or words.is_inference():
+            return compute()
+        # Changes of inference tensors are not counted.
+        changes = [None if weight.is_inference() else weight._version for weight in (words, *weights)]
+        state = changes, mode
+        if self._output is None or self._words() is not words or self._state != state:
+            self._words, self._state, self._output = weakref.ref(words, self._forget), state, compute()
+            for layer in self._output.layers:
+                if layer.requires_grad:
+                    layer.register_hook(self._forget)
+        return self._output
+
+    def _forget(self, *_: Any) -> None:
+        self._words: Callable[[], torch.Tensor | None] = lambda: None
+        self._state: Any = None
+        self._output: BilmOutput | None = None
+
+    def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
+        return SharedPass, ()

@@ -1,155 +1,154 @@
-"""The transformer of an AllenNLP model: made from a config, and run once a batch for all its embedders."""
+"""A transformer where the biLM is, by AllenNLP's own embedder."""
 
-from typing import Any, ClassVar, Literal, Optional
+from typing import Any, Literal, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder, TokenEmbedder
 
 from elmo_tasks.bilm import BilmOutput
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel, layer_cache
-from elmo_tasks.modules.contextual.shared_pass import SharedPass
-from elmo_tasks.transformer.cached_transformer import CachedTransformer
-from elmo_tasks.transformer.checkpoint import UNTRAINED, load_network, make_network, read_config, read_pieces
-from elmo_tasks.transformer.transformer import Transformer
-from elmo_tasks.transformer.word_pieces import SpecialPieces
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
+from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 
-__all__ = ["PretrainedTransformer"]
+__all__ = ["PretrainedTransformer", "TransformerTokenEmbedder"]
 
 
 @ContextualModel.register("transformer")
 class PretrainedTransformer(ContextualModel):
     """
-    An encoder or decoder of the library `transformers` where the biLM is: BERT, RoBERTa, GPT, XLNet, ALBERT, ELECTRA,
-    the encoder of T5, and others. Its layers are mixed as the biLM's are, and by default it is frozen. The words come
-    from the token indexer "elmo_transformer" of the same model.
-
-    Registered as a `ContextualModel` with name "transformer". AllenNLP's `pretrained_transformer_mismatched` gives one
-    vector a word from one pass for each embedder; it shares no pass between two places, mixes with another class, and
-    keeps no layers on disk.
-
-    `allennlp train` writes the content of `config.json` and of the tokenizer into the config of the run, so that its
-    archive needs neither the checkpoint nor a network. There the weights come from the archive itself: AllenNLP drops
-    the key `pretrained_file` when it loads one.
+    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or the encoder of T5 for each word: AllenNLP's
+    `PretrainedTransformerMismatchedEmbedder` without its mix, since each place of a model mixes the layers itself.
+    Words come from the token indexer `pretrained_transformer_mismatched` with the same name and `max_length`.
 
     # Parameters
 
-    model_name : `str`, optional
-        A folder with a checkpoint; or a name on the Hugging Face hub, which may begin with `hf://`. Required unless a
-        `config` is there.
-    config : `Dict[str, Any]`, optional
-        The content of its `config.json`; by default that of `model_name`, with its weights.
-    special_pieces : `Dict[str, Any]`, optional
-        The pieces around those of a sentence: see `SpecialPieces`. Required with a `config`.
-    pretrained_file : `str`, optional
-        With a `config`: where the weights come from, as `model_name`. `None` only where they come from elsewhere before
-        the first batch (an archive, a checkpoint, an initializer "pretrained"), or are trained from random ones.
+    model_name : `str`
+        A folder with a checkpoint, or a name on the Hugging Face hub.
+    max_length : `int`, optional
+        The most pieces that are read at once; longer sentences are read in segments.
     requires_grad : `bool`
-        Whether the transformer is trained with the model. A learning rate of its own is a group of parameters of the
-        optimizer, with the expression `\\.transformer\\.network\\.`.
-    pooling : `Literal["first", "mean"]`
-        The vector of a word: that of its first piece, or the mean of its pieces.
-    max_pieces, overlap : `int`, optional
-        The windows in which long sentences are read: see `Transformer`.
-    max_pieces_per_batch : `int`
-        How many pieces are computed at once.
-    cache_folder, cache_dtype, cache_max_bytes : optional
-        See `PretrainedBilm`.
-
-    # Raises
-
-    `ConfigurationError`
-        If the checkpoint cannot be had, or a value is out of its range.
+        Whether the transformer is trained with the model. A frozen one has no dropout in training either.
+    pooling : `Literal["first", "avg"]`
+        The vector of a word: its first piece, or the mean of its pieces.
+    tokenizer_kwargs : `Dict[str, Any]`, optional
+        As in the token indexer: `{"add_prefix_space": true}` for RoBERTa.
     """
-
-    weights_key: ClassVar[str] = "transformer.network."
 
     def __init__(
         self,
-        model_name: Optional[str] = None,
-        config: Optional[dict[str, Any]] = None,
-        special_pieces: Optional[dict[str, Any]] = None,
-        pretrained_file: Optional[str] = None,
+        model_name: str,
+        max_length: Optional[int] = None,
         requires_grad: bool = False,
-        pooling: Literal["first", "mean"] = "mean",
-        max_pieces: Optional[int] = None,
-        overlap: Optional[int] = None,
-        max_pieces_per_batch: int = 16384,
-        cache_folder: Optional[str] = None,
-        cache_dtype: Literal["float32", "float16"] = "float32",
-        cache_max_bytes: Optional[int] = None,
+        pooling: Literal["first", "avg"] = "avg",
+        tokenizer_kwargs: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__()
-        try:
-            if config is None:
-                if model_name is None:
-                    raise ValueError("it must have a 'model_name', a folder or a name on the Hugging Face hub")
-                config, special_pieces = read_config(model_name), read_pieces(model_name)[1].to_dict()
-                pretrained_file = model_name
-            self.transformer = Transformer(
-                make_network(config) if pretrained_file is None else load_network(pretrained_file, config),
-                config,
-                SpecialPieces.from_dict(special_pieces or {}),
-                pooling=pooling,
-                max_pieces=max_pieces,
-                overlap=overlap,
-                max_pieces_per_batch=max_pieces_per_batch,
-            )
-            cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
-        except (ValueError, OSError) as error:
-            raise ConfigurationError(f"the transformer of this model cannot be made: {error}") from error
-        for name, weight in self.transformer.named_parameters():
-            weight.requires_grad_(requires_grad and name.rpartition(".")[2] not in UNTRAINED)
-        self.has_weights = pretrained_file is not None
+        is_encoder_decoder = _check_weights(model_name)
+        self._embedder = PretrainedTransformerMismatchedEmbedder(
+            model_name,
+            max_length=max_length,
+            sub_module="encoder" if is_encoder_decoder else None,
+            train_parameters=requires_grad,
+            last_layer_only=False,
+            tokenizer_kwargs=tokenizer_kwargs,
+            # T5's encoder has its own copy of the config, which AllenNLP does not set.
+            transformer_kwargs={"output_hidden_states": True},
+            sub_token_mode=pooling,
+        )
+        matched = self._embedder._matched_embedder
+        matched._scalar_mix = _SideBySide()
+        if not matched._num_added_tokens:
+            # AllenNLP's looks for the pieces around a segment, which GPT lacks.
+            matched._unfold_long_sequences = _unfolded
+        network = matched.transformer_model
+        if getattr(network, "pooler", None) is not None:
+            # No word needs it: it would be trained without a gradient.
+            network.pooler = None
+        # AllenNLP's mix leaves out the first layer, that of the embeddings.
+        network.register_forward_hook(_with_a_layer_to_leave_out)
+        self._n_layers = int(matched.config.num_hidden_layers) + 1
+        self._requires_grad = requires_grad
         self._pass = SharedPass()
-        self._cached = CachedTransformer(self.transformer, cache) if cache is not None else None
+        self.has_weights = True
 
     @property
     def num_layers(self) -> int:
-        """The number of layers, including that of the embeddings."""
-        return self.transformer.num_layers
+        """The number of layers, including the embeddings."""
+        return self._n_layers
 
     def get_output_dim(self) -> int:
         """Units of each layer."""
-        return self.transformer.get_output_dim()
+        return int(self._embedder.get_output_dim())
 
-    def forward(self, pieces: torch.Tensor) -> BilmOutput:
-        """
-        # Parameters
+    def train(self, mode: bool = True) -> "PretrainedTransformer":
+        super().train(mode and self._requires_grad)
+        return self
 
-        pieces : `torch.Tensor`
-            Shape `(batch_size, timesteps, max_pieces)`, as the token indexer "elmo_transformer" gives it.
+    def forward(self, token_ids: torch.Tensor, mask: torch.Tensor, **pieces: torch.Tensor) -> BilmOutput:
+        """All layers, the embeddings first, and the mask of the words; arguments as in AllenNLP's embedder."""
 
-        # Returns
+        def compute() -> BilmOutput:
+            with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
+                # Shape: (batch_size, timesteps, num_layers * dim)
+                vectors = self._embedder(token_ids=token_ids, mask=mask, **pieces) * mask.unsqueeze(-1)
+            return BilmOutput(tuple(vectors.chunk(self.num_layers, -1)), mask)
 
-        `BilmOutput`
-            All layers and the mask.
+        mode = self.training, torch.is_grad_enabled()
+        return self._pass.output(token_ids, self._embedder.parameters(), mode, compute)
 
-        # Raises
 
-        `ConfigurationError`
-            If the transformer is frozen and its weights were never loaded.
-        """
-        weights = list(self.transformer.parameters())
-        is_trained = self.note_training(weights)
-        if not (self.has_weights or is_trained):
-            raise ConfigurationError(
-                "this transformer is frozen and its weights were never loaded: set 'pretrained_file' to a folder with "
-                "a checkpoint or a name on the Hugging Face hub, or 'requires_grad' to true, without 'no_grad' in the "
-                "trainer, to train it from random weights"
-            )
-        # A frozen one is the same function in training, without dropout.
-        is_training = self.training and is_trained
-        if self.transformer.training != is_training:
-            self.transformer.train(is_training)
-        if is_trained and self._cached is not None:
-            self._cached.forget()
-        with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
-            mode = is_training, torch.is_grad_enabled()
-            compute = self.transformer if is_trained else self._frozen
-            return self._pass.output(pieces, weights, mode, lambda: compute(pieces))
+@TokenEmbedder.register("elmo_transformer")
+class TransformerTokenEmbedder(ElmoTokenEmbedder):
+    """`ElmoTokenEmbedder` over a transformer."""
 
-    def _frozen(self, pieces: torch.Tensor) -> BilmOutput:
-        # As a frozen biLM it ignores autocast: its layers are those of the cache.
-        with torch.autocast(next(self.transformer.parameters()).device.type, enabled=False):
-            output: BilmOutput = (self._cached or self.transformer)(pieces)
-            return output
+    def forward(  # type: ignore[override]
+        self,
+        token_ids: torch.Tensor,
+        mask: torch.Tensor,
+        offsets: torch.Tensor,
+        wordpiece_mask: torch.Tensor,
+        type_ids: Optional[torch.Tensor] = None,
+        segment_concat_mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """Shape `(batch_size, timesteps, output_dim)`, zero where there is no word."""
+        output = self.bilm(
+            token_ids,
+            mask,
+            offsets=offsets,
+            wordpiece_mask=wordpiece_mask,
+            type_ids=type_ids,
+            segment_concat_mask=segment_concat_mask,
+        )
+        return self.mixed(output)
+
+
+class _SideBySide(torch.nn.Module):
+    """Instead of a mix: all layers, one after the other in the last dimension."""
+
+    def forward(self, layers: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        return torch.cat(layers, -1)
+
+
+def _check_weights(model_name: str) -> bool:
+    """
+    Whether a checkpoint has an encoder and a decoder. It is an error if a weight is missing: it would be random, and
+    AllenNLP's loader hides which ones are.
+    """
+    from transformers import AutoModel
+
+    model, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
+    needed = model.get_encoder() if model.config.is_encoder_decoder else model
+    prefix = "encoder." if needed is not model else ""
+    missing = {prefix + name for name in needed.state_dict()} & set(info["missing_keys"])
+    if missing := sorted(name for name in missing if not name.startswith("pooler.")):
+        raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
+    return bool(model.config.is_encoder_decoder)
+
+
+def _with_a_layer_to_leave_out(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
+    output["hidden_states"] = (output.hidden_states[0], *output.hidden_states)
+    return output
+
+
+def _unfolded(embeddings: torch.Tensor, mask: torch.Tensor, batch_size: int, n_pieces: int) -> torch.Tensor:
+    return embeddings.reshape(batch_size, -1, embeddings.size(-1))[:, :n_pieces]

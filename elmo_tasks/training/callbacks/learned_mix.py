@@ -14,7 +14,7 @@ __all__ = ["LearnedMixCallback"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
 # In the names of the weights of a transformer where the biLM is.
-_TRANSFORMER = ".bilm.transformer.network."
+_TRANSFORMER = ".transformer_model."
 
 
 class _Mix(NamedTuple):

@@ -131,12 +131,12 @@ def _t5() -> Any:
     )
 
 
-def reference_layers(folder: Path, words: list[str], pooling: str = "mean") -> list[torch.Tensor]:
+def reference_layers(folder: Path, words: list[str], pooling: str = "avg") -> list[torch.Tensor]:
     """
     The layers of a sentence as the library itself gives them, each of shape `(n_words, dim)`: its tokenizer splits the
-    words and says which piece belongs to which, its model reads them all at once.
+    words one by one, as AllenNLP does, and its model reads all pieces at once.
     """
-    tokenizer = reference_tokenizer(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_kwargs(folder))
     model = transformers.AutoModel.from_pretrained(folder).eval()
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
@@ -148,10 +148,9 @@ def reference_layers(folder: Path, words: list[str], pooling: str = "mean") -> l
     return [torch.stack([layer[0, pieces].mean(0) for pieces in chosen]) for layer in layers]
 
 
-def reference_tokenizer(folder: Path) -> Any:
-    # Byte-level tokenizers split words only with this; others have no such argument.
-    options = {"add_prefix_space": True} if folder.name == "roberta" else {}
-    return transformers.AutoTokenizer.from_pretrained(folder, **options)
+def tokenizer_kwargs(folder: Path) -> dict[str, bool]:
+    """Byte-level tokenizers split words only with this; others have no such argument."""
+    return {"add_prefix_space": True} if folder.name == "roberta" else {}
 
 
 FAMILIES: dict[str, Callable[[], Any]] = {

@@ -1,25 +1,48 @@
-"""A convolution over characters that skips the padding."""
+"""The token embedder of characters, over the distinct words of a batch, and its convolution, without padding."""
 
 from collections.abc import Sequence
 from typing import Optional
 
 import torch
-from allennlp.modules import Seq2VecEncoder
+from allennlp.modules import Seq2VecEncoder, TokenEmbedder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
+from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn import Activation
 from torch.nn.functional import linear, pad
 
-__all__ = ["UnpaddedCnn"]
+from elmo_tasks.bilm.character_encoder import distinct_rows
+
+__all__ = ["DistinctCharactersEncoder", "UnpaddedCnn"]
+
+
+@TokenEmbedder.register("elmo_character_encoding")
+class DistinctCharactersEncoder(TokenCharactersEncoder):
+    """
+    AllenNLP's `character_encoding`, with the same result and weights, computed once for each distinct word of a batch:
+    frequent words repeat, and all padding counts as one word. Each place in the text has its own dropout mask.
+    """
+
+    def __init__(self, embedding: Embedding, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
+        super().__init__(embedding, encoder)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
+        """From shape `(batch_size, timesteps, n_characters)`, 0 for padding, to `(batch_size, timesteps, dim)`."""
+        places = token_characters.shape[:-1]
+        # Shape: (n_distinct, n_characters) and (batch_size * timesteps,)
+        words, positions = distinct_rows(token_characters.reshape(places.numel(), token_characters.size(-1)))
+        # Shape: (n_distinct, dim)
+        vectors = super().forward(words.unsqueeze(0)).squeeze(0)
+        # The gradient of a word is the sum over its places. Shape: (batch_size, timesteps, dim)
+        return self.dropout(vectors.index_select(0, positions).view(*places, vectors.size(-1)))
 
 
 @Seq2VecEncoder.register("elmo_cnn")
 class UnpaddedCnn(CnnEncoder):
     """
-    AllenNLP's `cnn`, with the same result, over the windows without padding only: a batch of words is as wide as its
-    longest, so that most windows have padding, and cannot be the maximum. The windows of all words are the rows of one
-    matrix product. A word that is shorter than a filter has zeros. Weights have the same names in both.
-
-    Registered as a `Seq2VecEncoder` with name "elmo_cnn".
+    AllenNLP's `cnn`, with the same result and weights, over the windows without padding only: a batch of words is as
+    wide as its longest, so that most windows have padding, and cannot be the maximum. The windows of all words are the
+    rows of one matrix product. A word that is shorter than a filter has zeros.
 
     # Parameters
 
@@ -42,23 +65,9 @@ class UnpaddedCnn(CnnEncoder):
         super().__init__(embedding_dim, num_filters, tuple(ngram_filter_sizes), conv_layer_activation, output_dim)
         self._partial_windows = partial_windows
 
-    def forward(self, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """
-        # Parameters
-
-        tokens : `torch.Tensor`
-            Shape `(batch_size, timesteps, dim)`.
-        mask : `torch.BoolTensor`, optional
-            Shape `(batch_size, timesteps)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, output_dim)`.
-        """
+    def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """From shape `(batch_size, timesteps, dim)`, with a mask, to `(batch_size, output_dim)`."""
         convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
-        if mask is None:
-            mask = tokens.new_ones(tokens.shape[:2], dtype=torch.bool)
         tokens = tokens * mask.unsqueeze(-1)
         if self._partial_windows:
             # For the windows of a word that has no padding of its own.
@@ -82,10 +91,8 @@ class UnpaddedCnn(CnnEncoder):
         convolution: torch.nn.Conv1d,
     ) -> torch.Tensor:
         """
-        The maxima of filters of one width, of shape `(batch_size, num_filters)`.
-
-        `starts` and `lengths`, of shape `(batch_size,)`: the first row of each word, and the number of its rows;
-        `counts`: the number of words of each length, from 0 on.
+        The maxima of filters of one width, of shape `(batch_size, num_filters)`. `starts` and `lengths`, of shape
+        `(batch_size,)`, are the first row of each word and the number of its rows, `counts` the words of each length.
         """
         width = convolution.kernel_size[0]
         # Of a word that has a window.
@@ -109,6 +116,6 @@ class UnpaddedCnn(CnnEncoder):
             rectangle.view(count, n_each, -1).amax(1)
             for rectangle, (count, n_each) in zip(rectangles, shapes, strict=True)
         ]
-        # Without a word that is long enough the result still depends on the weights: their gradient is zero.
+        # Keeps the graph connected when every word is too short (zero gradients).
         too_short = responses.new_zeros(sum(counts[:shortest]), responses.size(1))
         return torch.cat([too_short, responses[:0], *maxima])

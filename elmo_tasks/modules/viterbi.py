@@ -1,4 +1,4 @@
-"""The best tags under a CRF and how likely they are, for all sentences of a batch at once."""
+"""The best tags of sentences, and how likely spans of them are, for all sentences of a batch at once."""
 
 import math
 from collections.abc import Sequence
@@ -6,54 +6,70 @@ from collections.abc import Sequence
 import torch
 from allennlp.modules import ConditionalRandomField
 
-__all__ = ["best_tags", "span_probabilities"]
+__all__ = ["best_tags", "bio_scores", "crf_scores", "span_probabilities"]
+
+Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 # As AllenNLP's: of tags that are all forbidden, the least bad ones are found.
 _FORBIDDEN = -10_000.0
 
 
-@torch.no_grad()
-def best_tags(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
+def crf_scores(crf: ConditionalRandomField) -> Scores:
     """
-    Viterbi's algorithm. The same tags as those of `crf.viterbi_tags`, which decodes one sentence after the other.
+    The scores of a CRF and the rules for its transitions: from a tag (row) to the next one (column), of shape
+    `(n_tags, n_tags)`, and of the first and of the last tag, of shape `(n_tags,)`.
+    """
+    n_tags, allowed = crf.num_tags, crf._constraint_mask
+    return (
+        _ruled(crf.transitions, allowed[:n_tags, :n_tags]),
+        _ruled(crf.start_transitions, allowed[n_tags, :n_tags]),
+        _ruled(crf.end_transitions, allowed[:n_tags, n_tags + 1]),
+    )
+
+
+def bio_scores(tags: Sequence[str]) -> Scores:
+    """The rules of the BIO scheme, as `crf_scores`: an `I-X` comes after a `B-X` or another `I-X`."""
+    inside = torch.tensor([tag.startswith("I-") for tag in tags])
+    # Shape: (n_tags, n_tags)
+    same = torch.tensor([[before[1:] == tag[1:] and before != "O" for tag in tags] for before in tags])
+    transitions = torch.zeros(len(tags), len(tags)).masked_fill(inside & ~same, -torch.inf)
+    zeros = torch.zeros(len(tags))
+    return transitions, zeros.masked_fill(inside, -torch.inf), zeros
+
+
+@torch.no_grad()
+def best_tags(
+    logits: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor
+) -> list[list[int]]:
+    """
+    Viterbi's algorithm: for each sentence the tags with the highest sum of scores, one for each word. AllenNLP decodes
+    one sentence after the other.
 
     # Parameters
 
-    crf
-        With its transitions, and the rules for them.
     logits
         Shape `(batch_size, timesteps, n_tags)`.
     mask
         Shape `(batch_size, timesteps)`: true at words, which come before the padding.
-
-    # Returns
-
-    `List[List[int]]`
-        For each sentence the tags with the highest score, one for each word.
+    transitions, starts, ends
+        See `crf_scores`.
     """
-    if not logits.size(1):
-        return [[] for _ in logits]
-    n_tags = logits.size(2)
-    allowed = crf._constraint_mask
+    logits = logits.float()
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
-    transitions = _ruled(crf.transitions, allowed[:n_tags, :n_tags]).T.contiguous()
-    starts, ends = (
-        _ruled(getattr(crf, name) if crf.include_start_end_transitions else torch.zeros_like(rule), rule)
-        for name, rule in (("start_transitions", allowed[n_tags, :n_tags]), ("end_transitions", allowed[:n_tags, -1]))
-    )
+    from_before = transitions.to(logits).T.contiguous()
     # The score of the best tags up to a word, by the last of them. Shape: (batch_size, n_tags)
-    scores = logits[:, 0] + starts
-    itself = torch.arange(n_tags, device=logits.device)
+    scores = logits[:, 0] + starts.to(logits)
+    itself = torch.arange(logits.size(2), device=logits.device)
     # For each word but the first, and each of its tags, the one before it. Shape: (batch_size, n_tags), each
     pointers: list[torch.Tensor] = []
     for step in range(1, logits.size(1)):
         # Shape: (batch_size, n_tags), both
-        best, before = (scores.unsqueeze(1) + transitions).max(2)
+        best, before = (scores.unsqueeze(1) + from_before).max(2)
         # Padding changes no score, and keeps the tag of the last word.
         is_word = mask[:, step, None]
         pointers.append(torch.where(is_word, before, itself))
         scores = torch.where(is_word, best + logits[:, step], scores)
-    path = [(scores + ends).argmax(1, keepdim=True)]
+    path = [(scores + ends.to(logits)).argmax(1, keepdim=True)]
     for pointer in reversed(pointers):
         path.append(pointer.gather(1, path[-1]))
     # Shape: (batch_size, timesteps)
@@ -75,31 +91,19 @@ def span_probabilities(
 
     # Parameters
 
-    crf
-        With its transitions.
-    logits
-        Shape `(batch_size, timesteps, n_tags)`.
-    mask
-        Shape `(batch_size, timesteps)`: true at words, which come before the padding.
+    logits, mask
+        As in `best_tags`.
     tags
         The tags of each sentence, one for each word.
     spans
-        Of each sentence: the first and the last word of each span.
-
-    # Returns
-
-    `List[List[float]]`
-        A probability for each span.
+        The first and the last word of each span of each sentence.
     """
     # A probability is the difference of two large numbers.
-    logits, transitions = logits.double(), crf.transitions.double()
-    starts, ends = (
-        getattr(crf, name).double() if crf.include_start_end_transitions else logits.new_zeros(logits.size(2))
-        for name in ("start_transitions", "end_transitions")
+    logits = logits.double()
+    transitions, starts, ends = (
+        scores.double() for scores in (crf.transitions, crf.start_transitions, crf.end_transitions)
     )
     batch_size, n_words, _ = logits.shape
-    if not any(spans):
-        return [[] for _ in range(batch_size)]
     # The sum over all tags of the words before, by the tag of a word, whose score is in it, and of the words after, in
     # logarithms. Shape: (batch_size, n_tags), each
     before = [logits[:, 0] + starts]

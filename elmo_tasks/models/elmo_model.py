@@ -1,0 +1,137 @@
+"""What the task models share: ELMo at the input and at the output of an encoder (section 3.3 of the paper)."""
+
+import re
+from typing import Any, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import TextFieldEmbedder
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.initializers import PretrainedModelInitializer
+from allennlp.nn.util import masked_softmax
+
+from elmo_tasks.modules import ContextualModel
+
+__all__ = ["ElmoModel", "concat_texts", "initialize", "labels_of", "readable_labels", "softmax_over_words"]
+
+
+class ElmoModel(Model):
+    """
+    A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places mix the
+    layers with their own weights and share one biLM, which runs once per batch.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        With the labels in the namespace `labels`.
+    text_field_embedder : `Lazy[TextFieldEmbedder]`
+        The words at the input.
+    bilm : `Lazy[ContextualModel]`, optional
+        The biLM, or a transformer in its place, of all embedders `elmo`.
+    output_embedder : `Lazy[TextFieldEmbedder]`, optional
+        Concatenated with the output of the encoder.
+    initializer : `InitializerApplicator`, optional
+        Applied when all parts are made.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: Lazy[TextFieldEmbedder],
+        bilm: Optional[Lazy[ContextualModel]] = None,
+        output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> None:
+        # By name, from the config: `regularizer` and whatever else `Model` takes.
+        super().__init__(vocab, **kwargs)
+        # Lazy: random weights are drawn in the order of earlier versions, those of the encoders first.
+        shared = {} if bilm is None else {"bilm": bilm.construct()}
+        self.text_field_embedder: TextFieldEmbedder = text_field_embedder.construct(**shared)
+        self.output_embedder: Optional[TextFieldEmbedder] = (
+            None if output_embedder is None else output_embedder.construct(**shared)
+        )
+        self._initializer = initializer
+
+    def width_with_elmo(self, width: int) -> int:
+        """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""
+        return width + (0 if self.output_embedder is None else self.output_embedder.get_output_dim())
+
+    def with_elmo(self, hidden: torch.Tensor, tokens: TextFieldTensors) -> torch.Tensor:
+        """The output of an encoder, with ELMo at the output: shape `(batch_size, timesteps, width)`."""
+        return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)], -1)
+
+    def initialize(self) -> None:
+        """Applies the initializers of the config; a subclass calls it when it is complete."""
+        initialize(self, self._initializer)
+
+
+def initialize(model: torch.nn.Module, initializer: Optional[InitializerApplicator]) -> None:
+    """
+    Applies the initializers of a config. A frozen biLM has weights afterwards if initializers "pretrained" match all of
+    its parameters; it is an error if others would replace weights that were loaded.
+    """
+    if initializer is None:
+        return
+    for prefix, part in model.named_modules():
+        if not isinstance(part, ContextualModel) or any(weight.requires_grad for weight in part.parameters()):
+            continue
+        # The first that matches, as AllenNLP applies them.
+        found = [
+            next((each for regex, each in initializer._initializers if re.search(regex, name)), None)
+            for name, _ in part.named_parameters(prefix)
+            if initializer._prevent_regex is None or not re.search(initializer._prevent_regex, name)
+        ]
+        if part.has_weights and not all(isinstance(each, PretrainedModelInitializer | None) for each in found):
+            raise ConfigurationError(
+                "expected initializers to leave the frozen biLM's weights, which were loaded, got one that matches "
+                f"them: add '{re.escape(prefix)}' to its prevent_regexes, or set 'requires_grad' to true"
+            )
+        n_weights = len(list(part.parameters()))
+        part.has_weights |= sum(isinstance(each, PretrainedModelInitializer) for each in found) == n_weights
+    initializer(model)
+
+
+def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
+    """
+    Two batches of texts as one, so that the biLM and a shared encoder run once: the texts of the first, then those of
+    the second. Every dimension but the first has the larger size of the two.
+    """
+    return {
+        indexer: {name: _joined(tensor, other[indexer][name]) for name, tensor in tensors.items()}
+        for indexer, tensors in one.items()
+    }
+
+
+def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
+    # Indexers pad with zero: the padding of a vocabulary, no character, and False in a mask.
+    joined = first.new_zeros(len(first) + len(second), *sizes)
+    for part, rows in ((first, slice(0, len(first))), (second, slice(len(first), None))):
+        joined[(rows, *map(slice, part.shape[1:]))] = part
+    return joined
+
+
+def labels_of(vocab: Vocabulary) -> list[str]:
+    """By their numbers."""
+    labels = vocab.get_index_to_token_vocabulary("labels")
+    return [labels[number] for number in range(len(labels))]
+
+
+def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
+    """The `label` of each text, and the `probabilities` of all labels, by their names; logits `(batch_size, n_labels)`."""
+    rows = logits.softmax(-1).tolist()
+    return {
+        "label": [labels[index] for index in logits.argmax(-1).tolist()],
+        "probabilities": [dict(sorted(zip(labels, row, strict=True))) for row in rows],
+    }
+
+
+def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape `(batch_size, timesteps)`."""
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and words with much lower scores lose their
+    # weights.
+    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

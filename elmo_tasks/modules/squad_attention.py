@@ -1,0 +1,124 @@
+"""The attention of the model of SQuAD (Clark and Gardner 2017), and its most probable answer."""
+
+import torch
+from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
+from allennlp.modules.matrix_attention import LinearMatrixAttention
+from allennlp.nn.util import min_value_of_dtype
+
+__all__ = ["BidafAttention", "ResidualAttention", "best_span"]
+
+
+class BidafAttention(torch.nn.Module):
+    """
+    The bidirectional attention of BiDAF (Seo et al. 2017), as Clark and Gardner (2017) have it. With the similarity
+    `s_ij = w . [x_i; q_j; x_i * q_j] + b` of word `i` of the context and word `j` of the question:
+
+        a_i = sum_j softmax_j(s_ij) q_j                context to question
+        c   = sum_i softmax_i(max_j s_ij) x_i          question to context
+        y_i = [x_i; a_i; x_i * a_i; x_i * c]
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.similarity = LinearMatrixAttention(dim, dim, combination="x,y,x*y")
+
+    def forward(
+        self,
+        context: torch.Tensor,
+        context_mask: torch.Tensor,
+        question: torch.Tensor,
+        question_mask: torch.Tensor,
+    ) -> torch.Tensor:
+        """
+        From shapes `(batch_size, n_context, dim)` and `(batch_size, n_question, dim)`, each with its mask and with at
+        least one word in each row, to `(batch_size, n_context, 4 * dim)`.
+        """
+        # Shape: (batch_size, n_context, n_question)
+        scores = self.similarity(context, question)
+        scores = scores.masked_fill(~question_mask[:, None], min_value_of_dtype(scores.dtype))
+        # Shape: (batch_size, n_context, dim)
+        attended = scores.softmax(-1) @ question
+        # The highest score of each word of the context with any word of the question. Shape: (batch_size, n_context)
+        highest = scores.max(-1).values.masked_fill(~context_mask, min_value_of_dtype(scores.dtype))
+        # Shape: (batch_size, 1, dim)
+        of_context = highest.softmax(-1)[:, None] @ context
+        # Shape: (batch_size, n_context, 4 * dim)
+        return torch.cat([context, attended, context * attended, context * of_context], -1)
+
+
+class ResidualAttention(torch.nn.Module):
+    """
+    The residual self-attention of Clark and Gardner (2017). With the encoder's output `h` and the similarity
+    `s_ij = w . [h_i; h_j; h_i * h_j] + b`, minus infinity where `i = j`:
+
+        a_i = sum_j softmax_j(s_ij) h_j
+        y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
+
+    The paper's code, document-qa, adds a constant to the sum of that softmax, so that a word may attend to nothing;
+    neither paper mentions it, and it is not here.
+
+    # Parameters
+
+    encoder : `Seq2SeqEncoder`
+        From `x` to `h`; the paper has a biGRU.
+    dropout : `float`
+        Variational dropout of the input of the encoder and of the linear layer.
+    """
+
+    def __init__(self, encoder: Seq2SeqEncoder, dropout: float = 0.0) -> None:
+        super().__init__()
+        dim = encoder.get_output_dim()
+        self.encoder = encoder
+        self.similarity = LinearMatrixAttention(dim, dim, combination="x,y,x*y")
+        self.projection = torch.nn.Linear(3 * dim, encoder.get_input_dim())
+        self.dropout = InputVariationalDropout(dropout)
+
+    def forward(self, text: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """From `x` to `y`, both of shape `(batch_size, timesteps, dim)`."""
+        # Shape: (batch_size, timesteps, encoder_dim)
+        hidden = self.encoder(self.dropout(text), mask)
+        attended = self._attended(hidden, mask)
+        # Shape: (batch_size, timesteps, 3 * encoder_dim)
+        together = torch.cat([hidden, attended, hidden * attended], -1)
+        # Shape: (batch_size, timesteps, dim)
+        return text + self.projection(self.dropout(together)).relu()
+
+    def _attended(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """
+        Shape `(batch_size, timesteps, encoder_dim)`. In training, the backward pass keeps one tensor with a number
+        for each pair of words, and its mask: with AllenNLP's `masked_softmax` it would keep four.
+        """
+        itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+        # Shape: (batch_size, timesteps, timesteps)
+        is_other = mask[:, None] & ~itself
+        scores = self.similarity(hidden, hidden)
+        scores = scores.masked_fill(~is_other, min_value_of_dtype(scores.dtype))
+        attended = scores.softmax(-1) @ hidden
+        # The only word of a text has no other word to attend to, and its softmax has no inputs.
+        return attended * (mask.sum(-1) > 1)[:, None, None]
+
+
+def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    The span with the largest sum of the log-probabilities of its bounds. AllenNLP's `get_best_span` compares all pairs
+    of words, this function only the spans of at most `max_length` words.
+
+    # Parameters
+
+    start, end : `torch.Tensor`
+        Log-probabilities that the answer begins or ends at a word, of shape `(batch_size, timesteps)`; very low where
+        there is no word.
+
+    # Returns
+
+    `Tuple[torch.LongTensor, torch.Tensor]`
+        The first and the last word, of shape `(batch_size, 2)`, and their log-probability, of shape `(batch_size,)`.
+    """
+    # No span ends after the last word.
+    padded = torch.nn.functional.pad(end, (0, max_length - 1), value=-torch.inf)
+    # The spans from each word, by their length minus 1. Shape: (batch_size, timesteps, max_length)
+    scores = start[:, :, None] + padded.unfold(1, max_length, 1)
+    # Shape: (batch_size,)
+    score, index = scores.flatten(1).max(-1)
+    first = index.div(max_length, rounding_mode="floor")
+    return torch.stack([first, first + index % max_length], -1), score
