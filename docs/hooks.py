@@ -187,7 +187,7 @@ def configs() -> str:
         "```jsonnet",
         "// training_configs/snli_top.jsonnet",
         "local snli = import 'lib/snli.libsonnet';",
-        "snli(elmo_at=['input'], elmo_layers='top', elmo_layer_norm=null)",
+        "snli(elmo_at=['input'], elmo={ layers: 'top', layer_norm: null })",
         "```",
         "",
         "| config | what it trains |",

@@ -122,7 +122,7 @@ def labels_of(vocab: Vocabulary) -> list[str]:
 
 
 def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
-    """The `label` of each text, and the `probabilities` of all labels, by their names; logits `(batch_size, n_labels)`."""
+    """The `label` and the `probabilities` of each text, from logits of shape `(batch_size, n_labels)`."""
     rows = logits.softmax(-1).tolist()
     return {
         "label": [labels[index] for index in logits.argmax(-1).tolist()],

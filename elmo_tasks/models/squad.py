@@ -108,7 +108,10 @@ class SquadModel(ElmoModel):
         output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
         output |= {"best_span": span, "score": score.exp()}
         if span_start is not None and span_end is not None:
-            losses = [torch.nn.functional.nll_loss(start, span_start[:, 0]), torch.nn.functional.nll_loss(end, span_end[:, 0])]
+            losses = [
+                torch.nn.functional.nll_loss(start, span_start[:, 0]),
+                torch.nn.functional.nll_loss(end, span_end[:, 0]),
+            ]
             output["loss"] = sum(losses)
         if metadata is not None:
             output["metadata"] = metadata

@@ -15,7 +15,7 @@ class LayerMix(nn.Module):
     `gamma` is 1: the plain average of the layers.
 
     L2 on `w` (section 3.3 of the paper: `lambda * sum_j w_j^2`, which for a large `lambda` keeps the mix near the
-    average) is a regularizer of the model, with the expression `layer_weights$`: the argument `elmo_l2` in
+    average) is a regularizer of the model, with the expression `layer_weights$`: the setting `l2` in
     `training_configs/lib/text.libsonnet` sets it.
 
     # Parameters

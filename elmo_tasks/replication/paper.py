@@ -113,13 +113,13 @@ def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
 
     def with_l2(value: float) -> tuple[str, dict[str, Any]]:
         # The template's own lambda is not named, so that tables share runs.
-        return (task.elmo, elmo) if value == task.l2 else (f"{task.elmo}-l2-{value:g}", {**elmo, "elmo_l2": value})
+        return (task.elmo, elmo) if value == task.l2 else (f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}})
 
     return {
         "table 1": {"baseline": {}, task.elmo: elmo},
         "table 2": {
             "baseline": {},
-            f"{task.elmo}-top": {**elmo, "elmo_layers": "top"},
+            f"{task.elmo}-top": {**elmo, "elmo": {"layers": "top"}},
             **dict(map(with_l2, (1.0, 0.001))),
         },
         "table 3": {

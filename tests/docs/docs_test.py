@@ -163,7 +163,7 @@ class TestReference:
         """Oracle: those of one template, by hand."""
         page = hooks.configs()
         part = page.partition("## pos.libsonnet")[2].partition("\n## ")[0]
-        names = ["`layer`", "`bilm`", "`contextual`", "`tags`"]
+        names = ["`layer`", "`bilm`", "`transformer`", "`tags`"]
         assert [line.split("|")[1].strip() for line in part.splitlines()[4:] if line] == names
 
     def test_fields_are_shown_as_arguments(self):

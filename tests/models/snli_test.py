@@ -5,7 +5,7 @@ from allennlp.modules.matrix_attention import DotProductMatrixAttention
 from allennlp.nn import Activation
 from torch.nn.functional import relu
 
-from tests.models.classification_test import ROWS, zeroes_of_inputs
+from tests.models.elmo_model_test import ROWS, zeros_of_inputs
 from tests.task_models import BOTH, PLACES, TaskModel
 
 PAIRS = ROWS["snli"]
@@ -94,18 +94,6 @@ class TestEsim:
                 assert [len(row) for row in attention[name]] == [n_columns] * n_rows
                 assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
 
-    def test_the_output_is_readable(self, make_model):
-        """Oracle: the keys, and the words and the labels by hand."""
-        classifier = make_model("snli", [])
-        output = classifier.model(**classifier.batch(*PAIRS))
-        readable = classifier.model.make_output_human_readable(output)
-        assert set(readable) == {"label", "probabilities", "premise_tokens", "hypothesis_tokens", "attention"}
-        assert readable["premise_tokens"][0] == ["A", "man", "sleeps", "."]
-        assert readable["hypothesis_tokens"][3] == ["two"]
-        for label, probabilities in zip(readable["label"], readable["probabilities"], strict=True):
-            assert set(probabilities) == {"entailment", "neutral", "contradiction"}
-            assert label == max(probabilities, key=probabilities.__getitem__)
-
     def test_dropout_is_where_the_paper_has_it(self, make_model):
         """
         Oracle: section A.3: half of the input of both LSTMs, the same units at all words of a sentence; of the input of
@@ -114,7 +102,7 @@ class TestEsim:
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
             classifier = make_model("snli", elmo_at, hidden=40)
             model = classifier.model.train()
-            inputs = zeroes_of_inputs(
+            inputs = zeros_of_inputs(
                 model,
                 "encoder",
                 "projection_feedforward",
@@ -155,7 +143,3 @@ class TestEsim:
             for name in names:
                 parameter = model.get_parameter(name)
                 torch.testing.assert_close(parameter.grad, 2 * strength * parameter.detach())
-
-    def test_the_baseline_has_no_regularizer(self, make_model):
-        """Oracle: section A.3: only the larger model is regularised."""
-        assert make_model("snli", []).model.get_regularization_penalty() is None

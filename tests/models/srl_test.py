@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tests.task_models import BOTH, PLACES, TaskModel
 
@@ -26,13 +25,6 @@ def say(labeler: TaskModel, tag: str) -> None:
 
 
 class TestSemanticRoleLabeler:
-    @pytest.mark.parametrize("place", PLACES)
-    def test_elmo_widens_the_next_layer(self, make_model, place):
-        """Oracle: the widths by hand: GloVe 100, the predicate 100, ELMo 2 * 8, the encoder 12."""
-        made = make_model("srl", PLACES[place])
-        assert made.model.encoder.get_input_dim() == 200 + 16 * ("input" in PLACES[place])
-        assert made.model.tag_projection.in_features == 12 + 16 * ("output" in PLACES[place])
-
     def test_the_published_sizes_are_the_papers(self, make_model):
         """Oracle: section A.5: eight layers of 300, the predicate's vector of 100, dropout of 0.1."""
         model = make_model("srl", [], small=False).model
@@ -63,17 +55,6 @@ class TestSemanticRoleLabeler:
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
-    def test_the_loss_in_bfloat16_is_nearly_that_in_float32(self, make_model):
-        """Oracle: the same model without autocast; finite gradients."""
-        made = make_model("srl", BOTH)
-        tensors = batch_of(made, SENTENCE, "It rains", tags=[GOLD, "B-ARG0 B-V"])
-        expected = made.model(**tensors)["loss"].item()
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = made.model(**tensors)["loss"]
-        loss.backward()
-        assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected, rel=0.02)
-        assert all(each.grad.isfinite().all() for each in made.model.parameters() if each.grad is not None)
-
     def test_the_tags_follow_bio_where_single_words_would_not(self, make_model):
         """Oracle: by hand: where `I-ARG1` is best everywhere, it may not come first; `B-ARG1` or another does."""
         made = make_model("srl", [])
@@ -101,15 +82,9 @@ class TestSemanticRoleLabeler:
         assert made.model.get_metrics() == {}
         assert made.model.eval().get_metrics()["recall"] == 0.0
 
-    def test_without_tags_there_is_no_loss(self, make_model):
-        """Oracle: the keys."""
-        made = make_model("srl", [])
-        assert "loss" not in made.model(**batch_of(made, SENTENCE))
-
     def test_the_metrics_are_of_arguments(self, make_model):
         """
-        Oracle: by hand: `ARG0` at every word. One of two propositions with it is right; the other score joins parts,
-        and so takes `ARG1 V C-ARG1` for one argument of three words, but has no other opinion here.
+        Oracle: by hand: `ARG0` at every word. One of two propositions with it is right.
         """
         made = make_model("srl", [], "{ model+: { verbose_metrics: true } }")
         say(made, "B-ARG0")
@@ -118,13 +93,12 @@ class TestSemanticRoleLabeler:
         # Five predicted, one right; two gold.
         assert metrics["precision"] == pytest.approx(1 / 5)
         assert (metrics["recall"], metrics["recall-ARG0"], metrics["recall-ARG1"]) == (1 / 2, 1.0, 0.0)
-        assert (metrics["f1"], metrics["span-f1"]) == pytest.approx((2 / 7, 2 / 7))
+        assert metrics["f1"] == pytest.approx(2 / 7)
         assert metrics["perfect"] == 0.0
         assert not any(made.model.get_metrics().values())
-        assert set(make_model("srl", []).model.get_metrics()) == {"precision", "recall", "f1", "perfect", "span-f1"}
+        assert set(make_model("srl", []).model.get_metrics()) == {"precision", "recall", "f1", "perfect"}
 
     def test_the_description_has_the_arguments_in_brackets(self, make_model):
-        """Oracle: by hand."""
         made = make_model("srl", [])
         index = made.model.vocab.get_token_to_index_vocabulary("labels")
         tags = ["B-ARG0", "O", "B-V", "B-ARG1", "I-ARG1", "O"]
@@ -136,8 +110,3 @@ class TestSemanticRoleLabeler:
         readable = made.model.make_output_human_readable(output)
         assert readable["description"] == ["[ARG0: Anna] often [V: eats] [ARG1: an apple] ."]
         assert (readable["tags"], readable["verb"]) == ([tags], ["eats"])
-
-    def test_a_wrong_width_is_an_error(self, make_model):
-        """Oracle: the message names both widths."""
-        with pytest.raises(ConfigurationError, match=r"words with predicate vectors .* input_size, but got 200 and 7"):
-            make_model("srl", [], "{ model+: { encoder+: { input_size: 7 } } }")

@@ -4,7 +4,7 @@ from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 from torch.nn.functional import relu
 
-from tests.models.classification_test import ROWS, zeroes_of_inputs
+from tests.models.elmo_model_test import ROWS, zeros_of_inputs
 from tests.task_models import BOTH, PLACES, TaskModel
 
 TEXTS = ROWS["sst"]
@@ -76,22 +76,11 @@ class TestBiattentiveClassifier:
         classifier.model.self_attention.bias.data -= 1000.0
         torch.testing.assert_close(classifier.model(**tensors)["logits"], before, rtol=0, atol=1e-4)
 
-    def test_the_output_is_readable(self, make_model):
-        """Oracle: the keys, the words and the labels by hand."""
-        classifier = make_model("sst", [])
-        output = classifier.model(**classifier.batch(*TEXTS))
-        readable = classifier.model.make_output_human_readable(output)
-        assert set(readable) == {"words", "label", "probabilities"}
-        assert readable["words"] == [words for words, _ in TEXTS]
-        for label, probabilities in zip(readable["label"], readable["probabilities"], strict=True):
-            assert set(probabilities) == set("01234")
-            assert label == max(probabilities, key=probabilities.__getitem__)
-
     def test_dropout_is_where_the_config_has_it(self, make_model):
         """Oracle: the rates of AllenNLP's own config of the BCN, and 0.5 at ELMo's output: the parts of zeroes."""
         classifier = make_model("sst", BOTH, hidden=40)
         model = classifier.model.train()
-        inputs = zeroes_of_inputs(
+        inputs = zeros_of_inputs(
             model, "pre_encode_feedforward", "encoder", "integrator", "output_feedforward", "label_projection"
         )
         # No zeroes but those of the dropout.

@@ -16,8 +16,8 @@ __all__ = ["PretrainedBilm"]
 @ContextualModel.register("bilm")
 class PretrainedBilm(ContextualModel):
     """
-    The biLM that the embedders of a model share. A frozen one is computed without gradients. Where it is trained, losses
-    of several calls on one batch are added before `backward`, or `retain_graph=True` is passed.
+    The biLM that the embedders of a model share. A frozen one is computed without gradients. Where it is trained,
+    losses of several calls on one batch are added before `backward`, or `retain_graph=True` is passed.
 
     AllenNLP drops the key `pretrained_file` when it loads an archive, where the weights come from the archive itself.
     The options are a part of the config for the same reason: in Jsonnet, `import 'options.json'` puts them there.

@@ -5,8 +5,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
-from allennlp.data.fields import ListField, TextField
-from allennlp.models import Model
+from allennlp.data.fields import TextField
 
 from elmo_tasks.modules import ContextualModel, PretrainedTransformer, TransformerTokenEmbedder
 from tests.modules.contextual.checkpoints import FAMILIES, reference_layers, tokenizer_kwargs
@@ -101,7 +100,7 @@ class TestPretrainedTransformer:
         weights = load_file(bert / "model.safetensors")
         name = next(name for name in weights if "layer.1" in name)
         save_file({key: value for key, value in weights.items() if key != name}, tmp_path / "model.safetensors")
-        with pytest.raises(ConfigurationError, match="encoder.layer.1"):
+        with pytest.raises(ConfigurationError, match=r"encoder\.layer\.1"):
             PretrainedTransformer(str(tmp_path))
 
 

@@ -1,0 +1,213 @@
+"""Tests of what all task models have: ELMo at their input and output, initializers, labels."""
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
+from allennlp.nn import InitializerApplicator
+from allennlp.nn.initializers import ConstantInitializer, PretrainedModelInitializer
+
+from elmo_tasks.data import ElmoTokenIndexer
+from elmo_tasks.models.elmo_model import concat_texts, initialize, labels_of, readable_labels, softmax_over_words
+from tests.task_models import BOTH, PLACES, TASKS
+
+EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
+ROWS = {
+    "snli": [
+        ("A man sleeps.", "A person is asleep.", "entailment"),
+        ("x", "Two dogs run along a very long beach in the rain .", "neutral"),
+        ("Girls sing in front of the old church, and nobody listens to them at all.", "Silence", "contradiction"),
+        ("One", "two", "neutral"),
+    ],
+    "sst": [
+        (["A", "charming", "little", "film"], "3"),
+        (["x"], "2"),
+        (["The", "jokes", "are", "tired", ",", "and", "I", "hate", "it", "all", "."], "0"),
+    ],
+}
+
+
+def loss_of(made):
+    return made.model(**made.tensors(made.instances))["loss"]
+
+
+def zeros_of_inputs(model, *parts):
+    """A dictionary into which a batch puts, for each part of the model, where its input is zero."""
+    zeros = {}
+    for name in parts:
+        part = model.get_submodule(name)
+        part.register_forward_pre_hook(lambda module, args, name=name: zeros.update({name: args[0] == 0}))
+    return zeros
+
+
+@pytest.mark.parametrize("task", TASKS)
+class TestElmoInEveryModel:
+    @pytest.mark.parametrize("place", PLACES)
+    def test_all_parameters_but_the_frozen_ones_are_trained(self, make_model, task, place):
+        """Oracle: the table of tasks; all other parameters have a gradient that is not zero."""
+        made = make_model(task, PLACES[place], TASKS[task].gradient_overrides)
+        found = [made.model.get_submodule(f"{EMBEDDERS[name]}.token_embedder_elmo") for name in PLACES[place]]
+        assert made.elmo_embedders() == found
+        loss_of(made).backward()
+        for name, parameter in made.model.named_parameters():
+            if ".bilm." in name or name in TASKS[task].frozen:
+                assert parameter.grad is None, name
+            elif name not in TASKS[task].unseen:
+                assert parameter.grad.abs().max() > 0, name
+
+    def test_the_bilm_runs_once_per_batch_on_all_sentences(self, make_model, task):
+        """Oracle: the number of runs for two places, and the sentences in each."""
+        made = make_model(task, BOTH)
+        (bilm,) = {embedder.bilm for embedder in made.elmo_embedders()}
+        passes = []
+        bilm.bilm.register_forward_pre_hook(lambda module, args: passes.append(len(args[0])))
+        for number, training in enumerate((True, True, False), start=1):
+            made.model.train(training)(**made.tensors(made.instances[:3]))
+            assert passes == [TASKS[task].n_sentences] * number
+
+    def test_each_place_has_its_own_mix(self, make_model, task):
+        """Oracle: different gradients, and a different loss with gamma = 0 at either place."""
+        made = make_model(task, BOTH)
+        made.enlarge()
+        before = loss_of(made)
+        before.backward()
+        below, above = (embedder.mix for embedder in made.elmo_embedders())
+        assert not torch.equal(below.layer_weights.grad, above.layer_weights.grad)
+        with torch.no_grad():
+            for mix in (below, above):
+                gamma = mix.gamma.clone()
+                mix.gamma.zero_()
+                assert not torch.allclose(loss_of(made), before)
+                mix.gamma.copy_(gamma)
+
+
+class TestInitialize:
+    @pytest.fixture
+    def made(self, make_model):
+        def make(pretrained_file=True):
+            return make_model(
+                "sst", ["input"], "{}" if pretrained_file else "{ model+: { bilm+: { pretrained_file: null }}}"
+            )
+
+        return make
+
+    def test_a_frozen_bilm_may_have_the_weights_of_another_model(self, made, tmp_path):
+        other = made()
+        torch.save(other.model.state_dict(), tmp_path / "best.th")
+        taken = PretrainedModelInitializer(str(tmp_path / "best.th"))
+        tensors = other.batch(*ROWS["sst"])["tokens"]
+        tagger = made(pretrained_file=False)
+        initialize(tagger.model, InitializerApplicator([("elmo", taken)], ["projection"]))
+        with pytest.raises(ConfigurationError, match="expected weights for the frozen biLM"):
+            tagger.model.text_field_embedder(tensors)
+        initialize(tagger.model, InitializerApplicator([("elmo", taken)]))
+        expected, found = (each.model.text_field_embedder(tensors) for each in (other, tagger))
+        assert torch.equal(found, expected)
+
+    def test_the_weights_of_a_frozen_bilm_are_not_replaced_by_others(self, made):
+        model = made().model
+        everything = [("", ConstantInitializer(3.0))]
+        with pytest.raises(ConfigurationError, match="prevent_regexes"):
+            initialize(model, InitializerApplicator(everything))
+        initialize(model, InitializerApplicator(everything, ["elmo"]))
+        assert (model.self_attention.weight == 3).all()
+
+
+class TestConcatTexts:
+    INDEXERS = {  # noqa: RUF012
+        "tokens": SingleIdTokenIndexer(),
+        "token_characters": TokenCharactersIndexer(min_padding_length=5),
+        "elmo": ElmoTokenIndexer(),
+    }
+
+    def tensors(self, *batches):
+        """Each batch as a model gets it, all with one vocabulary."""
+        instances = [
+            [Instance({"text": TextField([Token(word) for word in words], self.INDEXERS)}) for words in batch]
+            for batch in batches
+        ]
+        vocab = Vocabulary.from_instances([instance for batch in instances for instance in batch])
+        for batch in map(Batch, instances):
+            batch.index_instances(vocab)
+            yield batch.as_tensor_dict()["text"]
+
+    def test_it_equals_allennlps_batch_of_both(self):
+        """Oracle: AllenNLP's `Batch` of all sentences; other padding, names or orders would not be equal."""
+        long = [["Encyclopædia", "is", "a", "word"], ["x"]]
+        short = [["Is", "it"], ["😀"], ["no", "extraordinarily"]]
+        for first, second in ((long, short), (short, long)):
+            one, other, both = self.tensors(first, second, first + second)
+            joined = concat_texts(one, other)
+            assert {name: set(parts) for name, parts in joined.items()} == {n: set(parts) for n, parts in both.items()}
+            for indexer, parts in both.items():
+                for name, expected in parts.items():
+                    assert joined[indexer][name].dtype == expected.dtype
+                    assert torch.equal(joined[indexer][name], expected)
+
+
+def test_the_label_is_the_most_probable_one():
+    logits = torch.tensor([[0.0, np.log(3.0)], [np.log(4.0), 0.0]])
+    readable = readable_labels(logits, labels_of(Vocabulary({"labels": {"no": 2, "yes": 1}})))
+    assert readable["label"] == ["yes", "no"]
+    assert [list(row) for row in readable["probabilities"]] == [["no", "yes"]] * 2
+    expected = [pytest.approx([0.25, 0.75]), pytest.approx([0.8, 0.2])]
+    assert [list(row.values()) for row in readable["probabilities"]] == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_softmax_is_over_the_words_only(seed):
+    """Oracle: NumPy in float64 on the words of each text, with scores far above and far below zero."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 7, size=3)
+    scores = generator.normal(generator.choice([-300, -20, 0, 200]), 3, size=(3, 4, max(lengths)))
+    mask = torch.arange(max(lengths)) < torch.as_tensor(lengths).unsqueeze(1)
+    found = softmax_over_words(torch.tensor(scores, dtype=torch.float32), mask).numpy()
+    for row, length in enumerate(lengths):
+        shifted = np.exp(scores[row, :, :length] - scores[row, :, :length].max(-1, keepdims=True))
+        expected = shifted / shifted.sum(-1, keepdims=True)
+        np.testing.assert_allclose(found[row, :, :length], expected, rtol=1e-3, atol=1e-6)
+        assert not found[row, :, length:].any()
+
+
+@pytest.mark.parametrize("task", ROWS)
+class TestClassifiers:
+    @pytest.mark.parametrize("place", PLACES)
+    def test_the_logits_do_not_depend_on_the_batch(self, make_model, task, place):
+        """Oracle: each text alone, without padding; and the batch in reverse order."""
+        classifier = make_model(task, PLACES[place])
+        classifier.enlarge()
+        rows = ROWS[task]
+        together = classifier.model(**classifier.batch(*rows))["logits"]
+        turned = classifier.model(**classifier.batch(*reversed(rows)))["logits"]
+        torch.testing.assert_close(turned.flip(0), together, rtol=0, atol=1e-5)
+        for row, logits in zip(rows, together, strict=True):
+            alone = classifier.model(**classifier.batch(row))["logits"]
+            torch.testing.assert_close(logits, alone[0], rtol=0, atol=1e-5)
+        assert not torch.allclose(together[0], together[1], atol=1e-3)
+
+    def test_loss_accuracy_and_output(self, make_model, task):
+        """Oracle: the mean cross entropy in NumPy, and one label that is always predicted."""
+        classifier = make_model(task, [])
+        classifier.enlarge()
+        model, rows = classifier.model, ROWS[task]
+        output = model(**classifier.batch(*rows))
+        logits = output["logits"].double().detach().numpy()
+        labels = labels_of(model.vocab)
+        gold = [labels.index(row[-1]) for row in rows]
+        likelihood = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        assert output["loss"].item() == pytest.approx(-likelihood[range(len(gold)), gold].mean(), rel=1e-5)
+        for label, probabilities in zip(
+            *(model.make_output_human_readable(output)[key] for key in ("label", "probabilities")), strict=True
+        ):
+            assert set(probabilities) == set(labels) and label == max(probabilities, key=probabilities.__getitem__)
+        model.get_metrics(reset=True)
+        guess = rows[1][-1]
+        model.label_projection.weight.data.zero_()
+        model.label_projection.bias.data.zero_()[labels.index(guess)] = 1.0
+        model(**classifier.batch(*rows))
+        assert "loss" not in model(**classifier.batch(rows[0][:-1]))
+        expected = sum(row[-1] == guess for row in rows) / len(rows)
+        assert model.get_metrics(reset=True) == {"accuracy": pytest.approx(expected)}

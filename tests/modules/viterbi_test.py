@@ -1,0 +1,84 @@
+from itertools import pairwise, product
+
+import pytest
+import torch
+from allennlp.modules import ConditionalRandomField
+from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
+from allennlp.nn.util import viterbi_decode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.modules import best_tags, bio_scores, crf_scores, span_probabilities
+
+BIOUL = dict(enumerate(["O", "B-X", "I-X", "L-X", "U-X", "U-Y"]))
+BIO = ["O", "B-A", "I-B", "I-A", "B-B", "B-C", "I-C"]
+
+
+def random_crf(rules):
+    torch.manual_seed(0)
+    return ConditionalRandomField(len(BIOUL), rules)
+
+
+class TestBestTags:
+    @settings(max_examples=20)
+    @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
+    def test_they_are_those_of_allennlps_crf(self, lengths, has_rules, seed):
+        crf = random_crf(allowed_transitions("BIOUL", BIOUL) if has_rules else None)
+        logits = 3 * torch.randn(len(lengths), 7, len(BIOUL), generator=torch.Generator().manual_seed(seed))
+        mask = torch.arange(7) < torch.tensor(lengths)[:, None]
+        assert best_tags(logits, mask, *crf_scores(crf)) == [path for path, _ in crf.viterbi_tags(logits, mask)]
+
+    def test_forbidden_tags_are_never_chosen(self):
+        """Oracle: the rules of BIOUL for each pair of tags, and for the first and the last, against large logits."""
+        rules = set(allowed_transitions("BIOUL", BIOUL))
+        crf = random_crf(list(rules))
+        logits = 1000.0 * torch.randn(20, 7, len(BIOUL), generator=torch.Generator().manual_seed(0))
+        for tags in best_tags(logits, torch.ones(20, 7, dtype=torch.bool), *crf_scores(crf)):
+            assert {(len(BIOUL), tags[0]), *pairwise(tags), (tags[-1], len(BIOUL) + 1)} <= rules
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_they_are_the_best_of_all_that_bio_allows(self, seed):
+        """Oracle: all sequences of four words, enumerated; scores favour tags inside, so that the rules matter."""
+        torch.manual_seed(seed)
+        logits = torch.randn(6, 4, len(BIO)) + torch.tensor([0, 0, 1, 1, 0, 0, 1])
+        found = best_tags(logits, torch.ones(6, 4, dtype=torch.bool), *bio_scores(BIO))
+
+        def is_allowed(path):
+            names = ["O", *(BIO[tag] for tag in path)]
+            return all(not tag.startswith("I-") or before[1:] == tag[1:] for before, tag in pairwise(names))
+
+        allowed = list(filter(is_allowed, product(range(len(BIO)), repeat=4)))
+        for scores, tags in zip(logits.tolist(), found, strict=True):
+            best = max(allowed, key=lambda path: sum(row[tag] for row, tag in zip(scores, path, strict=True)))
+            assert tags == list(best)
+
+    def test_they_are_those_of_allennlps_semantic_roles(self):
+        """Oracle: `viterbi_decode`, one sentence at a time, in float64, since it adds 100,000 to the scores."""
+        torch.manual_seed(0)
+        transitions, starts, ends = bio_scores(BIO)
+        lengths = torch.tensor([7, 1, 30, 12])
+        logits = 2 * torch.randn(4, 30, len(BIO))
+        found = best_tags(logits, torch.arange(30) < lengths.unsqueeze(-1), transitions, starts, ends)
+        for row, tags in enumerate(found):
+            scores = logits[row, : lengths[row]].double().log_softmax(-1)
+            assert tags == viterbi_decode(scores, transitions.double(), allowed_start_transitions=starts.double())[0]
+
+
+def test_span_probabilities_are_shares_of_all_sequences():
+    """Oracle: AllenNLP's likelihood of every sequence; sentences of one to four words, and spans of one to all."""
+    crf = random_crf(None)
+    logits = torch.randn(4, 4, len(BIOUL), generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(4) < torch.tensor([4, 1, 3, 2])[:, None]
+    tags = [[1, 2, 3, 0], [4], [0, 1, 3], [5, 4]]
+    spans = [[(0, 2), (3, 3), (1, 3), (0, 3)], [(0, 0)], [], [(1, 1), (0, 0)]]
+    found = span_probabilities(crf, logits, mask, tags, spans)
+    for row, (sentence, of_sentence) in enumerate(zip(tags, spans, strict=True)):
+        n_words = len(sentence)
+        sequences = torch.tensor(list(product(range(len(BIOUL)), repeat=n_words)))
+        repeated = logits[row : row + 1, :n_words].expand(len(sequences), -1, -1)
+        every_word = torch.ones_like(sequences, dtype=torch.bool)
+        numerators = crf._joint_likelihood(repeated, crf.transitions, sequences, every_word).exp()
+        for probability, (first, last) in zip(found[row], of_sentence, strict=True):
+            held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(1)
+            assert probability == pytest.approx((numerators[held].sum() / numerators.sum()).item(), rel=1e-5)
+    assert list(map(len, found)) == list(map(len, spans))
