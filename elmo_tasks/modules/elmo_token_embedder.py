@@ -11,7 +11,7 @@ from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.modules.layer_mix import LayerMix
 
-__all__ = ["ElmoTokenEmbedder"]
+__all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 
 
 @TokenEmbedder.register("elmo")
@@ -68,3 +68,28 @@ class ElmoTokenEmbedder(TokenEmbedder):
         """The mix of a biLM's layers with dropout: shape `(batch_size, timesteps, output_dim)`."""
         vectors: torch.Tensor = self._dropout(self.mix(output.layers, output.mask))
         return vectors
+
+
+@TokenEmbedder.register("elmo_transformer")
+class TransformerTokenEmbedder(ElmoTokenEmbedder):
+    """`ElmoTokenEmbedder` over a transformer."""
+
+    def forward(  # type: ignore[override]
+        self,
+        token_ids: torch.Tensor,
+        mask: torch.Tensor,
+        offsets: torch.Tensor,
+        wordpiece_mask: torch.Tensor,
+        type_ids: Optional[torch.Tensor] = None,
+        segment_concat_mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """Shape `(batch_size, timesteps, output_dim)`, zero where there is no word."""
+        output = self.bilm(
+            token_ids,
+            mask,
+            offsets=offsets,
+            wordpiece_mask=wordpiece_mask,
+            type_ids=type_ids,
+            segment_concat_mask=segment_concat_mask,
+        )
+        return self.mixed(output)

@@ -4,13 +4,12 @@ from typing import Any, Literal, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder, TokenEmbedder
+from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
-from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder
 
-__all__ = ["PretrainedTransformer", "TransformerTokenEmbedder"]
+__all__ = ["PretrainedTransformer"]
 
 
 @ContextualModel.register("transformer")
@@ -95,31 +94,6 @@ class PretrainedTransformer(ContextualModel):
 
         mode = self.training, torch.is_grad_enabled()
         return self._pass.output(token_ids, self._embedder.parameters(), mode, compute)
-
-
-@TokenEmbedder.register("elmo_transformer")
-class TransformerTokenEmbedder(ElmoTokenEmbedder):
-    """`ElmoTokenEmbedder` over a transformer."""
-
-    def forward(  # type: ignore[override]
-        self,
-        token_ids: torch.Tensor,
-        mask: torch.Tensor,
-        offsets: torch.Tensor,
-        wordpiece_mask: torch.Tensor,
-        type_ids: Optional[torch.Tensor] = None,
-        segment_concat_mask: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        """Shape `(batch_size, timesteps, output_dim)`, zero where there is no word."""
-        output = self.bilm(
-            token_ids,
-            mask,
-            offsets=offsets,
-            wordpiece_mask=wordpiece_mask,
-            type_ids=type_ids,
-            segment_concat_mask=segment_concat_mask,
-        )
-        return self.mixed(output)
 
 
 class _SideBySide(torch.nn.Module):
