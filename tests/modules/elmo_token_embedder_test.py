@@ -253,7 +253,7 @@ class TestRegularization:
         """Oracle: section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
         snippet = tmp_path / "config.jsonnet"
         library = training_configs / "lib" / "ner.libsonnet"
-        snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo={l2: 0.25 })")
+        snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo={{ l2: 0.25 }})")
         params = Params.from_file(snippet)["model"]["regularizer"]
         # A trained biLM: a regex that matches a frozen one would not show.
         bilm = pretrained(requires_grad=True)
