@@ -1,7 +1,7 @@
-"""Predictors: one for all models of single sentences, and one for each task whose lines are something else."""
+"""Predictors: one for all models of single sentences, and one for each task with a different form of its lines."""
 
 from elmo_tasks.predictors.coref import CorefPredictor
-from elmo_tasks.predictors.sentence_predictor import SentencePredictor
+from elmo_tasks.predictors.sentence import SentencePredictor
 from elmo_tasks.predictors.snli import SnliPredictor
 from elmo_tasks.predictors.squad import SquadPredictor
 from elmo_tasks.predictors.srl import SrlPredictor

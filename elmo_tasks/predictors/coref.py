@@ -1,18 +1,21 @@
 """Coreference in documents in JSON lines."""
 
-import json
+from itertools import chain
 from typing import Any, ClassVar
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Instance, Token
 from allennlp.models import Model
 from allennlp.predictors import Predictor
+from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words
-from elmo_tasks.tokenization import blank_sentences
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
+from elmo_tasks.predictors.sentence import list_of
+from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
+
+_POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
 
 
 @Predictor.register("elmo_coref")
@@ -20,63 +23,74 @@ class CorefPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"document": "Ann sang. She was tired."}`, which it cuts into sentences and words with spaCy's
     rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; `sentences` may also have `speakers`, one for each sentence. A document without words has
-    no clusters. With `--use-dataset-reader`, `allennlp predict` reads CoNLL's files instead.
+    letters as in OntoNotes; `sentences` may also have `speakers`, one for each sentence.
 
-    Registered as a `Predictor` with name "elmo_coref".
+    In a prediction, `document` is the list of words, as in AllenNLP's; `document_name` and `part` identify a document
+    of CoNLL's files. The mentions of a text have places, in the order of `clusters`.
 
     # Parameters
 
-    model : `Model`
-        The model.
-    dataset_reader : `DatasetReader`
-        The one it was trained with.
     language : `str`
-        The language whose rules are used, as spaCy's code.
-
-    # Raises
-
-    `ConfigurationError`
-        If spaCy does not know the language.
-    `ImportError`
-        If spaCy knows it and something else is missing.
+        spaCy's code of the language of the rules.
+    kwargs
+        See `JsonLinesPredictor`.
     """
 
     example: ClassVar[JsonDict] = {"document": "Ann sang. She was tired."}
-    rule: ClassVar[str] = 'the key "document" with a text, or "sentences" with lists of words'
     forms: ClassVar[dict[str, tuple[str, ...]]] = {"document": ("genre",), "sentences": ("speakers", "genre")}
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en") -> None:
-        super().__init__(model, dataset_reader)
-        try:
-            self._sentences = blank_sentences(language)
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
+    def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
+        super().__init__(model, dataset_reader, **kwargs)
+        self._pipeline = blank_pipeline(language)
+        self._pipeline.add_pipe("sentencizer")
 
     def predict(self, document: str) -> JsonDict:
-        """The clusters of a text: see `CorefResolver.make_output_human_readable`."""
         return self.predict_json({"document": document})
 
-    def instance_of(self, inputs: JsonDict) -> Instance | None:
-        genre = inputs.get("genre")
-        if not (genre is None or isinstance(genre, str)):
-            raise ValueError(f'"genre" must be a text, but is {json.dumps(genre)[:200]}')
-        document, sentences = inputs.get("document"), inputs.get("sentences")
-        if isinstance(document, str):
-            return self._dataset_reader.text_to_instance(self._sentences(document), genre=genre)
-        if not isinstance(sentences, list) or not all(map(are_words, sentences)):
-            return None
-        speakers = _speakers(inputs.get("speakers"), sentences)
-        return self._dataset_reader.text_to_instance(sentences, speakers, genre=genre)
+    def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
+        return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
 
+    def coref_resolved(self, document: str) -> str:
+        """The document with the first mention of each cluster in place of the others."""
+        parsed = self._pipeline(document)
+        # Places in spaCy's document, which contains white space, too.
+        numbers = [token.i for token in parsed if not token.is_space]
+        for token in parsed:
+            # Read by `replace_corefs`; without a tagger, "her" is not known to be possessive.
+            token.tag_ = "PRP$" if token.lower_ in _POSSESSIVES else "POS" if token.lower_ == "'s" else ""
+        clusters = self.predict(document)["clusters"]
+        return self.replace_corefs(parsed, [[[numbers[i] for i in mention] for mention in of] for of in clusters])
 
-def _speakers(speakers: Any, sentences: list[list[str]]) -> list[list[str]] | None:
-    """The speaker of each word."""
-    if speakers is None:
-        return None
-    if not are_words(speakers) or len(speakers) != len(sentences):
-        raise ValueError(
-            f'"speakers" must be a list of names, one for each of the {len(sentences)} sentences, '
-            f"but is {json.dumps(speakers)[:200]}"
-        )
-    return [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
+    replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)
+
+    def outcome_of(self, inputs: JsonDict) -> Instance:
+        genre, speakers = inputs.get("genre"), inputs.get("speakers")
+        if "sentences" in inputs:
+            sentences = list(map(list_of, inputs["sentences"]))
+            if speakers is not None:
+                speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
+            return self._dataset_reader.text_to_instance(sentences, speakers, genre=genre)
+        sentences = [[token for token in of if not token.is_space] for of in self._pipeline(inputs["document"]).sents]
+        sentences = [of for of in sentences if of]
+        words = [[token.text for token in of] for of in sentences]
+        instance = self._dataset_reader.text_to_instance(words, genre=genre)
+        for field, of in zip(instance["tokens"], sentences, strict=False):
+            field.tokens = [Token(token.text, token.idx) for token in of]
+        return instance
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        output["document_name"] = output["document"]
+        output["document"] = list(chain.from_iterable(output["sentences"]))
+        tokens = [token for text in instance["tokens"] for token in text.tokens]
+        if tokens and tokens[0].idx is not None:
+            output["places"] = [[places(tokens, *mention) for mention in of] for of in output["clusters"]]
+        return output
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """One for each cluster, as AllenNLP's."""
+        instances = []
+        for clusters in [[cluster] for cluster in outputs["clusters"]] or [[]]:
+            copied = instance.duplicate()
+            copied["metadata"].metadata["clusters"] = [[tuple(mention) for mention in of] for of in clusters]
+            instances.append(copied)
+        return instances

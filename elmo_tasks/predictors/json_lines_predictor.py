@@ -1,213 +1,212 @@
-"""The base of all predictors: JSON lines, errors that name what is wrong, lines without words, and no gold."""
+"""The base of all predictors: JSON lines, bounded batches, texts without words, no gold, and gradients."""
 
+import copy
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from allennlp.common.checks import ConfigurationError
+import torch
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Field, Instance, Token
+from allennlp.data.fields import ListField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.data.fields import without_gold
-from elmo_tasks.data.formats.json_objects import json_object
+from elmo_tasks.text import in_nfc
 
-__all__ = ["JsonLinesPredictor", "are_words", "readable_errors"]
+__all__ = ["JsonLinesPredictor", "places"]
 
-_FILES_OF_THE_TASK = "files of the task are read with --use-dataset-reader"
+# With padding, of a batch. A line of 3,000 words in a batch of 32 would take gigabytes.
+_MAX_WORDS = 8192
+_IDS = ("id", "pairID")
+
+
+class _Line(dict[str, Any]):
+    """The content of a line, and its number, not counting blank lines."""
+
+    number: int | None = None
 
 
 class JsonLinesPredictor(Predictor):
     """
-    A predictor whose errors say what a line looks like and what is wrong with this one; `allennlp predict` adds the
-    line's number. With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead. Their labels and
-    tags do not reach the model, so that they need not be those of its training.
+    With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead of JSON lines. Their gold is not
+    read: a copy of the reader has `reads_gold = False`.
 
-    A line without words has an empty prediction, which the model does not see: its neighbours in a batch are predicted
-    as if it was not there.
-
-    A subclass has the three class variables, and overrides `instance_of`.
+    A line without words has an empty prediction. An `id` or `pairID` of a line is in its prediction.
 
     # Parameters
 
-    model : `Model`
-        The model.
-    dataset_reader : `DatasetReader`
-        The one it was trained with.
-
-    # Raises
-
-    `ConfigurationError`
-        If the model is that of a task whose lines are others.
+    keep_going : `bool`
+        Whether a bad line has `{"error": ..., "line": n}` instead of its prediction.
     """
 
-    # A line.
     example: ClassVar[JsonDict]
-    # What a line must have, as an error says it.
-    rule: ClassVar[str]
-    # The keys whose values are no text to the model, and stay as they are.
-    verbatim: ClassVar[tuple[str, ...]] = ()
-    # The forms of a line: a key that tells the form, and the other keys that a line of this form may have.
+    # The forms of a line: the key that distinguishes it, and the other keys that it may have.
     forms: ClassVar[dict[str, tuple[str, ...]]]
+    # The names of the text fields, in the order in which the model embeds them.
+    texts: ClassVar[tuple[str, ...]] = ("tokens",)
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, frozen: bool = True) -> None:
-        super().__init__(model, dataset_reader, frozen)
-        name = model.default_predictor
-        of_model = Predictor.by_name(name) if name in Predictor.list_available() else Predictor
-        # One of another package may be for any model.
-        are_ours = all(kind.__module__.startswith("elmo_tasks.") for kind in (type(self), of_model))
-        if are_ours and not issubclass(of_model, type(self)):
-            raise ConfigurationError(
-                f"a {type(self).__name__} must have a model of lines like {json.dumps(self.example)}, but that of this "
-                f"archive, {type(model).__name__}, is for the predictor {name!r}: omit --predictor, or name the "
-                "archive of another model"
-            )
+    def __init__(
+        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, keep_going: bool = False
+    ) -> None:
+        # The reader of an archive may also read data for an evaluation.
+        reader = copy.copy(dataset_reader)
+        reader.reads_gold = False
+        super().__init__(model, reader, frozen)
+        self._keep_going = keep_going
+        self._n_lines = 0
+        self._embedded_text = _Copy()
 
-    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
-        """
-        The instance of a line, whose keys are known to be allowed.
-
-        # Returns
-
-        `Union[Instance, JsonDict, None]`
-            The prediction itself if the line has no words, and `None` if the line is not as `rule` says.
-        """
+    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+        """The instance of a line, or its prediction if it has no words."""
         raise NotImplementedError
 
-    def load_line(self, line: str) -> JsonDict:
-        """
-        # Raises
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        """A prediction with what the predictor adds."""
+        return output
 
-        `ValueError`
-            If the line is not a JSON object, or has a key twice.
-        """
+    def load_line(self, line: str) -> JsonDict:
+        self._n_lines += 1
         try:
-            return json_object(line)
-        except ValueError as error:
-            raise ValueError(
-                f"a line must be a JSON object like {json.dumps(self.example)}, but is {line.strip()!r:.100} ({error})"
-                f"; {_FILES_OF_THE_TASK}"
-            ) from None
+            content = json.loads(line)
+        except ValueError:
+            content = line.strip()
+        loaded = _Line(content if isinstance(content, dict) else {"": content})
+        loaded.number = self._n_lines
+        return loaded
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
-        """As `predict_batch_json`, for one line."""
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        """
-        The predictions of some lines; the model gets those with words as one batch.
-
-        # Raises
-
-        `ValueError`
-            If a line is of no form, has a key that would be ignored, or a value of another type.
-        """
-        lines = [self._read(line) for line in inputs]
-        instances = [line for line in lines if isinstance(line, Instance)]
-        predictions = iter(self.predict_batch_instance(instances) if instances else [])
-        return [next(predictions) if isinstance(line, Instance) else line for line in lines]
+        outcomes = [self._outcome(line) for line in inputs]
+        instances = [outcome for outcome in outcomes if isinstance(outcome, Instance)]
+        predictions = iter(self.predict_batch_instance(instances))
+        return [next(predictions) if isinstance(outcome, Instance) else outcome for outcome in outcomes]
 
     def predict_instance(self, instance: Instance) -> JsonDict:
-        """As `predict_batch_instance`, for one instance."""
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """The predictions of some instances, whose gold is dropped: a tag that the model does not know is no error."""
-        predictions: list[JsonDict] = super().predict_batch_instance(list(map(without_gold, instances)))
-        return predictions
+        """The predictions, in batches that are bounded by their words."""
+        finished = []
+        for batch in _batches(instances):
+            for instance, output in zip(batch, super().predict_batch_instance(batch), strict=True):
+                metadata = instance["metadata"].metadata if "metadata" in instance else {}
+                ids = {key: metadata[key] for key in _IDS if metadata.get(key) is not None}
+                finished.append(self.finish(instance, output) | ids)
+        return finished
+
+    def _outcome(self, inputs: JsonDict) -> Any:
+        """As `read`, with errors that name the line."""
+        try:
+            return self.read(inputs)
+        except ValueError as error:
+            message = str(error)
+        except (AttributeError, LookupError, TypeError):
+            message = self._mismatch(inputs)
+        number = getattr(inputs, "number", None)
+        if self._keep_going:
+            return {"error": message, "line": number}
+        raise ValueError(f"{message}: line {number}" if number else message)
+
+    def _mismatch(self, inputs: JsonDict) -> str:
+        return f"expected a line like {json.dumps(self.example)}, got {json.dumps(inputs.get('', inputs))[:200]}"
+
+    def read(self, inputs: JsonDict) -> Any:
+        """The outcome of a line whose keys are checked. One that is not known would be ignored."""
+        form = next((key for key in self.forms if key in inputs), None)
+        if form is None:
+            raise ValueError(self._mismatch(inputs))
+        allowed = (form, *self.forms[form], *_IDS)
+        if unknown := [key for key in inputs if key not in allowed]:
+            raise ValueError(f"expected the keys {', '.join(allowed)}, got {', '.join(unknown)}")
+        ids = {key: inputs[key] for key in _IDS if key in inputs}
+        outcome = self.outcome_of({key: in_nfc(value) for key, value in inputs.items()})
+        if not isinstance(outcome, Instance):
+            return outcome | ids
+        outcome["metadata"].metadata.update(ids)
+        return outcome
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        outcome = self.read(json_dict)
+        if not isinstance(outcome, Instance):
+            raise ValueError(f"expected a word, got {json.dumps(json_dict)[:200]}")
+        return outcome
+
+    def labeled(self, instance: Instance, **fields: Field) -> Instance:
+        """A copy of an instance with further fields."""
+        copied = instance.duplicate()
+        for name, field in fields.items():
+            copied.add_field(name, field, self._model.vocab)
+        return copied
+
+    def get_interpretable_layer(self) -> torch.nn.Module:
+        """The embedded words of a text, called once for each text of an instance."""
+        return self._embedded_text
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """
-        As AllenNLP's, whose models give their loss among the predictions.
-
-        # Raises
-
-        `ValueError`
-            If the instances have no labels.
-        """
+        """The gradients of the loss in the embedded words: `grad_input_1` is of the last text of the instances."""
         model, readable = self._model, self._model.make_output_human_readable
-        required = {name: weight.requires_grad for name, weight in model.named_parameters()}
+        lengths = [[_row_lengths(instance[name]) for instance in instances] for name in self.texts]
 
-        def with_loss(output: dict[str, Any]) -> dict[str, Any]:
-            if "loss" not in output:
-                raise ValueError("instances must have labels, of which gradients are computed, but have none")
-            return {**readable(output), "loss": output["loss"]}
+        def through_layer(module: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+            # Shape: (n_rows * timesteps, dim)
+            words, timesteps, row = output.flatten(0, -2), output.size(-2), 0
+            for of_text in lengths:
+                numbers = []
+                for rows in of_text:
+                    numbers.append([n for i, length in enumerate(rows) for n in _range(row + i, length, timesteps)])
+                    row += len(rows)
+                # Shape: (n_instances, n_words)
+                number = torch.tensor(
+                    [[*of_row, *of_row[-1:] * (max(map(len, numbers)) - len(of_row))] for of_row in numbers]
+                )
+                number = number.to(words.device)
+                words = words.index_copy(0, number.flatten(), self._embedded_text(words[number]).flatten(0, 1))
+            return words.view_as(output)
 
-        model.make_output_human_readable = with_loss
+        hook = self.get_interpretable_text_field_embedder().register_forward_hook(through_layer)
+        # AllenNLP's models have their loss among the predictions.
+        model.make_output_human_readable = lambda output: {**readable(output), "loss": output["loss"]}
         try:
             return super().get_gradients(instances)
         finally:
             del model.make_output_human_readable
-            # AllenNLP does this too, but not after an error.
-            for name, weight in model.named_parameters():
-                weight.requires_grad_(required[name])
-
-    def check_line(self, inputs: Any) -> None:
-        """
-        # Raises
-
-        `ValueError`
-            If a line is of no form, or has a key that would be ignored.
-        `UnicodeEncodeError`
-            If a text has half a pair of UTF-16, which the biLM would pass over.
-        """
-        form = next((key for key in self.forms if key in inputs), None) if isinstance(inputs, dict) else None
-        if form is None:
-            raise self.broken_rule(inputs)
-        allowed = form, *self.forms[form]
-        for key in inputs:
-            if key not in allowed:
-                others = [other for other, further in self.forms.items() if key in (other, *further)]
-                remedy = f'drop it, or give "{others[0]}" in place of "{form}"' if others else "drop it"
-                raise ValueError(
-                    f'a line with "{form}" may have the {"keys" if len(allowed) > 1 else "key"} '
-                    f"{', '.join(map(json.dumps, allowed))}, but has {json.dumps(key)}, which would be ignored: "
-                    f"{remedy} ({_FILES_OF_THE_TASK}): {json.dumps(inputs)[:200]}"
-                )
-            if key not in self.verbatim:
-                json.dumps(inputs[key], ensure_ascii=False).encode()
-
-    def broken_rule(self, inputs: Any) -> ValueError:
-        """The error for a line that is not as `rule` says."""
-        return ValueError(f"the input must have {self.rule} ({_FILES_OF_THE_TASK}), but is {json.dumps(inputs)[:200]}")
-
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        instance = self._read(json_dict)
-        if not isinstance(instance, Instance):
-            raise ValueError(f"the input must have a word, but has none: {json.dumps(json_dict)[:200]}")
-        return instance
-
-    def _read(self, inputs: Any) -> Instance | JsonDict:
-        """The instance of a line, or its prediction if it has no words."""
-        with readable_errors():
-            self.check_line(inputs)
-            found = self.instance_of(inputs)
-            if found is None:
-                raise self.broken_rule(inputs)
-            return found
+            hook.remove()
 
 
-@contextmanager
-def readable_errors() -> Iterator[None]:
-    """
-    # Raises
-
-    `ValueError`
-        For half a pair of UTF-16 in a text, and for a value that is nested more deeply than Python can follow.
-    """
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"a text must be Unicode, but has {error.object[error.start]!a}, which is half a pair of UTF-16: remove "
-            "it, or write the whole pair"
-        ) from None
-    except RecursionError:
-        raise ValueError("a line must hold texts, lists and numbers only, but is nested too deeply") from None
+class _Copy(torch.nn.Module):
+    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
+        return embedded.clone()
 
 
-def are_words(value: Any) -> bool:
-    """Whether a value of a line is a list of words."""
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+def _range(row: int, length: int, timesteps: int) -> range:
+    return range(row * timesteps, row * timesteps + length)
+
+
+def _row_lengths(field: Field) -> list[int]:
+    """The number of words of a text, or of each sentence of a document."""
+    return [len(text) for text in field] if isinstance(field, ListField) else [len(field)]
+
+
+def _batches(instances: Sequence[Instance]) -> Iterator[list[Instance]]:
+    batch: list[Instance] = []
+    longest = 0
+    for instance in instances:
+        texts = [field for field in instance.fields.values() if isinstance(field, ListField | TextField)]
+        length = max((sum(_row_lengths(text)) for text in texts), default=0)
+        longest = max(longest, length)
+        if batch and longest * (len(batch) + 1) > _MAX_WORDS:
+            yield batch
+            batch, longest = [], length
+        batch.append(instance)
+    if batch:
+        yield batch
+
+
+def places(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
+    """The first character of a span of words and the one after its last, if the words come from a text."""
+    if tokens[start].idx is None:
+        return {}
+    return {"start_char": tokens[start].idx, "end_char": tokens[end].idx + len(tokens[end].text)}

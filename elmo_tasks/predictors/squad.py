@@ -1,12 +1,17 @@
 """Answers to questions in JSON lines."""
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
+from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import IndexField
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
 
 __all__ = ["SquadPredictor"]
 
@@ -14,44 +19,57 @@ __all__ = ["SquadPredictor"]
 @Predictor.register("elmo_squad")
 class SquadPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`; SQuAD's name of the
-    passage, `context`, is allowed too, and an `id` is kept. With `--use-dataset-reader`,
-    `allennlp predict` reads SQuAD's files instead, and `allennlp elmo-squad-predictions` turns the output into the file
-    that the official script evaluates.
+    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's name of the
+    passage, `context`. An answer has its place in the passage, `start_char` and `end_char`. If the question or the
+    passage has no words, the answer is empty, and its span and score are `None`.
 
-    If the question or the passage has no words, the answer is empty, and its span and score are `None`.
+    # Parameters
 
-    Registered as a `Predictor` with name "elmo_squad".
+    kwargs
+        See `JsonLinesPredictor`.
     """
 
     example: ClassVar[JsonDict] = {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}
-    rule: ClassVar[str] = 'the keys "question" and "passage", each with a text, and may have the key "id" with a text'
-    verbatim: ClassVar[tuple[str, ...]] = ("id",)
-    forms: ClassVar[dict[str, tuple[str, ...]]] = {"passage": ("question", "id"), "context": ("question", "id")}
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"passage": ("question",), "context": ("question",)}
+    texts: ClassVar[tuple[str, ...]] = ("question", "passage")
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
+        super().__init__(model, dataset_reader, **kwargs)
+        # AllenNLP's reader skips questions without an answer that it finds in the passage.
+        self._dataset_reader._read = self._read_questions
+
+    def _read_questions(self, path: str) -> Iterator[Instance]:
+        paragraphs = (
+            paragraph for article in read_json(cached_path(path))["data"] for paragraph in article["paragraphs"]
+        )
+        for paragraph in paragraphs:
+            for question in paragraph["qas"]:
+                instance = self._dataset_reader.text_to_instance(question["question"], paragraph["context"])
+                instance["metadata"].metadata["id"] = question["id"]
+                yield instance
 
     def predict(self, question: str, passage: str) -> JsonDict:
-        """The answer to a question: see `SquadModel.make_output_human_readable`."""
         return self.predict_json({"question": question, "passage": passage})
 
-    def instance_of(self, inputs: JsonDict) -> Instance | JsonDict | None:
-        question, passage = inputs.get("question"), inputs.get("passage", inputs.get("context"))
-        question_id = inputs.get("id")
-        if not (isinstance(question, str) and isinstance(passage, str) and isinstance(question_id, str | None)):
-            return None
+    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+        question, passage = inputs["question"], inputs["passage" if "passage" in inputs else "context"]
         if question.strip() and passage.strip():
-            return self._dataset_reader.text_to_instance(question, passage, question_id=question_id)
+            return self._dataset_reader.text_to_instance(question, passage)
         return {
-            "id": question_id or "",
-            "question_tokens": self._words(question, "question"),
-            "passage_tokens": self._words(passage, "passage"),
+            "id": "",
+            "question_tokens": self._words(question),
+            "passage_tokens": self._words(passage),
             "best_span_str": "",
             "best_span": None,
             "score": None,
         }
 
-    def _words(self, text: str, name: str) -> list[str]:
-        """The words of a question or a passage, as the reader splits it."""
-        if not text.strip():
-            return []
-        words: list[str] = self._dataset_reader.text_to_instance(text, text)["metadata"][f"{name}_tokens"]
-        return words
+    def _words(self, text: str) -> list[str]:
+        return self._dataset_reader.text_to_instance(text, text)["metadata"]["question_tokens"] if text.strip() else []
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        return output | places(instance["passage"].tokens, *output["best_span"])
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        start, end = (IndexField(int(index), instance["passage"]) for index in outputs["best_span"])
+        return [self.labeled(instance, span_start=start, span_end=end)]

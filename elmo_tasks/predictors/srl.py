@@ -4,14 +4,17 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, Optional
 
-from allennlp.common.util import JsonDict, sanitize
-from allennlp.data import DatasetReader, Instance
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, are_words, readable_errors
-from elmo_tasks.predictors.verb_finder import VerbFinder
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
+from elmo_tasks.predictors.sentence import list_of
+from elmo_tasks.predictors.verbs import VerbFinder
+from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["SrlPredictor"]
 
@@ -19,36 +22,23 @@ __all__ = ["SrlPredictor"]
 @Predictor.register("elmo_srl")
 class SrlPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the places of the predicates,
-    counted from 0, or `{"sentence": "Anna eats an apple."}`, which it tokenizes with spaCy's rules and whose verbs it
-    finds with `VerbFinder`, as for words without predicates. A prediction has the form of AllenNLP's predictor:
-
-        {"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}
-
-    A sentence without words has no verbs. With `--use-dataset-reader`, `allennlp predict` reads CoNLL-2012's files
-    instead, and writes one line for each predicate.
-
-    Registered as a `Predictor` with name "elmo_srl".
+    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the numbers of the
+    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Verbs that are not given are found by
+    `VerbFinder`. A prediction has the form of AllenNLP's, `{"words": [...], "verbs": [{"verb": "eats",
+    "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}`, and `spans` with the places of the arguments. With
+    `--use-dataset-reader` it is one line for each predicate.
 
     # Parameters
 
-    model : `Model`
-        The labeler.
-    dataset_reader : `DatasetReader`
-        The one it was trained with.
     language : `str`
-        The language whose tokenization rules are used, as spaCy's code.
+        spaCy's code of the language of the tokenization rules.
     spacy_model : `str`, optional
-        A model of spaCy, installed or a folder, that finds the verbs. `None`: `en_core_web_sm` if it is installed, and
-        otherwise the tagger that ships, `PosTagger`.
-    pos_model : `str`, optional
-        An archive of a tagger for parts of speech that finds them instead of spaCy's: see `VerbFinder`.
+        See `VerbFinder`.
+    kwargs
+        See `JsonLinesPredictor`.
     """
 
     example: ClassVar[JsonDict] = {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}
-    rule: ClassVar[str] = (
-        'the key "sentence" with a text, or "words" with a list of words and "predicates" with a list of their places'
-    )
     forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ("predicates",)}
 
     def __init__(
@@ -57,74 +47,70 @@ class SrlPredictor(JsonLinesPredictor):
         dataset_reader: DatasetReader,
         language: str = "en",
         spacy_model: Optional[str] = None,
-        pos_model: Optional[str] = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(model, dataset_reader)
+        super().__init__(model, dataset_reader, **kwargs)
         self._tokenizer = SpacyBlankTokenizer(language)
-        self._find_verbs = VerbFinder(spacy_model, pos_model)
+        self._find_verbs = VerbFinder(spacy_model)
 
     def predict(self, sentence: str) -> JsonDict:
-        """The arguments of all verbs of a sentence."""
         return self.predict_json({"sentence": sentence})
 
+    def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
+        return self.predict_json({"words": tokenized_sentence})
+
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        sentences = [self._words_and_predicates(line) for line in inputs]
-        # A sentence has an instance for each predicate; the model gets as many of them at once as there are lines.
-        instances = [self._instance(words, predicate) for words, predicates in sentences for predicate in predicates]
-        outputs: list[dict[str, Any]] = []
-        for start in range(0, len(instances), max(len(inputs), 1)):
-            outputs += self._model.forward_on_instances(instances[start : start + len(inputs)])
-        of_predicates = iter(outputs)
-        results = []
-        for words, predicates in sentences:
-            verbs = [next(of_predicates) for _ in predicates]
-            verbs = [{key: verb[key] for key in ("verb", "description", "tags")} for verb in verbs]
-            results.append(sanitize({"words": words, "verbs": verbs}))
-        return results
+        outcomes = [self._outcome(line) for line in inputs]
+        sentences = [outcome for outcome in outcomes if "error" not in outcome]
+        unknown = [sentence for sentence in sentences if sentence["predicates"] is None]
+        found = self._find_verbs([[token.text for token in sentence["tokens"]] for sentence in unknown])
+        for sentence, predicates in zip(unknown, found, strict=True):
+            sentence["predicates"] = predicates
+        instances = [
+            self._instance(sentence["tokens"], predicate)
+            for sentence in sentences
+            for predicate in sentence["predicates"]
+        ]
+        predictions = iter(self.predict_batch_instance(instances))
+        for sentence in sentences:
+            verbs = [next(predictions) for _ in sentence.pop("predicates")]
+            sentence["words"] = [token.text for token in sentence.pop("tokens")]
+            sentence["verbs"] = [{key: verb[key] for key in verb if key != "words"} for verb in verbs]
+        return outcomes
 
-    def instance_of(self, inputs: JsonDict) -> Instance:
-        """
-        That of a line with one predicate, as AllenNLP's interpreters take one.
+    def outcome_of(self, inputs: JsonDict) -> JsonDict:
+        """The `tokens` and the `predicates` of a line."""
+        if "sentence" in inputs:
+            return {"tokens": self._tokenizer.tokenize(inputs["sentence"]), "predicates": None}
+        tokens, predicates = [Token(word) for word in list_of(inputs["words"])], inputs.get("predicates")
+        for predicate in predicates or ():
+            # -1 would be the last word.
+            if not 0 <= predicate < len(tokens):
+                raise ValueError(f"expected predicates from 0 to {len(tokens) - 1}, got {predicate}")
+        return {"tokens": tokens, "predicates": predicates}
 
-        # Raises
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self._batch_json_to_instances([json_dict])[0]
 
-        `ValueError`
-            If it has none or several.
-        """
-        words, predicates = self._words_and_predicates(inputs)
-        if len(predicates) != 1:
-            raise ValueError(
-                f'an instance must have one predicate, but the line has {len(predicates)}: give one as "predicates": '
-                f"{json.dumps(inputs)[:200]}"
-            )
-        return self._instance(words, predicates[0])
+    def _batch_json_to_instances(self, json_dicts: list[JsonDict]) -> list[Instance]:
+        """The first predicate of each sentence, as AllenNLP's interpreters take one."""
+        sentences = [self.read(json_dict) for json_dict in json_dicts]
+        found = self._find_verbs([[token.text for token in sentence["tokens"]] for sentence in sentences])
+        predicates = [sentence["predicates"] or verbs for sentence, verbs in zip(sentences, found, strict=True)]
+        if not all(predicates):
+            raise ValueError(f"expected a predicate, got {json.dumps(json_dicts)[:200]}")
+        return [self._instance(sentence["tokens"], of[0]) for sentence, of in zip(sentences, predicates, strict=True)]
 
-    def _instance(self, words: list[str], predicate: int) -> Instance:
-        indicator = [int(index == predicate) for index in range(len(words))]
-        instance = self._dataset_reader.text_to_instance(words, indicator)
-        self._dataset_reader.apply_token_indexers(instance)
-        return instance
+    def _instance(self, tokens: Sequence[Token], predicate: int) -> Instance:
+        return self._dataset_reader.text_to_instance(tokens, [int(i == predicate) for i in range(len(tokens))])
 
-    @readable_errors()
-    def _words_and_predicates(self, inputs: JsonDict) -> tuple[list[str], Sequence[int]]:
-        self.check_line(inputs)
-        sentence, words, predicates = (inputs.get(key) for key in ("sentence", "words", "predicates"))
-        if isinstance(sentence, str):
-            words = [token.text for token in self._tokenizer.tokenize(sentence)]
-        elif not are_words(words):
-            raise self.broken_rule(inputs)
-        if predicates is None:
-            return words, self._find_verbs(words)
-        if not isinstance(predicates, list) or not all(type(index) is int for index in predicates):
-            raise self.broken_rule(inputs)
-        _check_predicates(predicates, words)
-        return words, predicates
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        tokens = instance["tokens"].tokens
+        output["spans"] = [
+            {"label": label, "start": start, "end": end, **places(tokens, start, end)}
+            for label, start, end in tags_to_spans(output["tags"])
+        ]
+        return output
 
-
-def _check_predicates(predicates: list[int], words: list[str]) -> None:
-    for index in predicates:
-        if not 0 <= index < len(words):
-            raise ValueError(
-                f"predicates must be places of words, counted from 0 and below {len(words)}, the number of words, but "
-                f"one is {index}: {json.dumps(words)[:200]}"
-            )
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]

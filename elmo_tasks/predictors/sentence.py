@@ -1,0 +1,72 @@
+"""The predictor of all models of single sentences."""
+
+from typing import Any, ClassVar
+
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField, SequenceLabelField
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from elmo_tasks.data import SpacyBlankTokenizer
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
+from elmo_tasks.tags import spans_to_bioul, tags_to_spans
+
+__all__ = ["SentencePredictor"]
+
+
+@Predictor.register("elmo_sentence")
+class SentencePredictor(JsonLinesPredictor):
+    """
+    Takes lines like `{"sentence": "Jordan beat Chelsea ."}`, which it tokenizes with spaCy's rules, or
+    `{"words": ["Jordan", "beat", "Chelsea", "."]}`, for named entities, sentiment and parts of speech. Spans of a
+    `sentence` have `start_char` and `end_char`.
+
+    # Parameters
+
+    language : `str`
+        spaCy's code of the language of the tokenization rules.
+    kwargs
+        See `JsonLinesPredictor`.
+    """
+
+    example: ClassVar[JsonDict] = {"sentence": "Jordan beat Chelsea ."}
+    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ()}
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
+        super().__init__(model, dataset_reader, **kwargs)
+        self._tokenizer = SpacyBlankTokenizer(language)
+
+    def predict(self, sentence: str) -> JsonDict:
+        return self.predict_json({"sentence": sentence})
+
+    def predict_tokenized(self, words: list[str]) -> JsonDict:
+        return self.predict_json({"words": words})
+
+    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+        words = self._tokenizer.tokenize(inputs["sentence"]) if "sentence" in inputs else list_of(inputs["words"])
+        if not words:
+            return self._model.prediction_without_words()
+        return self._dataset_reader.text_to_instance(words)
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        for span in output.get("spans", ()):
+            span |= places(instance["tokens"].tokens, span["start"], span["end"])
+        return output
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """One for each entity, as AllenNLP's; or one with the label or the tags."""
+        if "label" in outputs:
+            return [self.labeled(instance, label=LabelField(outputs["label"]))]
+        tags = outputs["tags"]
+        # A sentence without entities has its tags, too.
+        spans = tags_to_spans(tags) if "spans" in outputs else []
+        rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
+        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
+
+
+def list_of(words: Any) -> list[Any]:
+    """A list of words; each letter of a text would be a word otherwise."""
+    if not isinstance(words, list):
+        raise TypeError
+    return words
