@@ -1,17 +1,13 @@
 """Entailment between the sentences of pairs in JSON lines."""
 
-import json
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 
 __all__ = ["SnliPredictor"]
@@ -38,22 +34,13 @@ class SnliPredictor(JsonLinesPredictor):
     def __init__(self, model: Model, dataset_reader: DatasetReader, attention: bool = False, **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
         self._shows_attention = attention
-        # AllenNLP's reader skips pairs without a gold label.
-        self._dataset_reader._read = self._read_pairs
-
-    def _read_pairs(self, path: str) -> Iterator[Instance]:
-        for number, line in numbered_lines(cached_path(path)):
-            if line.strip():
-                pair = json.loads(line)
-                instance = self._dataset_reader.text_to_instance(pair["sentence1"], pair["sentence2"])
-                instance["metadata"].metadata["pairID"] = pair.get("pairID", number)
-                yield instance
 
     def predict(self, premise: str, hypothesis: str) -> JsonDict:
         return self.predict_json({"sentence1": premise, "sentence2": hypothesis})
 
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
-        premise, hypothesis = (inputs[key] for key in self.forms_keys(inputs))
+        keys = ("sentence1", "sentence2") if "sentence1" in inputs else self.texts
+        premise, hypothesis = (inputs[key] for key in keys)
         if premise.strip() and hypothesis.strip():
             return self._dataset_reader.text_to_instance(premise, hypothesis)
         words = [self._words(premise), self._words(hypothesis)]
@@ -62,9 +49,6 @@ class SnliPredictor(JsonLinesPredictor):
             # A row for each word, with a weight for each word of the other sentence.
             prediction["attention"] = dict(zip(self.texts, ([[] for _ in row] for row in words), strict=True))
         return prediction | {"premise_tokens": words[0], "hypothesis_tokens": words[1]}
-
-    def forms_keys(self, inputs: JsonDict) -> tuple[str, str]:
-        return ("sentence1", "sentence2") if "sentence1" in inputs else ("premise", "hypothesis")
 
     def _words(self, text: str) -> list[str]:
         return self._dataset_reader.text_to_instance(text, text)["metadata"]["premise_tokens"] if text.strip() else []

@@ -1,16 +1,12 @@
 """Answers to questions in JSON lines."""
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import Instance
 from allennlp.data.fields import IndexField
-from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.files.json_files import read_json
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
 
 __all__ = ["SquadPredictor"]
@@ -22,31 +18,11 @@ class SquadPredictor(JsonLinesPredictor):
     Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's name of the
     passage, `context`. An answer has its place in the passage, `start_char` and `end_char`. If the question or the
     passage has no words, the answer is empty, and its span and score are `None`.
-
-    # Parameters
-
-    kwargs
-        See `JsonLinesPredictor`.
     """
 
     example: ClassVar[JsonDict] = {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}
     forms: ClassVar[dict[str, tuple[str, ...]]] = {"passage": ("question",), "context": ("question",)}
     texts: ClassVar[tuple[str, ...]] = ("question", "passage")
-
-    def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
-        super().__init__(model, dataset_reader, **kwargs)
-        # AllenNLP's reader skips questions without an answer that it finds in the passage.
-        self._dataset_reader._read = self._read_questions
-
-    def _read_questions(self, path: str) -> Iterator[Instance]:
-        paragraphs = (
-            paragraph for article in read_json(cached_path(path))["data"] for paragraph in article["paragraphs"]
-        )
-        for paragraph in paragraphs:
-            for question in paragraph["qas"]:
-                instance = self._dataset_reader.text_to_instance(question["question"], paragraph["context"])
-                instance["metadata"].metadata["id"] = question["id"]
-                yield instance
 
     def predict(self, question: str, passage: str) -> JsonDict:
         return self.predict_json({"question": question, "passage": passage})

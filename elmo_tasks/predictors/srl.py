@@ -102,7 +102,15 @@ class SrlPredictor(JsonLinesPredictor):
         return [self._instance(sentence["tokens"], of[0]) for sentence, of in zip(sentences, predicates, strict=True)]
 
     def _instance(self, tokens: Sequence[Token], predicate: int) -> Instance:
-        return self._dataset_reader.text_to_instance(tokens, [int(i == predicate) for i in range(len(tokens))])
+        marked = [Token(token.text, token.idx, tag_="V" if i == predicate else None) for i, token in enumerate(tokens)]
+        return self._dataset_reader.text_to_instance(marked, _indicator(marked))
+
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
+        for instance in (each for each in instances if any(_indicator(each["tokens"].tokens))):
+            # AllenNLP's input reduction has removed words from the text, but not from other fields.
+            indicator = SequenceLabelField(_indicator(instance["tokens"].tokens), instance["tokens"])
+            instance.add_field("verb_indicator", indicator)
+        return super().get_gradients(instances)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         tokens = instance["tokens"].tokens
@@ -114,3 +122,7 @@ class SrlPredictor(JsonLinesPredictor):
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
         return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
+
+
+def _indicator(tokens: Sequence[Token]) -> list[int]:
+    return [int(token.tag_ == "V") for token in tokens]

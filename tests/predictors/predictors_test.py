@@ -1,0 +1,121 @@
+"""Tests of what the predictors of all tasks have in common."""
+
+import json
+
+import pytest
+from allennlp.interpret.attackers import InputReduction
+from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleGradient
+from allennlp.predictors import Predictor
+
+from elmo_tasks.predictors import SentencePredictor
+from tests.task_models import PLACES, TASKS
+
+# A line of each task, a longer one, and one without words.
+LINES = {
+    "coref": [
+        {"document": "Ann sang. She was tired."},
+        {"sentences": [["Mr.", "Jordan", "sang", "."], ["He", "was", "tired", "."], ["Who", "asked", "him", "?"]]},
+        {"document": " "},
+    ],
+    "ner": [{"sentence": "Jordan beat Chelsea."}, {"words": ["The", "old", "man", "lives", "in", "Rome"]}, {"words": []}],
+    "snli": [
+        {"sentence1": "Two dogs run .", "sentence2": "Animals move ."},
+        {"premise": "A man in a red coat sings .", "hypothesis": "A woman sleeps ."},
+        {"premise": " ", "hypothesis": "A woman sleeps ."},
+    ],
+    "squad": [
+        {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."},
+        {"question": "Who was it that beat Rome?", "context": "It was  Anna who beat Rome, and not the old man."},
+        {"question": "", "passage": "Jordan beat Chelsea."},
+    ],
+    "srl": [
+        {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]},
+        {"sentence": "The old man sings, and she eats an apple."},
+        {"sentence": ""},
+    ],
+    "sst": [{"sentence": "It works."}, {"words": ["It", "is", "a", "very", "good", "film"]}, {"sentence": " "}],
+}
+
+
+@pytest.fixture
+def made_predictor(make_model):
+    def make(task: str, **arguments) -> Predictor:
+        made = make_model(task, PLACES["none"])
+        return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
+
+    return make
+
+
+@pytest.mark.parametrize("task", TASKS)
+class TestAllTasks:
+    def test_a_batch_has_the_predictions_of_its_lines(self, made_predictor, task):
+        predictor = made_predictor(task)
+        lines = [{**line, "id": number} for number, line in enumerate(LINES[task])]
+        together = predictor.predict_batch_json(lines)
+        assert [output["id"] for output in together] == [0, 1, 2]
+        for line, output in zip(lines, together, strict=True):
+            alone = predictor.predict_json(line)
+            assert json.loads(predictor.dump_line(output)) == output
+            assert rounded(alone) == rounded(output)
+        assert together[2].keys() <= together[0].keys()
+
+    def test_bad_lines_are_errors_with_their_numbers(self, made_predictor, task):
+        predictor = made_predictor(task, keep_going=True)
+        key = next(iter(LINES[task][0]))
+        bad = ["no JSON", '{"text": "a"}', json.dumps({**LINES[task][0], "gold": 1}), json.dumps({key: 7}), "[1]"]
+        lines = [predictor.load_line(line) for line in [*bad, json.dumps(LINES[task][0])]]
+        *errors, good = predictor.predict_batch_json(lines)
+        assert [error["line"] for error in errors] == [1, 2, 3, 4, 5] and "error" not in good
+        strict = made_predictor(task)
+        strict.load_line("{}")
+        with pytest.raises(ValueError, match="line 2"):
+            strict.predict_json(strict.load_line(bad[1]))
+
+    def test_the_files_of_the_task_are_read_without_gold(self, make_model, fixtures_root, task):
+        made = make_model(task, PLACES["none"])
+        predictor = Predictor.by_name(made.model.default_predictor)(made.model, made.reader)
+        (path,) = (fixtures_root / task).glob("dev*[!t]") if task == "snli" else (fixtures_root / task).glob("dev*")
+        instance = next(iter(predictor._dataset_reader.read(path)))
+        assert not {"label", "tags", "span_start"} & instance.fields.keys()
+        assert not {"clusters", "gold_tags"} & instance["metadata"].metadata.keys()
+        assert predictor.predict_instance(instance)
+        assert made.reader.reads_gold
+
+    @pytest.mark.parametrize("interpreter", [SimpleGradient, IntegratedGradient])
+    def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
+        predictor = made_predictor(task)
+        weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
+        (instance, *_) = predictor.json_to_labeled_instances(LINES[task][1])
+        for name, text in zip(predictor.texts, sorted(weights, reverse=True), strict=True):
+            field = instance[name]
+            n_words = sum(map(len, field)) if task == "coref" else len(field)
+            assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
+
+    def test_words_are_removed_while_the_prediction_stays(self, made_predictor, task):
+        if task == "coref":
+            pytest.skip("AllenNLP's attack takes one text")
+        names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
+        field, gradient = names.get(task, ("tokens", "grad_input_1"))
+        reduced = InputReduction(made_predictor(task)).attack_from_json(LINES[task][1], field, gradient)
+        assert reduced["final"] and all(set(words) <= set(reduced["original"]) for words in reduced["final"])
+
+
+def rounded(value):
+    """A batch is padded, so the last digits may differ."""
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value
+
+
+class TestBatches:
+    def test_they_are_bounded_by_words(self, made_predictor, monkeypatch):
+        predictor = made_predictor("sst")
+        sizes = []
+        forward = predictor._model.forward_on_instances
+        monkeypatch.setattr(predictor._model, "forward_on_instances", lambda x: sizes.append(len(x)) or forward(x))
+        lines = [{"words": ["good"] * length} for length in (3, 3, 3000, 3, 3, 3)]
+        assert len(predictor.predict_batch_json(lines)) == 6
+        assert sizes == [2, 2, 2]
+        assert isinstance(predictor, SentencePredictor)
