@@ -74,7 +74,9 @@ def _documents(path: Path) -> dict[_Key, list[str]]:
         where = f"{path}, line {number}"
         try:
             prediction = json_object(line)
-            name, part, sentences, clusters = (prediction[k] for k in ("document", "part", "sentences", "clusters"))
+            name, part, sentences, clusters = (
+                prediction[k] for k in ("document_name", "part", "sentences", "clusters")
+            )
             if not isinstance(part, int) or not all(isinstance(words, list) for words in sentences):
                 raise TypeError("'part' must be a number, and 'sentences' lists of words")
             lines = list(document_lines(name, part, sentences, clusters))

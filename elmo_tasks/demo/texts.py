@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from elmo_tasks.predictors.json_lines_predictor import readable_errors
 from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.unicode_text import in_nfc
 
@@ -62,8 +61,6 @@ def checked_text(name: str, text: object, max_words: int = MAX_WORDS) -> str:
             f"{name} must have at most {MAX_CHARACTERS_PER_WORD} characters without white space, but has {longest:,}: "
             "put spaces between its words"
         )
-    with readable_errors():
-        text.encode()
     return text
 
 

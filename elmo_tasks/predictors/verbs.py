@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ class PosTagger:
     (section 5.3 of the paper), which `fixtures/make_pos_tagger.py` takes from an archive.
     """
 
-    def __init__(self) -> None:
-        with np.load(PRETRAINED / "pos-open" / "tagger.npz") as arrays:
+    def __init__(self, path: Path = PRETRAINED / "pos-open" / "tagger.npz") -> None:
+        with np.load(path) as arrays:
             self._weight, self._bias = arrays["weight"], arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])

@@ -8,8 +8,13 @@ import pytest
 from elmo_tasks.data.formats.coref_conll import read_documents
 
 PREDICTIONS = [
-    {"document": "bc/x", "part": 1, "sentences": [["Ann", "Cole", "sang"], ["She"]], "clusters": [[[0, 1], [3, 3]]]},
-    {"document": "nw/y", "part": 0, "sentences": [["No", "one"]], "clusters": [], "texts": []},
+    {
+        "document_name": "bc/x",
+        "part": 1,
+        "sentences": [["Ann", "Cole", "sang"], ["She"]],
+        "clusters": [[[0, 1], [3, 3]]],
+    },
+    {"document_name": "nw/y", "part": 0, "sentences": [["No", "one"]], "clusters": [], "texts": []},
 ]
 
 
@@ -21,7 +26,7 @@ class TestCorefConll:
         command("elmo-coref-conll", source, output)
         found = [
             {
-                "document": document.name,
+                "document_name": document.name,
                 "part": document.part,
                 "sentences": document.sentences,
                 "clusters": [[list(mention) for mention in cluster] for cluster in document.clusters],
@@ -37,7 +42,12 @@ class TestCorefConll:
             *('{"words": ["a"]}', "no json", "[]", '{"a": ' * 100_000),
             *(
                 json.dumps({**PREDICTIONS[1], **change})
-                for change in ({"document": ""}, {"part": "0"}, {"sentences": ["No"]}, {"sentences": [["No one", "x"]]})
+                for change in (
+                    {"document_name": ""},
+                    {"part": "0"},
+                    {"sentences": ["No"]},
+                    {"sentences": [["No one", "x"]]},
+                )
             ),
         ],
         ids=["another task", "no JSON", "no object", "deep", "no name", "no part", "no lists", "two words in one"],

@@ -17,7 +17,11 @@ LINES = {
         {"sentences": [["Mr.", "Jordan", "sang", "."], ["He", "was", "tired", "."], ["Who", "asked", "him", "?"]]},
         {"document": " "},
     ],
-    "ner": [{"sentence": "Jordan beat Chelsea."}, {"words": ["The", "old", "man", "lives", "in", "Rome"]}, {"words": []}],
+    "ner": [
+        {"sentence": "Jordan beat Chelsea."},
+        {"words": ["The", "old", "man", "lives", "in", "Rome"]},
+        {"words": []},
+    ],
     "snli": [
         {"sentence1": "Two dogs run .", "sentence2": "Animals move ."},
         {"premise": "A man in a red coat sings .", "hypothesis": "A woman sleeps ."},
