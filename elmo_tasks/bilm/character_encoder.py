@@ -27,7 +27,7 @@ _Linear = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class _LinearLayers:
-    """Those of a character encoder: one for each width of filters, two for each highway layer, and the projection."""
+    """One function for each width of filters, two for each highway layer, and the projection."""
 
     filters: list[_Linear]
     highways: list[tuple[_Linear, _Linear]]
@@ -38,11 +38,6 @@ class Highway(nn.Module):
     """
     The weights of one highway layer (Srivastava et al. 2015): `y = g * relu(W x + b) + (1 - g) * x` with
     `g = sigmoid(V x + c)`.
-
-    # Parameters
-
-    dim
-        Units of the input and of the output.
     """
 
     def __init__(self, dim: int) -> None:
@@ -63,11 +58,6 @@ class CharacterEncoder(nn.Module):
     The character CNN of the biLM with its highway layers and its projection (section 3.4 of the paper): filters of
     several widths over the embedded characters, the maximum of each filter over the word, highway layers, and a linear
     projection to the input of the LSTMs.
-
-    # Parameters
-
-    options
-        The biLM's shape.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -113,18 +103,10 @@ class CharacterEncoder(nn.Module):
 
     def forward(self, character_ids: torch.Tensor, *, dtype: torch.dtype | None = None) -> torch.Tensor:
         """
-        # Parameters
-
-        character_ids
-            Shape `(..., width)`, int64, as `WordRows` makes them.
-        dtype
-            The type of the products and of the vectors. `None`: that of the parameters.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(..., projection_dim)`: a vector for each word. Equal words are computed once.
+        A vector for each word, of shape `(..., projection_dim)`, from ids of shape `(..., width)` as `WordRows` makes
+        them. `dtype` is the type of the products and of the vectors, by default the parameters' type.
         """
+        # Equal words are computed once.
         # Shape: (n_words, width)
         words = character_ids.reshape(-1, self.word_rows.width)
         # Shape: (n_distinct, width) and (n_words,)

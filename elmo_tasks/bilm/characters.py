@@ -127,21 +127,7 @@ BYTES = WordRows(MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS, (BEGIN_OF_SENTENCE, 
 
 def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tensor:
     """
-    A batch of character ids, right-padded with zeros.
-
-    # Parameters
-
-    sentences
-        Lists of words, without boundary words. A sentence may be empty.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch_size, timesteps, 50)`, int64, on the CPU; `timesteps` is the length of the longest sentence.
-
-    # Raises
-
-    `ValueError`
-        If a sentence is a string, or has an empty word.
+    A batch of character ids, of shape `(batch_size, timesteps, 50)`, int64, right-padded with zeros, from lists of
+    words without boundary words. A sentence may be empty; a `ValueError` if it is a string, or a word is empty.
     """
     return BYTES.batch(sentences)

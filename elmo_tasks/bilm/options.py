@@ -100,13 +100,6 @@ class BilmOptions:
         Reads the content of an `options.json`. Keys that matter only to bilm-tf's training (`dropout`, `n_epochs`, ...)
         are ignored; the defaults are bilm-tf's.
 
-        # Parameters
-
-        options
-            The parsed file.
-        source
-            The origin of the options, for messages.
-
         # Raises
 
         `ValueError`
@@ -134,14 +127,7 @@ class BilmOptions:
 
     @classmethod
     def from_file(cls, options_file: str | PathLike[str]) -> "BilmOptions":
-        """
-        Reads an `options.json`.
-
-        # Raises
-
-        `ValueError`
-            If the file is not JSON or not the options of a biLM; `OSError` if it cannot be opened.
-        """
+        """Reads an `options.json`; a `ValueError` if it is not JSON or not the options of a biLM."""
         return cls.from_dict(read_json(Path(options_file)), source=str(options_file))
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class BilmOutput:
     mask: torch.Tensor
 
     def to_json(self) -> dict[str, Any]:
-        """As numbers, which AllenNLP asks for: see `Predictor.capture_model_internals`."""
+        """As numbers, for AllenNLP's `Predictor.capture_model_internals`."""
         return {"layers": [layer.tolist() for layer in self.layers], "mask": self.mask.tolist()}
 
 

@@ -1,6 +1,6 @@
 """Packing: the lengths of the sentences of a batch, sentences packed by length, and unpacking."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -47,15 +47,7 @@ class PackedSentences:
 
     def to(self, device: torch.device) -> "PackedSentences":
         """The same with its tensors on a device."""
-        return PackedSentences(
-            self.rows.to(device),
-            self.batch_sizes,
-            self.words.to(device),
-            self.before.to(device),
-            self.rows_of_words.to(device),
-            self.positions.to(device),
-            self.sources.to(device),
-        )
+        return replace(self, **{name: v.to(device) for name, v in vars(self).items() if isinstance(v, torch.Tensor)})
 
     def fill_in(self, layer: torch.Tensor, packed: torch.Tensor) -> None:
         """Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without boundaries."""
@@ -108,22 +100,8 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
 
 def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.ndarray:
     """
-    # Parameters
-
-    character_ids
-        Shape `(batch_size, timesteps, width)`, zero where there is no word.
-    rows
-        How the biLM has its words.
-
-    # Returns
-
-    `np.ndarray`
-        Shape `(batch_size,)`: words in each sentence.
-
-    # Raises
-
-    `ValueError`
-        If the ids have another shape or are none of `rows`, or a sentence has words after its padding.
+    The number of words in each sentence, of shape `(batch_size,)`, from ids of shape `(batch_size, timesteps, width)`,
+    zero where there is no word. Checks the ids, and that the words of a sentence come before its padding.
     """
     if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(

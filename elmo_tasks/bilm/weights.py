@@ -180,8 +180,8 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Parameters
 
     weight_file
-        A local file in the public format, HDF5 or (if its name ends so) safetensors with the same names: float16 or
-        float32, compressed or not.
+        A local file in the public format, HDF5 or (by its suffix) safetensors with the same names: float16 or float32,
+        compressed or not.
     options
         The shape of the biLM that the file should hold.
 
@@ -193,7 +193,7 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     # Raises
 
     `ValueError`
-        If the file is damaged, or holds a biLM of another shape; the message names the option that differs.
+        If the file is damaged, or holds a biLM of a different shape; the message names the option that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
     arrays, _ = read_arrays(weight_file, _OF_BILM)
@@ -215,13 +215,9 @@ def read_softmax(
 
     # Parameters
 
-    weight_file
-        As for `read_weights`.
-    options
-        The shape of the biLM.
     words
-        Those that the softmax should predict, in their order. The published files do not name theirs; those of
-        `write_weights` do.
+        The words that the softmax should predict, in their order. Files of `write_weights` name theirs, the published
+        ones do not.
 
     # Returns
 
@@ -292,16 +288,12 @@ def write_weights(
 
     # Parameters
 
-    weight_file
-        The file to write; an existing one is replaced.
     state
         As `Bilm.state_dict()` gives it.
-    options
-        The shape of the biLM.
     softmax
-        As `LmSoftmax.state_dict()` gives it: to be written into the same file. Other readers of the biLM ignore it.
+        As `LmSoftmax.state_dict()` gives it, written into the same file. Other readers of the biLM ignore it.
     words
-        Those that the softmax predicts, in their order: their digest goes into the file.
+        The words that the softmax predicts, in their order: their digest goes into the file.
     dtype
         `torch.float32` or `torch.float16`.
 

@@ -18,17 +18,8 @@ class CarriedStates:
 
     def of(self, rows: torch.Tensor, zero: Sequence[LstmState]) -> list[LstmState]:
         """
-        # Parameters
-
-        rows
-            All rows of a batch, in any order.
-        zero
-            The zero state of each LSTM, from which rows start that occur for the first time.
-
-        # Returns
-
-        `List[LstmState]`
-            The state of each LSTM for these rows, of the types and on the device of `zero`.
+        The state of each LSTM for all rows of a batch, in any order. New rows start from `zero`, the zero state of each
+        LSTM, which also decides types and device.
         """
         if not self._states:
             return list(zero)

@@ -48,7 +48,7 @@ def cell_forward(
     # Returns
 
     `torch.Tensor`
-        Shape `(n_lstms, n_rows, cell_dim)`: half of the hidden units.
+        Half of the hidden units, of the shape of `memory`.
     """
     if gates is None:
         gates = memory.new_empty(*memory.shape[:-1], 4 * memory.size(-1))
@@ -81,10 +81,8 @@ def cell_backward(
         Shape `(n_lstms, n_rows, 4 * cell_dim)`: as `cell_forward` wrote them.
     memory, previous_memory
         Shape `(n_lstms, n_rows, cell_dim)`: after and before the step.
-    d_hidden
-        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the halved hidden units.
-    d_memory
-        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory after the step, from the step after it.
+    d_hidden, d_memory
+        Of the same shape: the gradients of the halved hidden units, and of the memory from the step after this one.
     clip
         As in `cell_forward`. Clipped values get no gradient.
     d_products
@@ -94,7 +92,7 @@ def cell_backward(
     # Returns
 
     `torch.Tensor`
-        Shape `(n_lstms, n_rows, cell_dim)`: the gradient of the memory before the step.
+        The gradient of the memory before the step.
     """
     # Shape: (n_lstms, n_rows, cell_dim), each
     input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)

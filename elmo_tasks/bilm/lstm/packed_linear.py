@@ -65,16 +65,7 @@ class PackedLinear:
     `x W^T + b` for a weight that is used many times, without gradients. On a CPU the weight is laid out once for
     oneDNN's kernels: in float32 they are 1.7 times as fast as what `torch.addmm` calls on an AMD processor, and a row
     of the result does not depend on how many rows there are. Where oneDNN is not usable, `torch.nn.functional.linear`
-    computes the products.
-
-    # Parameters
-
-    weight
-        Shape `(output_dim, input_dim)`.
-    bias
-        Shape `(output_dim,)`.
-    dtype
-        The type of the products, the inputs and the results. `None`: that of `weight`.
+    computes the products. `dtype` is the type of the products, the inputs and the results.
     """
 
     def __init__(
@@ -99,16 +90,8 @@ class PackedLinear:
 
 class StackedLinear:
     """
-    Linear layers of the same shape, each with a weight of its own: on CUDA in one kernel.
-
-    # Parameters
-
-    weights
-        Shape `(n, output_dim, input_dim)`.
-    biases
-        Shape `(n, output_dim)`.
-    dtype
-        See `PackedLinear`.
+    Linear layers of the same shape, each with its own weight, on CUDA in one kernel: `weights` of shape
+    `(n, output_dim, input_dim)` and `biases` of shape `(n, output_dim)`.
     """
 
     def __init__(self, weights: torch.Tensor, biases: torch.Tensor | None = None, *, dtype: torch.dtype) -> None:

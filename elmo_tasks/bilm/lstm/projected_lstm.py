@@ -24,12 +24,7 @@ class ProjectedLstm(nn.Module):
     o, and the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer`
     runs it.
 
-    # Parameters
-
-    input_dim, cell_dim, projection_dim
-        Units of the input, of the memory and of the output.
-    cell_clip, projection_clip
-        Memory and output are kept between plus and minus this. `None`: no clipping. Clipped values get no gradient.
+    A clip of `None` is no clipping; clipped values get no gradient.
     """
 
     def __init__(

@@ -90,12 +90,8 @@ def run_lstms(
 
     # Parameters
 
-    weights
-        The LSTMs.
     inputs
         Shape `(n_lstms, n_words, input_dim)`, packed.
-    batch_sizes
-        The number of sentences that have a word at each step; never increasing.
     output, memory
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
         `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
@@ -105,7 +101,7 @@ def run_lstms(
     # Returns
 
     `torch.Tensor`
-        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed as `inputs`, and of their type.
+        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed and of the type of `inputs`.
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))

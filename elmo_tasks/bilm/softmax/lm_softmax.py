@@ -35,26 +35,13 @@ class LmSoftmax(nn.Module):
     dim
         Units of the input: the `projection_dim` of the biLM.
     n_samples
-        Train on this many words in place of the whole vocabulary (Jean et al. 2015, as bilm-tf, with 8192): the target,
-        and negatives that are drawn once for each batch and shared by its rows. This loss is not a likelihood and
-        serves training only; in evaluation mode the loss is that over the whole vocabulary. `None`: train on all words.
-
-    # Raises
-
-    `ValueError`
-        If a number is less than 1, or `n_samples` is not less than `n_words`.
+        Train on fewer words than the vocabulary (Jean et al. 2015; bilm-tf has 8192): the target, and this many
+        negatives that are drawn once per batch and shared by its rows. This loss is not a likelihood and serves
+        training only; evaluation mode uses the whole vocabulary. `None`: train on all words.
     """
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
         super().__init__()
-        for name, value in (("n_words", n_words), ("dim", dim)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, but is {value}")
-        if n_samples is not None and not 1 <= n_samples < n_words:
-            raise ValueError(
-                f"n_samples must be at least 1 and less than the number of words, {n_words}, but is {n_samples}: set "
-                "it to a tenth of the words or so, or train on all words, which is better with few"
-            )
         self.n_words = n_words
         self.n_samples = n_samples
         self.weight = nn.Parameter(torch.empty(n_words, dim))
@@ -68,7 +55,8 @@ class LmSoftmax(nn.Module):
 
     def forward(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The training loss. Under autocast its products are computed in autocast's type, and summed in float32.
+        The training loss, of shape `()`: the negative log-likelihood, summed over the rows. Under autocast its products
+        are computed in autocast's type, and summed in float32.
 
         # Parameters
 
@@ -76,14 +64,9 @@ class LmSoftmax(nn.Module):
             Shape `(n, dim)`: the top layer of one direction, or of both one after the other, which is faster.
         targets
             Shape `(n,)`, int64: the numbers of the words to be predicted.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `()`: the negative log-likelihood, summed over the rows.
         """
         if not torch.is_autocast_enabled(hidden.device.type):
-            # Those of a biLM that computes in bfloat16.
+            # A biLM may compute in bfloat16.
             hidden = hidden.to(self.weight.dtype)
         if self.training and self.n_samples is not None:
             negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
@@ -97,20 +80,8 @@ class LmSoftmax(nn.Module):
 
     def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The log-likelihood of each target over the whole vocabulary, without gradients and whatever the mode; computed
-        in the type of the weights also under autocast.
-
-        # Parameters
-
-        hidden
-            Shape `(n, dim)`.
-        targets
-            Shape `(n,)`, int64.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(n,)`, float32 at least.
+        The log-likelihood of each target over the whole vocabulary, of shape `(n,)` and float32 at least, without
+        gradients and in any mode; computed in the type of the weights also under autocast.
         """
         with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
             hidden = hidden.detach().to(self.weight.dtype)

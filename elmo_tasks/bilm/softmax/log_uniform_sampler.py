@@ -29,42 +29,25 @@ class Negatives:
 
     def log_expected_counts(self, words: torch.Tensor) -> torch.Tensor:
         """
-        The logarithm of how often each of some words is among the negatives, on average: with the rate `r` of a word,
-        `log(1 - exp(-r * horizon))`.
+        The logarithm of how often each of some words is among the negatives, on average, of the shape of `words`: with
+        the rate `r` of a word, `log(1 - exp(-r * horizon))`.
 
         Weighted by the inverse of this count, the words drawn stand for all: the sum of `f(k) / count(k)` over them is,
         on average, the sum of `f(k)` over the vocabulary, exactly and for every `f` (Duffield et al. 2007; Kool et al.
-        2019). TensorFlow's count, `1 - (1 - P(k)) ** n_tries`, is the same with tries in place of time, and has this
+        2019). TensorFlow's count, `1 - (1 - P(k)) ** n_tries`, is the same with tries instead of time, and has this
         property only nearly.
-
-        # Parameters
-
-        words
-            Any shape, int64.
-
-        # Returns
-
-        `torch.Tensor`
-            The same shape, float32.
         """
         return torch.log(-torch.expm1(-_rates(words) * self.horizon))
 
 
 def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negatives:
     """
-    Draws negatives with torch's random numbers for the device, without waiting for the device.
+    Draws `n_samples` negatives, fewer than `n_words`, with torch's random numbers for the device, without waiting for
+    the device.
 
-    Every word gets an exponential waiting time, of a rate proportional to `P(k)`. The order in which they come is then
-    that of successive draws without replacement, and no draw is ever in vain. The horizon is the time of the first word
+    Every word gets an exponential waiting time, of a rate proportional to `P(k)`. They come in the order of
+    successive draws without replacement, and no draw is in vain. The horizon is the time of the first word
     that is too late.
-
-    # Parameters
-
-    n_words
-        The size of the vocabulary.
-    n_samples
-        The number of negatives, less than `n_words`.
-    device
     """
     # Shape: (n_words,)
     times = torch.empty(n_words, device=device).exponential_() / _rates(torch.arange(n_words, device=device))

@@ -104,17 +104,6 @@ class TestFull:
         assert loss.item() == pytest.approx(softmax(half.detach().double(), targets).item())
         assert half.grad is not None and half.grad.abs().sum() > 0
 
-    def test_a_new_softmax_starts_as_bilm_tf_says(self):
-        """Oracle: a normal distribution of standard deviation 1 / sqrt(dim); a bias of zero; the names."""
-        softmax = LmSoftmax(4000, 25)
-        assert abs(softmax.weight.std().item() - 0.2) < 0.005 and abs(softmax.weight.mean().item()) < 0.005
-        assert softmax.weight.abs().max() > 0.6
-        assert not softmax.bias.any()
-        assert {name: value.shape for name, value in softmax.state_dict().items()} == {
-            "weight": (4000, 25),
-            "bias": (4000,),
-        }
-
 
 class TestLogLikelihood:
     @pytest.mark.parametrize("n_samples", [None, 10])
@@ -247,15 +236,6 @@ class TestSampled:
             expected = expected - candidates.log_softmax(0)[0]
         assert_same_loss(softmax, softmax(hidden, targets), expected, hidden, rtol=1e-5, atol=1e-5)
 
-    def test_a_row_whose_only_negative_is_its_target_has_no_loss(self, monkeypatch):
-        """Oracle: a likelihood of 1, and gradients of zero: not NaN."""
-        draw_these(monkeypatch, [7])
-        softmax = random_softmax(n_samples=1)
-        hidden, _ = random_rows(3)
-        loss = softmax(hidden, torch.tensor([7, 7, 7]))
-        assert loss.item() == 0.0
-        assert not any(gradient.any() for gradient in gradients(loss, softmax, hidden))
-
     def test_only_what_was_drawn_gets_a_gradient(self, monkeypatch):
         """Oracle: negatives and targets."""
         draw_these(monkeypatch, [4, 9, 30])
@@ -264,16 +244,6 @@ class TestSampled:
         _, weight, bias = gradients(softmax(hidden, targets), softmax, hidden)
         assert set(weight.abs().sum(-1).nonzero().flatten().tolist()) == {4, 9, 30, *targets.tolist()}
         assert set(bias.nonzero().flatten().tolist()) == {4, 9, 30, *targets.tolist()}
-
-    def test_weights_of_bfloat16_are_summed_in_float32(self, monkeypatch):
-        """Oracle: the loss in float64 by what bfloat16 rounds; the type."""
-        draw_these(monkeypatch, [4, 9, 30], 1.5)
-        softmax = random_softmax(n_samples=3)
-        hidden, targets = random_rows(200)
-        expected = softmax(hidden, targets)
-        loss = softmax.bfloat16()(hidden.bfloat16(), targets)
-        assert loss.dtype == torch.float32
-        assert 0 < abs(loss - expected) < 0.01 * expected
 
     def test_in_evaluation_it_is_the_full_softmax(self):
         """Oracle: torch's `cross_entropy` over all words, value and gradients."""
@@ -334,24 +304,3 @@ class TestSampled:
         with pytest.MonkeyPatch.context() as monkeypatch:
             monkeypatch.setattr(Negatives, "log_expected_counts", lambda self, words: torch.zeros(words.shape))
             assert largest_error() > 20
-
-
-class TestArguments:
-    @pytest.mark.parametrize(
-        ("n_samples", "message"),
-        [
-            (8192, r"less than the number of words, 100, but is 8192: .* or train on all words"),
-            (100, r"less than the number of words, 100, but is 100"),
-            (0, r"n_samples must be at least 1 .* but is 0"),
-        ],
-    )
-    def test_a_number_of_samples_out_of_range_is_refused(self, n_samples, message):
-        """Oracle: the message, which must state the rule and the value."""
-        with pytest.raises(ValueError, match=message):
-            LmSoftmax(100, 8, n_samples=n_samples)
-
-    @pytest.mark.parametrize(("n_words", "dim", "name"), [(0, 8, "n_words"), (100, 0, "dim"), (-1, 8, "n_words")])
-    def test_sizes_less_than_one_are_refused(self, n_words, dim, name):
-        """Oracle: the message, which must state the name and the value."""
-        with pytest.raises(ValueError, match=rf"{name} must be at least 1, but is {min(n_words, dim)}"):
-            LmSoftmax(n_words, dim)
