@@ -54,7 +54,7 @@ def main() -> None:
                 # The weights are hashed and the file is made once a run, not once a batch.
                 cached(batches[0][:1])
                 times.append((seconds(bilm, batches), seconds(cached, batches), seconds(cached, batches)))
-                n_bytes = Path(folder, "data.mdb").stat().st_blocks * 512
+                n_bytes = sum(file.stat().st_blocks * 512 for file in Path(folder).iterdir())
         times = times[1:]  # The first round warms up.
         first = [first / without for without, first, _ in times]
         second = statistics.median(without / second for without, _, second in times)

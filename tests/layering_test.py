@@ -50,11 +50,11 @@ class TestImportCost:
         """
         Oracle: `sys.modules` of a new interpreter that has imported every module for vectors, the embed job and the
         check of a GPU, without asking the driver of a GPU for anything, and has written vectors, with the bare name of
-        the small biLM. Only the layer cache needs lmdb.
+        the small biLM.
         """
         (tmp_path / "text.txt").write_text("a b\n")
         arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
-        modules = [name for name in [*modules_of("vectors", "bilm"), "elmo_tasks.embed"] if ".cache" not in name]
+        modules = [*modules_of("vectors", "bilm"), "elmo_tasks.embed"]
         statements = [
             "import torch",
             "asked = torch.cuda.is_available",
@@ -67,4 +67,4 @@ class TestImportCost:
         ]
         loaded = loaded_by("\n".join(statements))
         assert "torch" in loaded and (tmp_path / "out.h5").exists()
-        assert not loaded & {*OPTIONAL, "lmdb"}
+        assert not loaded & {*OPTIONAL}

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.documents import (
@@ -22,9 +23,6 @@ from elmo_tasks.vectors.documents import (
 )
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
-
-if TYPE_CHECKING:
-    from elmo_tasks.bilm import CachedBilm, LayerCache
 
 __all__ = ["Elmo", "Precision"]
 
@@ -55,7 +53,7 @@ class Elmo:
     """
 
     def __init__(
-        self, bilm: Bilm, *, layer_cache: "LayerCache | None" = None, tokenizer: Tokenizer | None = None
+        self, bilm: Bilm, *, layer_cache: LayerCache | None = None, tokenizer: Tokenizer | None = None
     ) -> None:
         if bilm.stateful:
             raise ValueError("expected a biLM with stateful=False, because sentences are sorted by length")
@@ -64,9 +62,7 @@ class Elmo:
         if layer_cache is not None:
             if any(parameter.requires_grad for parameter in bilm.parameters()):
                 raise ValueError("expected a frozen biLM with a layer cache: call bilm.requires_grad_(False)")
-            from elmo_tasks import bilm as package
-
-            self._layers_of = package.CachedBilm(bilm, layer_cache)
+            self._layers_of = CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
 
     @classmethod
@@ -76,7 +72,7 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        layer_cache: "LayerCache | None" = None,
+        layer_cache: LayerCache | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """

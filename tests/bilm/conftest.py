@@ -1,6 +1,5 @@
 """Fixtures for the tests of the biLM."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +7,7 @@ import pytest
 import torch
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.cache import layer_store
-from elmo_tasks.bilm.cache.layer_store import LayerStore
 from tests.bilm.helpers import random_bilm, save
-from tests.bilm.store import LIMIT, close
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,29 +28,6 @@ def bilm() -> Bilm:
 def files(bilm: Bilm, tmp_path: Path) -> tuple[str, str]:
     """The options and the weights of `bilm`."""
     return save(bilm, tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """A test leaves no file open."""
-    yield
-    close()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> LayerStore:
-    return LayerStore(tmp_path / "cache", LIMIT)
-
-
-@pytest.fixture
-def warnings() -> Iterator[list[logging.LogRecord]]:
-    """All log records of the store; the list of a forked child is separate."""
-    records: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = records.append
-    layer_store.logger.addHandler(handler)
-    yield records
-    layer_store.logger.removeHandler(handler)
 
 
 @pytest.fixture(scope="module")

@@ -350,15 +350,6 @@ class TestPretrainedBilm:
         assert [record.levelname for record in caplog.records if folder in record.getMessage()] == ["WARNING"]
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.parametrize(
-        ("name", "value", "message"),
-        [("cache_dtype", "float64", r"but is 'float64'"), ("cache_max_bytes", 1, "at least 16777216, but is 1")],
-    )
-    def test_a_cache_with_a_value_out_of_range_is_an_error(self, pretrained, tmp_path, name, value, message):
-        """Oracle: the message says the value."""
-        with pytest.raises(ConfigurationError, match=message):
-            pretrained(cache_folder=str(tmp_path), **{name: value})
-
     def test_a_missing_file_is_an_error(self, pretrained, tmp_path):
         """Oracle: the message names the file."""
         with pytest.raises(ConfigurationError, match=str(tmp_path / "nothing.hdf5")):

@@ -1,0 +1,213 @@
+"""
+The layers of sentences, kept on disk from one run to the next.
+
+A frozen biLM computes the same layers for a sentence in every epoch and run. `LayerCache` is one SQLite file of them;
+`CachedBilm` computes only the sentences that the file lacks.
+"""
+
+import hashlib
+import logging
+import os
+import sqlite3
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.lstm.frozen import MadeOfWeights, bilm_digest
+from elmo_tasks.bilm.outputs import BilmOutput
+from elmo_tasks.bilm.packing import sentence_lengths
+from elmo_tasks.version import __version__
+
+__all__ = ["CachedBilm", "LayerCache"]
+
+logger = logging.getLogger(__name__)
+
+_CHECKSUM_BYTES = 4
+# Types with values that float32 represents exactly.
+_EXACT = (torch.float32, torch.float16, torch.bfloat16)
+
+
+class LayerCache:
+    """
+    Layers by the ids of the words of a sentence and a digest of what computes them. Processes and threads may share the
+    file. If the disk fails (full, read-only, a damaged file, a lock held for 20 seconds), the cache turns itself off
+    with one warning, and never stops a training.
+
+    # Parameters
+
+    folder
+        On a local disk. It is created at the first use if its parent exists.
+    dtype
+        `float32` returns the stored bits; `float16` takes half the space and rounds to three digits.
+    max_bytes
+        The file does not grow beyond this, by default 20 GB: the oldest layers make room.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        dtype: Literal["float32", "float16"] = "float32",
+        max_bytes: int | None = None,
+    ) -> None:
+        self.folder = Path(folder).expanduser()
+        self._dtype = np.dtype(dtype)
+        self._max_bytes = max_bytes or 20 * 10**9
+        self._is_off = False
+        # SQLite's connections belong to one process: a pickled or forked copy opens its own.
+        self._connections: dict[int, sqlite3.Connection] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_connections": {}}
+
+    def read(self, model: bytes, sentences: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[bool]:
+        """
+        Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
+        which were found. `model` is a digest of at most 64 bytes; `sentences` are ids, of shape `(n_words, width)`.
+        """
+        found = [False] * len(sentences)
+        if self._is_off:
+            return found
+        try:
+            database = self._database()
+            for row, (sentence, target) in enumerate(zip(sentences, targets, strict=True)):
+                key = self._key(model, sentence)
+                stored = database.execute("SELECT value FROM layers WHERE key = ?", (key,)).fetchone()
+                if stored is None or len(stored[0]) != _CHECKSUM_BYTES + target.size * self._dtype.itemsize:
+                    continue
+                content = memoryview(stored[0])[_CHECKSUM_BYTES:]
+                if _checksum(content, key) == stored[0][:_CHECKSUM_BYTES]:
+                    target[...] = np.frombuffer(content, self._dtype).reshape(target.shape)
+                    found[row] = True
+        except (sqlite3.Error, OSError) as error:
+            self._turn_off(error)
+        return found
+
+    def write(self, model: bytes, sentences: Sequence[np.ndarray], layers: Sequence[np.ndarray]) -> None:
+        """Stores the layers of sentences; the shapes are those of `read`."""
+        if self._is_off:
+            return
+        rows = []
+        for sentence, array in zip(sentences, layers, strict=True):
+            key, content = self._key(model, sentence), array.astype(self._dtype).tobytes()
+            rows.append((key, _checksum(content, key) + content))
+        try:
+            with (database := self._database()):
+                self._make_room(database, sum(len(value) for _, value in rows))
+                database.executemany("INSERT OR REPLACE INTO layers (key, value) VALUES (?, ?)", rows)
+        except (sqlite3.Error, OSError) as error:
+            self._turn_off(error)
+
+    def rounded(self, layers: np.ndarray) -> np.ndarray:
+        """Layers as later reads return them, so that the first use computes with the same numbers."""
+        return layers.astype(self._dtype)
+
+    def _key(self, model: bytes, sentence: np.ndarray) -> bytes:
+        words = hashlib.blake2b(sentence.astype(np.int32).tobytes(), key=model, digest_size=32)
+        words.update(f"{sentence.shape} {self._dtype.str}".encode())
+        return words.digest()
+
+    def _database(self) -> sqlite3.Connection:
+        if os.getpid() not in self._connections:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            database = sqlite3.connect(self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False)
+            # A sentence of the small biLM has about 50 kB: larger pages than the default take less time.
+            database.execute("PRAGMA page_size = 16384")
+            database.execute("PRAGMA journal_mode = WAL")
+            # A crash of the machine may lose the last layers, but damages none.
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("CREATE TABLE IF NOT EXISTS layers (key BLOB UNIQUE, value BLOB)")
+            self._connections[os.getpid()] = database
+        return self._connections[os.getpid()]
+
+    def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> None:
+        """Deletes the oldest sentences, a hundred at a time, until `n_bytes` fit."""
+
+        def used() -> int:
+            names = ("page_count", "freelist_count", "page_size")
+            pages, free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+            return int(pages - free) * int(size)
+
+        query = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
+        while used() + n_bytes > self._max_bytes and database.execute(query).rowcount:
+            pass
+
+    def _turn_off(self, error: Exception) -> None:
+        self._is_off = True
+        logger.warning("the layer cache %s is off for the rest of this process: %s", self.folder, error)
+
+
+class CachedBilm:
+    """
+    A frozen biLM with a layer cache. The sentences of a batch that the cache lacks are computed as one smaller batch.
+
+    The cache is bypassed if the layers are not a pure function of the words (a parameter requires a gradient, the biLM
+    is stateful), and in float64, which the cache would round. Weights may be loaded or changed in place at any time;
+    only changes via `.data` are not noticed.
+    """
+
+    def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
+        self.bilm = bilm
+        self.cache = cache
+        self._digest: MadeOfWeights[bytes] = MadeOfWeights()
+
+    def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
+        """
+        Takes and returns what `Bilm.forward` does. A sentence keeps the layers of the batch in which it was first
+        computed; matrix products of a different size can differ from them by about 1e-6.
+        """
+        bilm = self.bilm
+        character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
+        weights = list(bilm.parameters())
+        if bilm.stateful or weights[0].dtype not in _EXACT or any(weight.requires_grad for weight in weights):
+            self.forget()
+            return bilm(character_ids)  # type: ignore[no-any-return]
+        ids = character_ids.cpu()
+        lengths = sentence_lengths(ids, bilm.word_rows)
+        # Shape: (batch_size, timesteps)
+        mask = torch.from_numpy(np.arange(ids.size(1)) < lengths[:, None])
+        # Shape of each: (n_words, width)
+        sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
+        # Shape: (n_layers, batch_size, timesteps, dim)
+        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), np.float32)
+        # Shape of each: (n_layers, n_words, dim)
+        targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
+        model = self._model_digest(weights)
+        found = self.cache.read(model, sentences, targets)
+        if missing := [row for row, is_found in enumerate(found) if not is_found]:
+            # Shape: (n_layers, n_missing, timesteps, dim)
+            computed = torch.stack(bilm(character_ids[missing]).layers).float().cpu().numpy()
+            for position, row in enumerate(missing):
+                targets[row][...] = self.cache.rounded(computed[:, position, : lengths[row]])
+            self.cache.write(model, [sentences[row] for row in missing], [targets[row] for row in missing])
+        return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
+
+    def forget(self) -> None:
+        """To be called where weights are trained, which may change them in ways that are not counted."""
+        self._digest.forget()
+
+    def _model_digest(self, weights: list[torch.Tensor]) -> bytes:
+        """A digest of all that determines the layers; the weights are hashed again only if they changed."""
+        settings = self.bilm.options, self.bilm.precision, weights[0].device.type, _product_precision(), __version__
+
+        def make() -> bytes:
+            digest = bilm_digest(self.bilm.options, self.bilm.state_dict())
+            return hashlib.blake2b(repr(settings).encode() + digest, digest_size=32).digest()
+
+        return self._digest(weights, settings, make)
+
+
+def _product_precision() -> tuple[str, ...]:
+    """torch's switches for the precision of float32 products, which have new names since torch 2.9."""
+    if hasattr(torch.backends, "fp32_precision"):
+        return torch.backends.cuda.matmul.fp32_precision, torch.backends.mkldnn.matmul.fp32_precision
+    return (torch.get_float32_matmul_precision(),)
+
+
+def _checksum(content: bytes | memoryview, key: bytes) -> bytes:
+    return zlib.crc32(content, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")

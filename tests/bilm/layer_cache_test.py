@@ -1,0 +1,238 @@
+"""Tests of the layer cache."""
+
+import copy
+import gc
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from torch.nn.functional import pad
+
+from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from tests.bilm.helpers import batches, random_bilm
+
+BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
+
+
+def assert_same(ours: BilmOutput, theirs: BilmOutput, *, atol: float = 0.0) -> None:
+    """Bit for bit, or up to the rounding of matrix products of a different size."""
+    assert torch.equal(ours.mask, theirs.mask)
+    torch.testing.assert_close(ours.layers, theirs.layers, rtol=0, atol=atol)
+
+
+def inputs_of(bilm: Bilm) -> list[torch.Tensor]:
+    """A list that collects what a biLM is run on."""
+    seen: list[torch.Tensor] = []
+    bilm.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    return seen
+
+
+def sentence(number: int) -> np.ndarray:
+    """The ids of a sentence of four words."""
+    return np.random.default_rng(number).integers(0, 262, (4, 50))
+
+
+def layers_of(number: int) -> np.ndarray:
+    """About 12 kB."""
+    return np.random.default_rng(number).standard_normal((3, 4, 256), dtype=np.float32)
+
+
+def write(cache: LayerCache, *numbers: int) -> None:
+    cache.write(b"model", [sentence(number) for number in numbers], [layers_of(number) for number in numbers])
+
+
+def found(cache: LayerCache, *numbers: int) -> list[bool]:
+    """Which are found; their content must be what was written."""
+    targets = [np.zeros((3, 4, 256), np.float32) for _ in numbers]
+    rows = cache.read(b"model", [sentence(number) for number in numbers], targets)
+    for number, target, is_found in zip(numbers, targets, rows, strict=True):
+        assert not is_found or np.array_equal(target, layers_of(number))
+    return rows
+
+
+def write_in_process(folder: Path, first: int) -> None:
+    cache = LayerCache(folder)
+    for number in range(first, first + 40):
+        write(cache, number)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> LayerCache:
+    return LayerCache(tmp_path / "cache")
+
+
+@pytest.fixture
+def cached(cache: LayerCache) -> CachedBilm:
+    return CachedBilm(random_bilm(), cache)
+
+
+class TestLayerCache:
+    def test_keys_are_ids_model_and_type(self, cache):
+        # The same bytes can be ids of other shapes or sizes.
+        sentences = [np.array(ids) for ids in ([[5, 1]], [[65536 + 5]], [[1, 2]], [[1], [2]], np.zeros((0, 2)))]
+        written = [np.full((3, len(ids), 8), number, np.float32) for number, ids in enumerate(sentences)]
+        cache.write(b"model", sentences, written)
+        targets = [np.full_like(layers, -1) for layers in written]
+        assert cache.read(b"model", sentences, targets) == [True] * 5
+        assert all(np.array_equal(*pair) for pair in zip(targets, written, strict=True))
+        assert cache.read(b"other", sentences, targets) == [False] * 5
+        assert LayerCache(cache.folder, dtype="float16").read(b"model", sentences, targets) == [False] * 5
+
+    def test_float32_keeps_bits_and_float16_rounds_as_numpy_does(self, tmp_path):
+        special = np.resize(np.float32([1e-45, 3.4e4, -0.0, 1 / 3]), (3, 4, 256))
+        for dtype in ("float32", "float16"):
+            cache, target = LayerCache(tmp_path, dtype=dtype), np.ones_like(special)
+            cache.write(b"model", [sentence(0)], [special])
+            assert cache.read(b"model", [sentence(0)], [target]) == [True]
+            assert target.tobytes() == special.astype(dtype).astype(np.float32).tobytes()
+            assert np.array_equal(cache.rounded(special), target)
+
+    def test_the_oldest_make_room(self, tmp_path):
+        cache = LayerCache(tmp_path, max_bytes=4 * 2**20)
+        for number in range(600):
+            write(cache, number)
+        assert (tmp_path / "layers.sqlite").stat().st_size < 5 * 2**20
+        assert found(cache, 0, 1, 598, 599) == [False, False, True, True]
+
+    def test_processes_and_threads_share_a_file(self, cache):
+        write(cache, 0)
+        context = multiprocessing.get_context("fork")
+        workers = [context.Process(target=write_in_process, args=(cache.folder, 100 * n)) for n in (1, 2)]
+        workers += [threading.Thread(target=write, args=(cache, *range(first, first + 40))) for first in (300, 400)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert all(found(cache, *(number for first in (100, 200, 300, 400) for number in range(first, first + 40))))
+
+    def test_a_forked_child_and_a_pickled_copy_open_their_own_file(self, cache):
+        write(cache, 0)
+        child = os.fork()
+        if child == 0:
+            os._exit(found(cache, 0) != [True])
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
+
+    def test_damaged_content_is_missing(self, cache):
+        write(cache, 0, 1)
+        with closing(sqlite3.connect(cache.folder / "layers.sqlite")) as file, file:
+            (value,) = file.execute("SELECT value FROM layers WHERE rowid = 1").fetchone()
+            file.execute("UPDATE layers SET value = ? WHERE rowid = 1", (value[:-1] + bytes([value[-1] ^ 1]),))
+        assert found(cache, 0, 1) == [False, True]
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda file: file.write_bytes(b"not a database" * 1000),
+            lambda file: os.truncate(file, file.stat().st_size // 2),
+            lambda file: (file.unlink(), file.mkdir()),
+        ],
+        ids=["garbage", "truncated", "folder"],
+    )
+    def test_a_damaged_file_is_one_warning_and_no_error(self, tmp_path, caplog, damage):
+        folder = tmp_path / "cache"
+        write(LayerCache(folder), *range(20))
+        # Closes the file, which empties the write-ahead log.
+        gc.collect()
+        damage(folder / "layers.sqlite")
+        cached = CachedBilm(random_bilm(), cache := LayerCache(folder))
+        for _ in range(3):
+            found(cache, *range(20))
+            assert_same(cached(BATCH), random_bilm()(BATCH))
+            write(cache, *range(20, 40))
+        warnings = [record for record in caplog.records if record.name.endswith("layer_cache")]
+        assert len(warnings) == 1 and str(folder) in warnings[0].getMessage()
+
+    def test_nothing_is_created_before_the_first_use(self, cached, cache):
+        assert not cache.folder.exists()
+        cached(BATCH)
+        assert cache.folder.is_dir()
+
+
+class TestCachedBilm:
+    def test_it_gives_the_same_bits_and_computes_once(self, cached, cache):
+        expected = random_bilm()(BATCH)
+        seen = inputs_of(cached.bilm)
+        for _ in range(3):
+            output = cached(BATCH)
+            assert_same(output, expected)
+            # What a caller does to the layers does not change the cache.
+            output.layers[0].zero_()
+        later = CachedBilm(random_bilm(), cache)
+        seen_later = inputs_of(later.bilm)
+        assert_same(later(BATCH), expected)
+        assert (len(seen), len(seen_later)) == (1, 0)
+
+    def test_only_what_is_missing_is_computed(self, cached):
+        first = cached([BATCH[0], BATCH[3]])
+        seen = inputs_of(cached.bilm)
+        output = cached(BATCH)
+        assert_same(output, random_bilm()(BATCH), atol=1e-6)
+        assert all(torch.equal(after[0], before[0]) for after, before in zip(output.layers, first.layers, strict=True))
+        assert torch.equal(seen[0], sentences_to_character_ids(BATCH)[[1, 2]])
+
+    @settings(max_examples=40)
+    @given(batches())
+    def test_it_equals_the_bilm_for_any_batch_and_padding(self, cached, bilm, sentences):
+        character_ids = pad(sentences_to_character_ids(sentences), (0, 0, 0, len(sentences) % 3))
+        for _ in range(2):
+            assert_same(cached(character_ids), bilm(character_ids), atol=1e-6)
+
+    def test_float16_is_the_same_at_first_as_later(self, tmp_path):
+        cached = CachedBilm(random_bilm(), LayerCache(tmp_path, dtype="float16"))
+        first = cached(BATCH)
+        assert_same(cached(BATCH), first)
+        torch.testing.assert_close(first.layers, random_bilm()(BATCH).layers, rtol=2**-11, atol=1e-7)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda bilm: bilm.backward_layers[1].bias.add_(0.5),
+            lambda bilm: bilm.load_state_dict(random_bilm(seed=1).state_dict()),
+        ],
+        ids=["in place", "loaded"],
+    )
+    def test_changed_weights_have_their_own_layers(self, cached, change):
+        before = cached(BATCH)
+        old_state = copy.deepcopy(cached.bilm.state_dict())
+        with torch.no_grad():
+            change(cached.bilm)
+        after = cached(BATCH)
+        assert_same(after, cached.bilm(BATCH))
+        assert not torch.equal(after.layers[-1], before.layers[-1])
+        cached.bilm.load_state_dict(old_state)
+        assert_same(cached(BATCH), before)
+
+    def test_weights_trained_by_a_fused_optimizer_have_their_own_layers(self, cached):
+        """Such an optimizer changes weights without a trace, as `.data` does."""
+        before = cached(BATCH).layers[2]
+        cached.bilm.requires_grad_(True)
+        cached(BATCH)
+        next(cached.bilm.forward_layers.parameters()).data.mul_(2)
+        cached.bilm.requires_grad_(False)
+        output = cached(BATCH)
+        assert not torch.equal(output.layers[2], before)
+        assert_same(output, copy.deepcopy(cached.bilm)(BATCH), atol=1e-6)
+
+    @pytest.mark.parametrize(
+        "change",
+        [lambda bilm: bilm.requires_grad_(True), lambda bilm: setattr(bilm, "stateful", True), Bilm.double],
+        ids=["trained", "stateful", "float64"],
+    )
+    def test_a_bilm_with_layers_that_cannot_be_kept_is_run_each_time(self, cached, cache, change):
+        change(cached.bilm)
+        alone = copy.deepcopy(cached.bilm)
+        for _ in range(2):
+            ours, theirs = cached(BATCH), alone(BATCH)
+            assert_same(ours, theirs)
+            assert ours.layers[-1].requires_grad == theirs.layers[-1].requires_grad
+        assert not cache.folder.exists()
