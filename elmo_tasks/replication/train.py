@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -158,7 +159,8 @@ def _surroundings() -> dict[str, Any]:
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() if is_checkout else None
     versions = {name: version(name) for name in ("elmo_tasks", "allennlp", "torch")}
-    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    cpus = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else []
+    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else (cpus or [platform.machine()])[0]
     return {"versions": versions, "commit": commit or None, "machine": f"{machine}, {os.cpu_count()} cores"}
 
 
