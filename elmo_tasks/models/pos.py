@@ -32,14 +32,17 @@ class PosClassifier(SimpleTagger):
         initialize(self, initializer)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """`words` and their `tags`."""
+        """`words`, their `tags`, and the `probabilities` of these."""
         readable = super().make_output_human_readable(output_dict)
+        words, lengths = readable["words"], list(map(len, readable["words"]))
         # AllenNLP gives padding tags too.
-        pairs = zip(readable["words"], readable["tags"], strict=True)
-        return {"words": readable["words"], "tags": [tags[: len(words)] for words, tags in pairs]}
+        columns = {"tags": readable["tags"], "probabilities": readable["class_probabilities"].max(-1).values.tolist()}
+        return {"words": words} | {
+            name: [row[:length] for row, length in zip(rows, lengths, strict=True)] for name, rows in columns.items()
+        }
 
     def prediction_without_words(self) -> dict[str, Any]:
         """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
-        return {"words": [], "tags": []}
+        return {"words": [], "tags": [], "probabilities": []}
 
     default_predictor = "elmo_sentence"

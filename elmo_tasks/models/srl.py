@@ -108,14 +108,17 @@ class SemanticRoleLabeler(ElmoModel):
         # Returns
 
         `Dict[str, Any]`
-            `words`; `verb`; `tags` in the BIO scheme; and a `description`, the sentence with its arguments in brackets:
-            `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
+            `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the sentence with
+            its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
         tags = self._tag_names(output_dict["tag_ids"])
+        # Shape of each: (timesteps, n_tags)
+        of_tags = zip(output_dict["logits"].softmax(-1), output_dict["tag_ids"], strict=True)
         return {
             "words": output_dict["words"],
             "verb": output_dict["verb"],
             "tags": tags,
+            "probabilities": [row[torch.arange(len(ids)), ids].tolist() for row, ids in of_tags],
             "description": [_description(*pair) for pair in zip(output_dict["words"], tags, strict=True)],
         }
 

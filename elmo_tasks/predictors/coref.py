@@ -15,6 +15,7 @@ from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
 
+_WITHOUT_WORDS = {"document": [], "document_name": "", "part": 0, "sentences": [], "clusters": [], "texts": []}
 _POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
 
 
@@ -63,15 +64,19 @@ class CorefPredictor(JsonLinesPredictor):
 
     replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)
 
-    def outcome_of(self, inputs: JsonDict) -> Instance:
+    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
         genre, speakers = inputs.get("genre"), inputs.get("speakers")
         if "sentences" in inputs:
             sentences = list(map(list_of, inputs["sentences"]))
+            if not any(sentences):
+                return dict(_WITHOUT_WORDS)
             if speakers is not None:
                 speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
             return self._dataset_reader.text_to_instance(sentences, speakers, genre=genre)
         sentences = [[token for token in of if not token.is_space] for of in self._pipeline(inputs["document"]).sents]
         sentences = [of for of in sentences if of]
+        if not sentences:
+            return dict(_WITHOUT_WORDS)
         words = [[token.text for token in of] for of in sentences]
         instance = self._dataset_reader.text_to_instance(words, genre=genre)
         for field, of in zip(instance["tokens"], sentences, strict=False):

@@ -1,0 +1,119 @@
+"""Tests of what each predictor adds to the output of its model."""
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from allennlp.predictors import Predictor
+
+from elmo_tasks.predictors.verbs import PosTagger, VerbFinder
+from tests.task_models import PLACES
+
+TEXT = "Mr. Jordan  doesn't like Chelsea.\nHe said so!"
+
+
+@pytest.fixture
+def made_predictor(make_model):
+    def make(task: str, **arguments) -> Predictor:
+        made = make_model(task, PLACES["none"])
+        return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
+
+    return make
+
+
+def text_at(text: str, place: dict) -> str:
+    return " ".join(text[place["start_char"] : place["end_char"]].split())
+
+
+class TestPlaces:
+    def test_of_entities(self, made_predictor):
+        predictor = made_predictor("ner")
+        predictor._model.tag_projection.bias.data.copy_(
+            torch.tensor([5.0 * tag.startswith("U-") for tag in predictor._model._tags])
+        )
+        spans = predictor.predict(TEXT)["spans"]
+        assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
+        assert all("start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"])
+
+    def test_of_arguments(self, made_predictor):
+        predictor = made_predictor("srl")
+        output = predictor.predict("Anna  eats an apple.")
+        (verb,) = output["verbs"]
+        assert verb["verb"] == "eats"
+        for span in verb["spans"]:
+            words = "".join(output["words"][span["start"] : span["end"] + 1])
+            assert text_at("Anna  eats an apple.", span).replace(" ", "") == words
+
+    def test_of_mentions(self, made_predictor):
+        predictor = made_predictor("coref")
+        predictor._model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
+        output = predictor.predict(TEXT)
+        assert output["clusters"] and output["document"][:4] == ["Mr.", "Jordan", "does", "n't"]
+        for mentions, places in zip(output["clusters"], output["places"], strict=True):
+            for (start, end), place in zip(mentions, places, strict=True):
+                words = "".join(output["document"][start : end + 1])
+                assert text_at(TEXT, place).replace(" ", "") == words
+        tokenized = predictor.predict_tokenized(output["document"])
+        assert tokenized["clusters"] == output["clusters"] and "places" not in tokenized
+
+    def test_of_answers(self, made_predictor):
+        output = made_predictor("squad").predict("Who  said so?", TEXT)
+        assert TEXT[output["start_char"] : output["end_char"]] == output["best_span_str"]
+
+
+class TestCorefResolved:
+    def test_mentions_are_replaced_by_the_first(self, made_predictor, monkeypatch):
+        predictor = made_predictor("coref")
+        text = "Ann Lee  sang. She lost her hat and his."
+        clusters = [[[0, 1], [4, 4], [9, 9]]]
+        monkeypatch.setattr(predictor, "predict", lambda document: {"clusters": clusters})
+        assert predictor.coref_resolved(text) == "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
+
+
+class TestSrlPredictor:
+    def test_there_is_a_prediction_for_each_predicate(self, made_predictor):
+        words = ["Anna", "sings", "and", "eats"]
+        output = made_predictor("srl").predict_json({"words": words, "predicates": [3, 1]})
+        assert output["words"] == words and [verb["verb"] for verb in output["verbs"]] == ["eats", "sings"]
+        for verb in output["verbs"]:
+            assert len(verb["tags"]) == len(verb["probabilities"]) == 4
+            assert all(0.0 < probability <= 1.0 for probability in verb["probabilities"])
+
+    @pytest.mark.parametrize("predicates", [[-1], [2]])
+    def test_a_predicate_beyond_the_words_is_an_error(self, made_predictor, predicates):
+        with pytest.raises(ValueError, match="predicates"):
+            made_predictor("srl").predict_json({"words": ["Anna", "sings"], "predicates": predicates})
+
+
+class TestSnliPredictor:
+    def test_attention_is_shown_on_request(self, made_predictor):
+        pair = ("Two dogs run .", "Animals move .")
+        assert "attention" not in made_predictor("snli").predict(*pair)
+        attention = made_predictor("snli", attention=True).predict(*pair)["attention"]
+        assert np.shape(attention["premise"]) == (4, 3) and np.shape(attention["hypothesis"]) == (3, 4)
+
+
+class TestSpeakers:
+    def test_they_and_the_genre_reach_the_model(self, made_predictor):
+        inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
+        metadata = made_predictor("coref")._json_to_instance(inputs)["metadata"].metadata
+        assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
+
+
+class TestVerbFinder:
+    def test_a_model_of_spacy_finds_verbs_and_auxiliaries(self, tmp_path):
+        nlp = spacy.blank("en")
+        ruler = nlp.add_pipe("attribute_ruler")
+        for word, tag in {"can": "AUX", "sing": "VERB", "songs": "NOUN"}.items():
+            ruler.add([[{"ORTH": word}]], {"POS": tag})
+        nlp.to_disk(tmp_path / "model")
+        finder = VerbFinder(str(tmp_path / "model"))
+        assert finder([["Anna", "can", "sing", "songs"], [], ["songs"]]) == [[1, 2], [], []]
+
+    def test_the_tagger_that_ships_finds_them_in_one_pass(self, monkeypatch):
+        monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
+        calls = []
+        tag = PosTagger.__call__
+        monkeypatch.setattr(PosTagger, "__call__", lambda self, sentences: calls.append(1) or tag(self, sentences))
+        sentences = [["Anna", "can", "sing", "songs"], ["The", "old", "dog", "was", "sleeping", "."]]
+        assert VerbFinder()(sentences) == [[1, 2], [3, 4]] and calls == [1]
