@@ -3,5 +3,6 @@
 import pytest
 import torch
 
-ON_CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA"))
+_NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+ON_CUDA = pytest.param("cuda", marks=[pytest.mark.gpu, _NEEDS_CUDA])
 DEVICES = ["cpu", ON_CUDA]
