@@ -40,14 +40,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line("No other test was skipped." if files_of else "No test was skipped.")
 
 
-@pytest.fixture
-def slow_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine the processes of Ray may take long, and none is ended because memory is low."""
-    monkeypatch.setenv("RAY_gcs_server_port_wait_time_s", "120")
-    monkeypatch.setenv("RAY_worker_register_timeout_seconds", "300")
-    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
-
-
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """Outputs of the original code of bilm-tf and ELMoForManyLangs."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.printable import printable_lines
 from elmo_tasks.public_data import CORPORA, EXPLAINED, fetch
 
 __all__ = ["PublicData"]
@@ -16,20 +15,13 @@ __all__ = ["PublicData"]
 
 @Subcommand.register("elmo-data")
 class PublicData(Subcommand):
-    """
-    Downloads public data from where its owners publish it, and lays it out as `ELMO_TASKS_DATA` has it; says how to get
-    the data that is licensed, or has to be put together.
-
-    Registered as a `Subcommand` with name "elmo-data".
-    """
+    """Downloads public data into the folder of the data, and explains how to get the rest."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Download public data of the paper's tasks, and lay it out for the configs."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        names = [*CORPORA, *EXPLAINED]
-        sub.add_argument(
-            "name", nargs="*", metavar="NAME", help=f"some of {', '.join(names)}; without one, all are listed"
-        )
+        names = ", ".join([*CORPORA, *EXPLAINED])
+        sub.add_argument("name", nargs="*", metavar="NAME", help=f"some of {names}; without a name, all are listed")
         sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
         sub.set_defaults(func=_data)
         return sub
@@ -40,27 +32,18 @@ def _data(arguments: argparse.Namespace) -> None:
         for name, corpus in CORPORA.items():
             print(f"{name:12} {corpus.title}: {corpus.note}")
         for name in EXPLAINED:
-            print(f"{name:12} not downloaded: `allennlp elmo-data {name}` says how to get it")
-        return
-    if unknown := [name for name in arguments.name if name not in (*CORPORA, *EXPLAINED)]:
-        raise ValueError(f"a name must be one of {', '.join((*CORPORA, *EXPLAINED))}, but is {unknown[0]!r}")
-    _fetch([name for name in arguments.name if name in CORPORA], arguments.to)
+            print(f"{name:12} not downloaded: `allennlp elmo-data {name}` explains how to get it")
     for name in arguments.name:
         if name in EXPLAINED:
             print(EXPLAINED[name])
-
-
-def _fetch(names: list[str], to: Path | None) -> None:
-    if not names:
-        return
-    data = os.environ.get("ELMO_TASKS_DATA")
-    if to is None and not data:
-        raise ValueError("there must be a folder for the data: name it with --to, or set ELMO_TASKS_DATA")
-    # A shell leaves the tilde of --to=~/data as it is.
-    folder = (Path(data or "") if to is None else to).expanduser()
-    for name in names:
+            continue
+        folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
+        if name not in CORPORA or not folder:
+            expected = "--to FOLDER or ELMO_TASKS_DATA" if name in CORPORA else f"a name of {', '.join(CORPORA)}"
+            raise ValueError(f"expected {expected}, got {name!r}")
+        # A shell does not expand the tilde of --to=~/data.
+        folder = Path(folder).expanduser()
         corpus = CORPORA[name]
         print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)
-        print(printable_lines("\n".join(map(str, fetch(corpus, folder)))))
-    if os.environ.get("ELMO_TASKS_DATA") != str(folder):
+        print(*fetch(corpus, folder), sep="\n")
         print(f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}", file=sys.stderr)

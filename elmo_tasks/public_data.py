@@ -1,0 +1,162 @@
+"""The public data of the paper's tasks: where its owners publish it, and its places in `ELMO_TASKS_DATA`."""
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from cached_path import cached_path
+
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.json_files import sha256_of
+
+__all__ = ["CORPORA", "EXPLAINED", "Corpus", "PublicFile", "fetch"]
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """
+    A file that is downloaded. `place` is where it is put, relative to the folder of the data; of a zip archive `place`
+    is a mapping from the members that are kept to their places. `sha256` is the digest of what was once downloaded.
+    """
+
+    url: str
+    place: str | Mapping[str, str]
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus; the note is its licence, or how it differs from the paper's data."""
+
+    title: str
+    note: str
+    files: tuple[PublicFile, ...]
+
+
+_STANFORD = "https://nlp.stanford.edu"
+_SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
+# A release and not a branch, so that everybody has the same.
+_EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.14/en_ewt-ud"
+# It has no releases.
+_WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"
+_PARTS = ("train", "dev", "test")
+
+CORPORA = {
+    "snli": Corpus(
+        "SNLI 1.0",
+        "CC BY-SA 4.0; the paper's data",
+        (
+            PublicFile(
+                f"{_STANFORD}/projects/snli/snli_1.0.zip",
+                {f"snli_1.0/snli_1.0_{part}.jsonl": f"snli/{part}.jsonl" for part in _PARTS},
+                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+            ),
+        ),
+    ),
+    "squad": Corpus(
+        "SQuAD 1.1",
+        "CC BY-SA 4.0; the paper's data, without its test set, which is not public",
+        (
+            PublicFile(
+                f"{_SQUAD}/train-v1.1.json",
+                "squad/train.json",
+                "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
+            ),
+            PublicFile(
+                f"{_SQUAD}/dev-v1.1.json",
+                "squad/dev.json",
+                "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
+            ),
+        ),
+    ),
+    "sst": Corpus(
+        "the Stanford Sentiment Treebank",
+        "the paper's data",
+        (
+            PublicFile(
+                f"{_STANFORD}/sentiment/trainDevTestTrees_PTB.zip",
+                {f"trees/{part}.txt": f"sst/{part}.txt" for part in _PARTS},
+                "5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc",
+            ),
+        ),
+    ),
+    "glove": Corpus(
+        "GloVe, 6 billion words, vectors of 100",
+        "Public Domain Dedication and License 1.0; lower case",
+        (
+            PublicFile(
+                f"{_STANFORD}/data/glove.6B.zip",
+                {"glove.6B.100d.txt": "glove/glove.6B.100d.txt"},
+                "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb",
+            ),
+        ),
+    ),
+    "glove-840b": Corpus(
+        "GloVe, 840 billion words, vectors of 300",
+        "Public Domain Dedication and License 1.0; cased. If glove/ contains several files, set ELMO_TASKS_GLOVE",
+        (
+            PublicFile(
+                f"{_STANFORD}/data/glove.840B.300d.zip",
+                {"glove.840B.300d.txt": "glove/glove.840B.300d.txt"},
+                "c06db255e65095393609f19a4cfca20bf3a71e20cc53e892aafa490347e3849f",
+            ),
+        ),
+    ),
+    "pos": Corpus(
+        "UD English EWT 2.14",
+        "CC BY-SA 4.0; the paper uses the Wall Street Journal of the Penn Treebank, which is licensed",
+        tuple(PublicFile(f"{_EWT}-{part}.conllu", f"pos/{part}.conllu") for part in _PARTS),
+    ),
+    "ner": Corpus(
+        "WNUT-17",
+        "CC BY 4.0; the paper uses CoNLL-2003, which is licensed: see `allennlp elmo-data conll2003`",
+        (
+            PublicFile(f"{_WNUT}/wnut17train.conll", "ner/train.txt"),
+            PublicFile(f"{_WNUT}/emerging.dev.conll", "ner/dev.txt"),
+            PublicFile(f"{_WNUT}/emerging.test.annotated", "ner/test.txt"),
+        ),
+    ),
+}
+
+_ONTONOTES = "OntoNotes 5.0 is published by the LDC (LDC2013T19); scripts of CoNLL-2012 make its *_gold_conll files."
+EXPLAINED = {
+    "wsd": "Word senses for Table 5: the unified evaluation framework of Raganato et al. (2017),\n"
+    "http://lcl.uniroma1.it/wsdeval. Its files are read as they are, also compressed (.gz): copy\n"
+    "Training_Corpora/SemCor/semcor.* into wsd/train, and of the test sets Evaluation_Datasets/s*/*.xml and\n"
+    "*.gold.key.txt into wsd/test. First senses are WordNet 3.0's.",
+    "conll2003": "CoNLL-2003 (named entities) is made from the Reuters Corpus, which NIST provides on request. Copy\n"
+    "eng.train to ner/train.txt, eng.testa to ner/dev.txt and eng.testb to ner/test.txt.",
+    "srl": f"{_ONTONOTES}\nCopy conll-2012/v4/data/{{train,development,test}}/data/english to srl/train, dev and test.",
+    "coref": f"{_ONTONOTES}\nConcatenate the *gold_conll files below conll-2012/v4/data/train/data/english into\n"
+    "coref/train.conll, those of development into coref/dev.conll, and those of test into coref/test.conll.",
+}
+"""How to get what is licensed or has to be put together."""
+
+
+def fetch(corpus: Corpus, root: Path) -> list[Path]:
+    """Downloads the missing files of a corpus into the folder of the data, and returns the paths of all its files."""
+    return [path for file in corpus.files for path in _fetch(file, root)]
+
+
+def _fetch(file: PublicFile, root: Path) -> list[Path]:
+    members = {"": file.place} if isinstance(file.place, str) else file.place
+    paths = {member: root / place for member, place in members.items()}
+    if all(path.exists() for path in paths.values()):
+        return list(paths.values())
+    downloads = root / ".downloads" / PurePosixPath(file.url).name
+    archive = cached_path(file.url, cache_dir=downloads)
+    if file.sha256 is not None and (digest := sha256_of(archive)) != file.sha256:
+        shutil.rmtree(downloads)
+        raise ValueError(f"expected a file with the SHA-256 {file.sha256}, got {digest}: {file.url}")
+    for member, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as temporary:
+            if member:
+                with zipfile.ZipFile(archive) as opened, opened.open(member) as source, open(temporary, "wb") as target:
+                    shutil.copyfileobj(source, target)
+            else:
+                shutil.copyfile(archive, temporary)
+    shutil.rmtree(downloads)
+    return list(paths.values())

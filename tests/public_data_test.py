@@ -1,0 +1,72 @@
+"""Tests of the public data and of `allennlp elmo-data`."""
+
+import hashlib
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from elmo_tasks import public_data
+from elmo_tasks.environment import config_variables, evaluate_file
+from elmo_tasks.public_data import CORPORA, Corpus, PublicFile, fetch
+from tests.paths import TRAINING_CONFIGS
+
+
+@pytest.fixture
+def served(tmp_path) -> Iterator[str]:
+    """The URL of a folder with a zip archive of two texts, and the text `plain`."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("in/one.txt", "(3 good)\n")
+        archive.writestr("in/two.txt", "(1 bad)\n")
+    (folder / "plain").write_text("text")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_members_and_files_are_put_in_their_places_once(served, tmp_path):
+    digest = hashlib.sha256((tmp_path / "served" / "a.zip").read_bytes()).hexdigest()
+    files = (PublicFile(f"{served}/a.zip", {"in/one.txt": "sst/dev.txt"}, digest), PublicFile(f"{served}/plain", "a/b"))
+    for _ in range(2):
+        found = fetch(Corpus("", "", files), tmp_path / "data")
+        assert [path.read_text() for path in found] == ["(3 good)\n", "text"]
+        assert [str(path.relative_to(tmp_path)) for path in found] == ["data/sst/dev.txt", "data/a/b"]
+        # The second call needs no server.
+        for path in (tmp_path / "served").iterdir():
+            path.unlink()
+    assert not list((tmp_path / "data" / ".downloads").iterdir())
+
+
+def test_a_file_with_a_different_digest_is_an_error_and_not_kept(served, tmp_path):
+    with pytest.raises(ValueError, match="plain"):
+        fetch(Corpus("", "", (PublicFile(f"{served}/plain", "a/b", "0" * 64),)), tmp_path / "data")
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+
+
+def test_the_configs_read_what_is_downloaded(tmp_path):
+    variables = {**config_variables({}), "ELMO_TASKS_DATA": "DATA", "ELMO_TASKS_GLOVE": "glove.6B.100d.txt"}
+    for name in ("snli", "squad", "sst", "ner"):
+        config = evaluate_file(str(TRAINING_CONFIGS / f"{name}.jsonnet"), variables)
+        for file in (*CORPORA[name].files, *CORPORA["glove"].files):
+            places = [file.place] if isinstance(file.place, str) else file.place.values()
+            assert all(f"DATA/{place}" in config for place in places)
+
+
+def test_the_command_lists_explains_and_downloads(command, served, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    monkeypatch.setitem(public_data.CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),)))
+    command("elmo-data")
+    command("elmo-data", "conll2003")
+    listed = capsys.readouterr().out
+    assert all(f"{name} " in listed for name in (*CORPORA, "wsd")) and "eng.train" in listed
+    command("elmo-data", "sst", "--to", tmp_path / "data")
+    assert capsys.readouterr().out == f"{tmp_path}/data/sst/dev.txt\n"
+    for arguments in (["elmo-data", "imdb", "--to", tmp_path], ["elmo-data", "sst"]):
+        with pytest.raises(SystemExit):
+            command(*arguments)
