@@ -17,7 +17,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser fuzz check format docs wheel bench results fixtures clean
+.PHONY: help install demo test fuzz check format docs wheel bench results fixtures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,10 +48,6 @@ demo: install  ## train NER without and with ELMo on the data that ships, predic
 
 test: install  ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto
-
-test-browser: install  ## look at the page of elmo-demo with Chromium, which must be installed; screenshots are in output/browser
-	$(PIP) --editable '.[browser]'
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser tests/browser
 
 fuzz: install  ## every reader against more damaged files than `make test` draws
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest tests/fuzz_test.py

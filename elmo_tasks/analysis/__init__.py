@@ -1,6 +1,5 @@
 """Intrinsic evaluations of the paper, likelihoods, and scores of runs."""
 
-from elmo_tasks.analysis.compare import compare
 from elmo_tasks.analysis.disambiguation import AnsweredSet, WordSenses, scores_of, table_of
 from elmo_tasks.analysis.first_senses import FirstSenses, wordnet_index
 from elmo_tasks.analysis.neighbors.builder import build_index
@@ -19,7 +18,6 @@ from elmo_tasks.analysis.neighbors.query import (
 from elmo_tasks.analysis.neighbors.static_vectors import StaticVectors
 from elmo_tasks.analysis.neighbors.text import TaggedSentence, read_text
 from elmo_tasks.analysis.neighbors.text_index import index_text
-from elmo_tasks.analysis.run_scores import run_scores
 from elmo_tasks.analysis.sense_vectors import SenseVectors, instance_vectors
 from elmo_tasks.analysis.sentence_likelihood import LanguageModel, SentenceLikelihood, WordLikelihoods, summary
 from elmo_tasks.analysis.word_occurrences import Occurrence, Occurrences, occurrences_of
@@ -50,7 +48,6 @@ __all__ = [
     "build_graph",
     "build_index",
     "check_bilm",
-    "compare",
     "find_neighbors",
     "index_text",
     "instance_vectors",
@@ -58,7 +55,6 @@ __all__ = [
     "occurrences_of",
     "position_of",
     "read_text",
-    "run_scores",
     "scores_of",
     "summary",
     "table_of",

@@ -9,7 +9,6 @@ from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
 from elmo_tasks.commands.neighbors import Neighbors
 from elmo_tasks.commands.perplexity import PerplexityOfText
-from elmo_tasks.commands.squad_predictions import SquadPredictions
 from elmo_tasks.commands.tables import Tables
 from elmo_tasks.commands.wsd import DisambiguateWords
 
@@ -24,6 +23,5 @@ __all__ = [
     "PerplexityOfText",
     "PublicData",
     "ShowDemo",
-    "SquadPredictions",
     "Tables",
 ]

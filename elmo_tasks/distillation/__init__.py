@@ -3,6 +3,5 @@
 from elmo_tasks.distillation.distillation_data_loader import DistillationDataLoader
 from elmo_tasks.distillation.distilled_model import DistilledModel
 from elmo_tasks.distillation.run import distill
-from elmo_tasks.distillation.student_bilm import StudentBilm
 
-__all__ = ["DistillationDataLoader", "DistilledModel", "StudentBilm", "distill"]
+__all__ = ["DistillationDataLoader", "DistilledModel", "distill"]

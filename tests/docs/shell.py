@@ -22,7 +22,6 @@ _BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "zcat"}
 _SHORT = {"trainer.num_epochs": 1}
 _SMALL = {
     "elmo_bilm": {"trainer.learning_rate_scheduler": None},
-    "elmo_bilm_student": {"trainer.learning_rate_scheduler": None},
     "elmo_coref": {"model.encoder.hidden_size": 8, "model.hidden_dim": 8},
     "elmo_srl": {"model.encoder.hidden_size": 8, "model.encoder.num_layers": 2},
 }
