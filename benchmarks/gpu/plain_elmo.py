@@ -15,12 +15,7 @@ __all__ = ["PlainElmo"]
 
 
 class PlainElmo(nn.Module):
-    """
-    # Parameters
-
-    bilm
-        The biLM whose weights it takes.
-    """
+    """Takes the weights of a biLM."""
 
     def __init__(self, bilm: Bilm) -> None:
         super().__init__()
@@ -30,22 +25,16 @@ class PlainElmo(nn.Module):
         self.highways, self.projection = encoder.highways, encoder.projection
         self.layers = nn.ModuleList(
             nn.ModuleList(_Direction(lstm, is_reversed) for is_reversed, lstm in enumerate(pair))
-            for pair in bilm._pairs()
+            for pair in zip(bilm.forward_layers, bilm.backward_layers, strict=True)
         )
-        self.register_buffer("begin", bilm._begin_ids.clone())
-        self.register_buffer("end", bilm._end_ids.clone())
+        begin, end = bilm.word_rows.boundary_rows()
+        self.register_buffer("begin", begin)
+        self.register_buffer("end", end)
 
     def forward(self, character_ids: torch.Tensor) -> list[torch.Tensor]:
         """
-        # Parameters
-
-        character_ids
-            Shape `(batch_size, timesteps, 50)`.
-
-        # Returns
-
-        `List[torch.Tensor]`
-            Each layer, of shape `(batch_size, timesteps, 2 * projection_dim)`, zero where there is no word.
+        Each layer, of shape `(batch_size, timesteps, 2 * projection_dim)` and zero where there is no word, from ids of
+        shape `(batch_size, timesteps, 50)`.
         """
         is_word = (character_ids > 0).any(-1)
         lengths = is_word.sum(1)
