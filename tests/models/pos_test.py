@@ -41,5 +41,5 @@ class TestPosClassifier:
         batch.index_instances(model.vocab)
         readable = model.make_output_human_readable(model(**batch.as_tensor_dict()))
         lengths = [len(instance["tokens"]) for instance in instances]
-        assert set(readable) == {"words", "tags"} and len(set(lengths)) > 1
+        assert set(readable) == {"words", "tags", "probabilities"} and len(set(lengths)) > 1
         assert [len(tags) for tags in readable["tags"]] == lengths

@@ -106,7 +106,9 @@ class TestSemanticRoleLabeler:
             "words": [["Anna", "often", "eats", "an", "apple", "."]],
             "verb": ["eats"],
             "tag_ids": [[index[tag] for tag in tags]],
+            "logits": torch.zeros(1, 6, len(index)),
         }
         readable = made.model.make_output_human_readable(output)
         assert readable["description"] == ["[ARG0: Anna] often [V: eats] [ARG1: an apple] ."]
         assert (readable["tags"], readable["verb"]) == ([tags], ["eats"])
+        assert readable["probabilities"] == [pytest.approx([1 / len(index)] * 6)]
