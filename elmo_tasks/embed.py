@@ -12,8 +12,10 @@ import logging
 import multiprocessing
 import os
 import shutil
+import signal
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,67 +33,39 @@ from elmo_tasks.version import __version__
 if TYPE_CHECKING:
     from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["DESCRIPTION", "EmbedOptions", "Hdf5Layout", "add_arguments", "embed", "embed_file"]
+__all__ = ["DESCRIPTION", "EmbedOptions", "add_arguments", "embed", "embed_file"]
 
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
-Part = tuple[int, list[str]]
-"""The number of a part, and its lines."""
+_Part = tuple[Path, list[str]]
+_Vectors = Iterator[tuple[list[str], list[np.ndarray]]]
+
+
+def _option(default: Any, help: str, **of_argument: Any) -> Any:
+    return field(default=default, metadata={"help": help, **of_argument})
+
+
+def _layers(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text
 
 
 @dataclass(frozen=True)
 class EmbedOptions:
-    """
-    The vectors that are made of the lines of a text.
+    """The vectors that are made of the lines of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`."""
 
-    # Parameters
-
-    bilm
-        A name or a folder, see `Elmo.from_pretrained`; or two files, see `Elmo.from_files`.
-    layers, weights, gamma, pool, batch_tokens
-        See `Elmo.embed_iter`.
-    tokenize
-        Whether spaCy's rules split a line into words, as `Elmo.embed` splits a string. `False`: white space does.
-    dtype
-        Of the vectors in the file.
-    device, precision
-        See `Elmo.from_pretrained`.
-    part_lines
-        How many lines are done together, and lost together if the job is killed.
-    nfc
-        Whether the text is normalised to NFC first. A word has other bytes, and other vectors, in another form.
-    """
-
-    bilm: str | tuple[str, str] = DEFAULT_BILM
-    layers: str | int = "mix"
-    weights: tuple[float, ...] | None = None
-    gamma: float = 1.0
-    pool: str | None = None
-    batch_tokens: int | None = None
-    tokenize: bool = False
-    dtype: Literal["float32", "float16"] = "float32"
-    device: str | None = None
-    precision: str | None = None
-    part_lines: int = 500
+    bilm: str = _option(DEFAULT_BILM, "name, or folder with options.json and weights.hdf5")
+    layers: str | int = _option("mix", "mix (default), all, top, or a number", type=_layers)
+    weights: tuple[float, ...] | None = _option(None, "of the mix; default: all 0", type=float, nargs="+")
+    gamma: float = _option(1.0, "factor of the vectors", type=float)
+    pool: str | None = _option(None, "one vector per sentence, not per word", choices=["mean", "max", "first-last"])
+    tokenize: bool = _option(False, "split lines by spaCy's rules, not at white space", action="store_true")
+    dtype: str = _option("float32", "of the output", choices=["float32", "float16"])
+    device: str | None = _option(None, "cpu, cuda, cuda:1, ...; default: a GPU if there is one")
+    precision: str | None = _option(None, "of the biLM's matrix products", choices=["float32", "bf16"])
+    batch_tokens: int | None = _option(None, "words computed at once", type=int)
+    part_lines: int = _option(500, "lines that are done together, and lost together after a kill", type=int)
     nfc: bool = True
-
-
-@dataclass(frozen=True)
-class Hdf5Layout:
-    """
-    What is in an HDF5 file besides the vectors: `sentences`, the words of each line, and `sentence_to_index`, which
-    AllenNLP's readers look for. `sentence_keys`: the vectors of a line have the sentence as their name, not its index.
-    """
-
-    sentence_keys: bool = False
-    with_sentences: bool = True
-    with_index: bool = True
-
-    @classmethod
-    def of_allennlp(cls, forget_sentences: bool, use_sentence_keys: bool) -> "Hdf5Layout":
-        """The layout of AllenNLP before 1.0 with these options."""
-        return cls(use_sentence_keys, with_sentences=False, with_index=not (forget_sentences or use_sentence_keys))
 
 
 def embed_file(
@@ -99,79 +73,65 @@ def embed_file(
     output: str | os.PathLike[str],
     options: EmbedOptions | None = None,
     *,
-    layout: Hdf5Layout | None = None,
+    layout: Literal["full", "index", "vectors", "keys"] = "full",
     force: bool = False,
     resume: bool = False,
-    workers: int = 1,
+    workers: int | None = None,
     ray: str | None = None,
     progress: bool | None = None,
     elmo: "Elmo | None" = None,
 ) -> int:
     """
-    Writes the vectors of a text into a file.
+    Writes the vectors of a text into a file, and returns the number of lines.
 
     # Parameters
 
-    text
-        A file with one sentence per line, UTF-8; plain, `.gz` or `.xz`.
-    output
-        The file: Parquet if its name ends with `.parquet`, and HDF5 otherwise.
-    options
-        The vectors.
+    text, output
+        UTF-8, plain, `.gz` or `.xz`; and the file: Parquet if its name ends with `.parquet`, HDF5 otherwise.
     layout
-        Of an HDF5 file.
-    force
-        Whether to start again, and to replace an output that exists.
-    resume
-        Whether to keep the parts of an interrupted job with the same text and options.
-    workers
-        Processes, each with its own biLM.
-    ray
-        The address of a Ray cluster on which the workers run. They need the same files and folders.
+        Of HDF5: arrays that are named by their line, with `sentences` and AllenNLP's `sentence_to_index` (`"full"`),
+        with the latter (`"index"`) or alone (`"vectors"`); or arrays that are named by their sentence (`"keys"`).
+    force, resume
+        Whether to start again and replace the output, or to keep the parts of an interrupted job.
+    workers, ray
+        Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: this one, or all cores
+        of the cluster. All machines need the same folders.
     progress
         Whether to show a bar on stderr. `None`: if it is a terminal.
     elmo
-        The biLM, if it is loaded already.
-
-    # Returns
-
-    `int`
-        The number of lines.
-
-    # Raises
-
-    `FileExistsError`
-        If the output exists, or the parts of an interrupted job.
-    `ValueError`
-        If the parts belong to a different job, or the text is not UTF-8.
-    `OSError`
-        If the disk is too small for the vectors.
+        The biLM, if it is loaded already. Workers load their own.
     """
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
-    if force:
+    if output.exists() and resume:
+        # Of a job that was killed while it removed them.
         shutil.rmtree(folder, ignore_errors=True)
-    elif output.exists() or (folder.exists() and not resume):
-        raise FileExistsError(f"{output if output.exists() else folder} exists: use --resume or --force")
-    elmo = elmo or _load(options)
-    n_lines = n_tokens = 0
-    for _, line in numbered_lines(text):
-        n_lines, n_tokens = n_lines + 1, n_tokens + len(line.split())
-    _check_space(output, elmo, options, n_lines if options.pool else n_tokens)
-    job = _job(text, elmo, options)
-    folder.mkdir(exist_ok=True)
-    _check_same_job(folder, job)
-    missing = (part for part in _parts_of(text, options) if not _part_file(folder, part[0]).exists())
-    done = min(n_lines, options.part_lines * sum(1 for _ in folder.glob("part-*.npz")))
+    for path in () if force else (output,) if resume else (output, folder):
+        if path.exists():
+            raise FileExistsError(f"{path} exists: use --force to start again, or --resume to continue with its parts")
+    if output.suffix == ".parquet":
+        # An error now if it is not installed, and not after hours.
+        import pyarrow.parquet  # noqa: F401
+    elmo = elmo or _loaded(options.bilm, options.device, options.precision)
+    n_lines, n_words = _count(text, layout)
+    if force:
+        output.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    job = _job(text, options, elmo)
+    _open(folder, job)
+    n_numbers = (n_lines if options.pool else n_words) * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
+    parts = _missing_parts(text, folder, options.part_lines)
+    done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
+    # The parts, and the output.
+    _check_space(folder, 2 * n_numbers * np.dtype(options.dtype).itemsize - _size(folder))
     n_cut = 0
-    disable = None if progress is None else not progress
     try:
-        with tqdm(total=n_lines, initial=done, unit="line", disable=disable) as bar:
-            for n_done, n_cut_now in _computed(missing, _Worker(options, folder, elmo), workers, ray):
-                bar.update(n_done)
-                n_cut += n_cut_now
-        _finish(folder, output, job, layout or Hdf5Layout())
+        with tqdm(total=n_lines, initial=done, unit="line", disable=None if progress is None else not progress) as bar:
+            for n_part_lines, n_part_cut in _embedded(parts, options, workers, ray, elmo):
+                bar.update(n_part_lines)
+                n_cut += n_part_cut
+        _finish(folder, output, job, layout)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted: the same command with --resume continues") from None
     if n_cut:
@@ -179,144 +139,135 @@ def embed_file(
     return n_lines
 
 
-def _load(options: EmbedOptions) -> "Elmo":
+@lru_cache(maxsize=1)
+def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     # A kernel for each number of rows takes up to half a megabyte, and oneDNN keeps 1,024 by default.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
     from elmo_tasks.vectors.elmo import Elmo
 
-    keywords: Any = {"device": options.device, "precision": options.precision}
-    if isinstance(options.bilm, tuple):
-        return Elmo.from_files(*options.bilm, **keywords)
-    return Elmo.from_pretrained(options.bilm, **keywords)
+    return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _check_space(output: Path, elmo: "Elmo", options: EmbedOptions, n_vectors: int) -> None:
-    n_layers = elmo.n_layers if options.layers == "all" else 1
-    needed = n_vectors * n_layers * elmo.dim * np.dtype(options.dtype).itemsize
-    # Once as parts, and once as the output.
-    if (free := shutil.disk_usage(output.parent).free) < 2 * needed:
-        raise OSError(f"the vectors take {2 * needed:,} bytes with their parts, but the disk has {free:,}: {output}")
+def _count(text: Path, layout: str) -> tuple[int, int]:
+    """The number of lines and of words. The whole text is read, and is UTF-8 then."""
+    n_lines = n_words = 0
+    seen = {""}
+    for n_lines, line in numbered_lines(text):
+        words = line.split()
+        n_words += len(words)
+        if layout == "keys":
+            if (sentence := " ".join(words)) in seen:
+                raise ValueError(f"expected sentences that are not blank and occur once: {text}, line {n_lines}")
+            seen.add(sentence)
+    return n_lines, n_words
 
 
-def _job(text: Path, elmo: "Elmo", options: EmbedOptions) -> dict[str, Any]:
+def _job(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     """All that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-    job = {**asdict(options), "bilm": weights, "text": sha256_of(text), "elmo_tasks": __version__}
+    job = {**asdict(options), "device": None, "bilm": weights, "text": sha256_of(text), "elmo_tasks": __version__}
     return json.loads(json.dumps(job))  # type: ignore[no-any-return]
 
 
-def _check_same_job(folder: Path, job: dict[str, Any]) -> None:
+def _open(folder: Path, job: dict[str, Any]) -> None:
     file = folder / "job.json"
     if not file.exists():
+        # Also what is left of a job that was killed while it removed its parts.
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         write_json(file, job)
     before = read_json(file)
     if changed := [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]:
         raise ValueError(f"{folder} belongs to a different job ({', '.join(changed)}): use --force to start again")
 
 
-def _parts_of(text: Path, options: EmbedOptions) -> Iterator[Part]:
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def _check_space(folder: Path, n_bytes: int) -> None:
+    # HDF5 ends the process when the disk is full.
+    if (free := shutil.disk_usage(folder).free) < n_bytes:
+        raise OSError(f"expected {n_bytes:,} free bytes for the vectors and their parts, got {free:,}: {folder}")
+
+
+def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]:
     lines = (line for _, line in numbered_lines(text))
     for number in count():
-        if not (part := list(islice(lines, options.part_lines))):
+        if not (part := list(islice(lines, part_lines))):
             return
-        yield number, part
+        if not (file := folder / f"part-{number:08}.npz").exists():
+            yield file, part
 
 
-def _part_file(folder: Path, number: int) -> Path:
-    return folder / f"part-{number:08}.npz"
-
-
-class _Worker:
-    """Writes the file of a part. In another process it loads its own biLM for the first part."""
-
-    def __init__(self, options: EmbedOptions, folder: Path, elmo: "Elmo | None", threads: int | None = None) -> None:
-        self.options, self.folder, self.elmo, self.threads = options, folder, elmo, threads
-
-    def __call__(self, part: Part) -> tuple[int, int]:
-        """Returns the number of lines, and of words that were cut."""
-        from elmo_tasks.bilm.characters import is_cut
-
-        if self.elmo is None:
-            import torch
-
-            torch.set_num_threads(self.threads or 1)
-            self.elmo = _load(self.options)
-        number, lines = part
-        sentences = [self._words(line) for line in lines]
-        keys = ("layers", "weights", "gamma", "pool", "batch_tokens")
-        arguments: Any = {key: getattr(self.options, key) for key in keys}
-        vectors = self.elmo.embed(sentences, progress=False, **arguments)
-        # One array for all lines: writing many takes longer than computing them.
-        with np.errstate(over="ignore"):
-            flat = np.concatenate([array.ravel() for array in vectors]).astype(self.options.dtype)
-        if not np.isfinite(flat).all():
-            raise ValueError(f"vectors of part {number} exceed {self.options.dtype}: use float32 or a smaller gamma")
-        text = "\n".join(" ".join(words) for words in sentences).encode()
-        with atomic_file(_part_file(self.folder, number)) as temporary, open(temporary, "wb") as file:
-            shapes = np.array([array.shape for array in vectors])
-            np.savez(file, lines=np.frombuffer(text, np.uint8), shapes=shapes, vectors=flat)
-        return len(lines), sum(is_cut(word) for words in sentences for word in words)
-
-    def _words(self, line: str) -> list[str]:
-        line = in_nfc(line) if self.options.nfc else line
-        if not self.options.tokenize:
-            return line.split()
-        from elmo_tasks.tokenization import blank_tokenizer
-
-        return blank_tokenizer()(line)
-
-
-_worker: _Worker
-
-
-def _start_worker(*arguments: Any) -> None:
-    global _worker
-    _worker = _Worker(*arguments)
-
-
-def _run_worker(part: Part) -> tuple[int, int]:
-    return _worker(part)
-
-
-def _computed(parts: Iterator[Part], worker: _Worker, workers: int, ray: str | None) -> Iterator[tuple[int, int]]:
-    """What the worker returns for each part, here or in other processes."""
-    if workers == 1 and ray is None:
-        yield from map(worker, parts)
+def _embedded(
+    parts: Iterator[_Part], options: EmbedOptions, workers: int | None, ray: str | None, elmo: "Elmo"
+) -> Iterator[tuple[int, int]]:
+    """What `_write_part` returns for each part, computed here or in other processes."""
+    if workers is None and ray is None:
+        yield from map(partial(_write_part, options, elmo), parts)
         return
-    arguments = worker.options, worker.folder.absolute(), None, max(1, (os.cpu_count() or 1) // workers)
+    write_part = partial(_write_part, options, None)
     if ray is not None:
         from ray.util.multiprocessing import Pool
 
-        pool: Any = Pool(workers, _start_worker, arguments, ray_address=ray)
-    else:
-        # A process that is forked after torch has started its threads can hang.
-        pool = multiprocessing.get_context("spawn").Pool(workers, _start_worker, arguments)
-    started = {process.pid for process in multiprocessing.active_children()}
-    with pool:
-        results = pool.imap(_run_worker, parts)
+        on_gpu = {"num_gpus": 1} if (options.device or "").startswith("cuda") else None
+        with Pool(workers, ray_address=ray, ray_remote_args=on_gpu) as pool:
+            yield from pool.imap(write_part, parts)
+        return
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // (workers or 1))))
+    others = set(multiprocessing.active_children())
+    # Spawned, since a process that is forked from one with torch's threads can hang. Ctrl-C is for this process alone.
+    ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:
+        processes = set(multiprocessing.active_children()) - others
+        done = pool.imap(write_part, parts)
         while True:
             try:
-                yield results.next(timeout=5)
+                yield done.next(timeout=5)
             except StopIteration:
                 return
             except multiprocessing.TimeoutError:
-                # A pool replaces a process that was killed, but never computes its part.
-                if ray is None and {process.pid for process in multiprocessing.active_children()} != started:
-                    raise RuntimeError("a worker was killed, possibly for its memory: resume with fewer") from None
+                # The pool replaces a process that was killed, but never computes its part.
+                if any(process.exitcode is not None for process in processes):
+                    raise RuntimeError("a worker was killed, possibly for its memory: use --resume") from None
 
 
-def _finish(folder: Path, output: Path, job: dict[str, Any], layout: Hdf5Layout) -> None:
-    with atomic_file(output) as temporary:
+def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tuple[int, int]:
+    """Returns the number of lines, and of words that were cut."""
+    from elmo_tasks.bilm.characters import is_cut
+    from elmo_tasks.tokenization import blank_tokenizer
+
+    path, lines = part
+    elmo = elmo or _loaded(options.bilm, options.device, options.precision)
+    split = blank_tokenizer() if options.tokenize else str.split
+    sentences = [split(in_nfc(line) if options.nfc else line) for line in lines]
+    arguments: Any = {key: getattr(options, key) for key in ("layers", "weights", "gamma", "pool", "batch_tokens")}
+    vectors = elmo.embed(sentences, progress=False, **arguments)
+    # One array for all lines: writing many takes longer than computing them.
+    flat = np.concatenate([array.ravel() for array in vectors]).astype(options.dtype, copy=False)
+    words = np.frombuffer("\n".join(map(" ".join, sentences)).encode(), np.uint8)
+    with atomic_file(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, lines=words, shapes=np.array([array.shape for array in vectors]), vectors=flat)
+    return len(lines), sum(is_cut(word) for words in sentences for word in words)
+
+
+def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
+    _check_space(folder, _size(folder))
+    # In the folder, so that nothing else is left by a kill.
+    whole = folder / f"whole{output.suffix}"
+    with atomic_file(whole) as temporary:
         if output.suffix == ".parquet":
             _write_parquet(temporary, _read_parts(folder), job)
         else:
             _write_hdf5(temporary, _read_parts(folder), job, layout)
+    os.replace(whole, output)
     shutil.rmtree(folder)
 
 
-def _read_parts(folder: Path) -> Iterator[tuple[list[str], list[np.ndarray]]]:
+def _read_parts(folder: Path) -> _Vectors:
     for file in sorted(folder.glob("part-*.npz")):
         with np.load(file) as part:
             shapes, flat, lines = part["shapes"], part["vectors"], part["lines"].tobytes().decode().split("\n")
@@ -324,93 +275,66 @@ def _read_parts(folder: Path) -> Iterator[tuple[list[str], list[np.ndarray]]]:
         yield lines, [array.reshape(shape) for array, shape in zip(np.split(flat, ends), shapes, strict=True)]
 
 
-def _write_hdf5(
-    path: Path, parts: Iterator[tuple[list[str], list[np.ndarray]]], job: dict[str, Any], layout: Hdf5Layout
-) -> None:
-    """The layout of AllenNLP's former `elmo` command: one dataset per line, named "0", "1", ..."""
+def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -> None:
+    """The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..."""
     import h5py
 
     sentences: list[str] = []
-    strings = h5py.string_dtype()
-    # In this order when the file is iterated.
+    # Iterated in the order of the lines, and not "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
         file.attrs["elmo_tasks"] = json.dumps(job)
         for lines, vectors in parts:
-            for index, (line, array) in enumerate(zip(lines, vectors, strict=True), start=len(sentences)):
+            for number, (line, array) in enumerate(zip(lines, vectors, strict=True), start=len(sentences)):
                 checked = {"fletcher32": True, "chunks": array.shape} if array.size else {}
-                file.create_dataset(line if layout.sentence_keys else str(index), data=array, **checked)
+                file.create_dataset(line if layout == "keys" else str(number), data=array, **checked)
             sentences += lines
-        if layout.with_sentences:
-            file.create_dataset("sentences", data=sentences, dtype=strings)
-        if layout.with_index:
+        if layout == "full":
+            file.create_dataset("sentences", data=sentences, dtype=h5py.string_dtype())
+        if layout in ("full", "index"):
             # Of equal sentences the last.
-            index_of = {sentence: str(index) for index, sentence in enumerate(sentences)}
-            file.create_dataset("sentence_to_index", data=[json.dumps(index_of)], dtype=strings)
+            index = json.dumps({sentence: str(number) for number, sentence in enumerate(sentences)})
+            file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
-def _write_parquet(path: Path, parts: Iterator[tuple[list[str], list[np.ndarray]]], job: dict[str, Any]) -> None:
+def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
     """Rows of `index`, `sentence`, `shape` and `vectors` (flat), with one row group per part."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
-    schema = pyarrow.schema(
-        [
-            ("index", pyarrow.int64()),
-            ("sentence", pyarrow.string()),
-            ("shape", pyarrow.list_(pyarrow.int32())),
-            ("vectors", pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(job["dtype"])))),
-        ],
-        metadata={"elmo_tasks": json.dumps(job)},
-    )
+    vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(job["dtype"])))
+    types = {"index": pyarrow.int64(), "sentence": pyarrow.string(), "shape": pyarrow.list_(pyarrow.int32())}
+    schema = pyarrow.schema({**types, "vectors": vectors_type}, metadata={"elmo_tasks": json.dumps(job)})
     first = 0
     with ParquetWriter(path, schema, use_dictionary=False, write_page_checksum=True) as writer:
         for lines, vectors in parts:
             offsets = np.cumsum([0, *(array.size for array in vectors)])
-            flat = np.concatenate([array.ravel() for array in vectors])
-            columns = [
-                np.arange(first, first + len(lines)),
-                lines,
-                [list(array.shape) for array in vectors],
-                pyarrow.LargeListArray.from_arrays(offsets, flat),
-            ]
+            flat = pyarrow.LargeListArray.from_arrays(offsets, np.concatenate([array.ravel() for array in vectors]))
+            indices = np.arange(first, first := first + len(lines))
+            columns = [indices, lines, [list(array.shape) for array in vectors], flat]
             writer.write_table(pyarrow.table(columns, schema=schema), row_group_size=len(lines))
-            first += len(lines)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the job to a parser."""
-    default = EmbedOptions()
-    parser.add_argument("text", type=Path, help="file with one sentence per line, UTF-8; plain, .gz or .xz")
-    parser.add_argument("output", type=Path, help="file to write: Parquet if its name ends so, and HDF5 otherwise")
-    parser.add_argument("--bilm", default=default.bilm, help="name, or folder with options.json and weights.hdf5")
-    parser.add_argument("--layers", type=_layers, default=default.layers, help="mix (default), all, top, or a number")
-    parser.add_argument("--weights", type=float, nargs="+", help="of the mix, before their softmax; default: all 0")
-    parser.add_argument("--gamma", type=float, default=default.gamma, help="factor of the vectors")
-    parser.add_argument("--pool", choices=["mean", "max", "first-last"], help="one vector per sentence, not per word")
-    parser.add_argument("--tokenize", action="store_true", help="split lines by spaCy's rules, not at white space")
-    add_nfc_argument(parser, default=default.nfc)
-    parser.add_argument("--dtype", choices=["float32", "float16"], default=default.dtype, help="of the output")
-    parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
-    parser.add_argument("--precision", choices=["float32", "bf16"], help="of the biLM's matrix products")
-    parser.add_argument("--batch-tokens", type=int, default=default.batch_tokens, help="words computed at once")
-    parser.add_argument("--part-lines", type=int, default=default.part_lines, help="lines that are done together")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, each with its biLM")
-    parser.add_argument("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster with a shared folder")
+    add = parser.add_argument
+    add("text", type=Path, help="file with one sentence per line, UTF-8; plain, .gz or .xz")
+    add("output", type=Path, help="file to write: Parquet if its name ends with .parquet, HDF5 otherwise")
+    for option in fields(EmbedOptions):
+        if option.metadata:
+            add(f"--{option.name.replace('_', '-')}", default=option.default, **option.metadata)
+    add_nfc_argument(parser)
+    add("--workers", type=int, metavar="N", help="processes, each with its biLM; default: this one, on Ray all cores")
+    add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
+    add("--progress", action=argparse.BooleanOptionalAction, help="default: on a terminal")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--force", action="store_true", help="start again, and replace an output that exists")
     again.add_argument("--resume", action="store_true", help="keep what an interrupted job has done")
-    parser.add_argument("--progress", action=argparse.BooleanOptionalAction, help="default: on a terminal")
-
-
-def _layers(text: str) -> str | int:
-    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def embed(arguments: argparse.Namespace) -> None:
     """Runs the job of a command line."""
-    values = {field.name: getattr(arguments, field.name) for field in fields(EmbedOptions)}
-    values["weights"] = arguments.weights and tuple(arguments.weights)
-    others = ("force", "resume", "workers", "ray", "progress")
-    keywords: Any = {name: getattr(arguments, name) for name in others}
-    n_lines = embed_file(arguments.text, arguments.output, EmbedOptions(**values), **keywords)
+    options = {option.name: getattr(arguments, option.name) for option in fields(EmbedOptions)}
+    options["weights"] = arguments.weights and tuple(arguments.weights)
+    others = {name: getattr(arguments, name) for name in ("force", "resume", "workers", "ray", "progress")}
+    n_lines = embed_file(arguments.text, arguments.output, EmbedOptions(**options), **others)
     print(f"wrote {arguments.output}: {n_lines:,} lines, {arguments.output.stat().st_size:,} bytes")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from elmo_tasks import Elmo
 from elmo_tasks.__main__ import main
-from elmo_tasks.embed import EmbedOptions, Hdf5Layout, embed_file
+from elmo_tasks.embed import EmbedOptions, embed_file
 from tests.paths import TINY_BILM
 
 LINES = ["A dog barks .", "", "The  dog sleeps .", *(f"line {n} has words" for n in range(9)), "A dog barks ."]
@@ -31,6 +32,11 @@ def text(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def elmo() -> Elmo:
     return Elmo.from_pretrained(BILM)
+
+
+def same_arrays(one: Path, two: Path) -> bool:
+    with h5py.File(one) as first, h5py.File(two) as second:
+        return list(first) == list(second) and all(np.array_equal(first[name][()], second[name][()]) for name in first)
 
 
 @pytest.mark.parametrize(
@@ -51,13 +57,11 @@ def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
 
 
 def test_the_layouts_of_allennlp(text, tmp_path, elmo):
-    layout = Hdf5Layout.of_allennlp(forget_sentences=True, use_sentence_keys=False)
-    embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), layout=layout, elmo=elmo)
+    embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), layout="vectors", elmo=elmo)
     with h5py.File(tmp_path / "out.h5") as file:
         assert list(file) == [str(index) for index in range(len(LINES))]
     text.write_text("A dog barks .\nIt sleeps .\n")
-    layout = Hdf5Layout.of_allennlp(forget_sentences=False, use_sentence_keys=True)
-    embed_file(text, tmp_path / "keys.h5", EmbedOptions(BILM), layout=layout, elmo=elmo)
+    embed_file(text, tmp_path / "keys.h5", EmbedOptions(BILM), layout="keys", elmo=elmo)
     with h5py.File(tmp_path / "keys.h5") as file:
         assert list(file) == ["A dog barks .", "It sleeps ."]
 
@@ -86,9 +90,7 @@ def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
     job.send_signal(signal.SIGKILL)
     job.wait()
     embed_file(text, output, EmbedOptions(BILM, part_lines=50, device="cpu"), resume=True, workers=workers)
-    with h5py.File(output) as file, h5py.File(tmp_path / "whole.h5") as whole:
-        assert list(file) == list(whole)
-        assert all(np.array_equal(file[name][()], whole[name][()]) for name in whole)
+    assert same_arrays(output, tmp_path / "whole.h5")
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "whole.h5"}
 
 
@@ -100,19 +102,89 @@ def test_the_same_job_writes_the_same_bytes(text, tmp_path, elmo):
     assert len(digests) == 1
 
 
-def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo):
+def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that Ctrl-C ends after its first part."""
+    elmo, parts = Elmo.from_pretrained(BILM), []
+
+    def embed(*arguments, **keywords):
+        if parts:
+            raise KeyboardInterrupt
+        parts.append(1)
+        return Elmo.embed(elmo, *arguments, **keywords)
+
+    monkeypatch.setattr(elmo, "embed", embed)
+    with pytest.raises(KeyboardInterrupt, match="--resume"):
+        embed_file(text, output, options, elmo=elmo)
+    assert len(list(output.with_name(f"{output.name}.parts").glob("part-*"))) == 1
+
+
+def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch):
+    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    interrupted_job(text, output, options, monkeypatch)
+    with pytest.raises(FileExistsError, match=r"out\.h5\.parts"):
+        embed_file(text, output, options, elmo=elmo)
+    embedded = []
+    monkeypatch.setattr(elmo, "embed", lambda part, **kwargs: embedded.extend(part) or Elmo.embed(elmo, part, **kwargs))
+    embed_file(text, output, options, resume=True, elmo=elmo)
+    assert [" ".join(words) for words in embedded] == [" ".join(line.split()) for line in LINES[5:]]
+    with pytest.raises(FileExistsError, match=r"out\.h5 exists"):
+        embed_file(text, output, options, resume=True, elmo=elmo)
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"nfc": False}, "nfc was True"), ("a\n", "text was")],
+)
+def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo, monkeypatch, changed, names):
     output = tmp_path / "out.h5"
-    folder = tmp_path / "out.h5.parts"
-    with pytest.raises(ValueError, match="float16"):
-        embed_file(text, output, EmbedOptions(BILM, dtype="float16", gamma=1e9), elmo=elmo)
-    assert folder.exists()
-    with pytest.raises(FileExistsError, match=folder.name):
-        embed_file(text, output, EmbedOptions(BILM), elmo=elmo)
-    with pytest.raises(ValueError, match=r"gamma was 1000000000\.0, now 1\.0"):
-        embed_file(text, output, EmbedOptions(BILM, dtype="float16"), resume=True, elmo=elmo)
-    embed_file(text, output, EmbedOptions(BILM), force=True, elmo=elmo)
-    with pytest.raises(FileExistsError, match=output.name):
-        embed_file(text, output, EmbedOptions(BILM), elmo=elmo)
+    interrupted_job(text, output, EmbedOptions(BILM, part_lines=5), monkeypatch)
+    if isinstance(changed, str):
+        text.write_text(changed)
+    options = EmbedOptions(**{"bilm": BILM, "part_lines": 5, **(changed if isinstance(changed, dict) else {})})
+    with pytest.raises(ValueError, match=names):
+        embed_file(text, output, options, resume=True, elmo=elmo)
+    assert embed_file(text, output, options, force=True, elmo=elmo) == len(text.read_text().splitlines())
+    assert not output.with_name("out.h5.parts").exists()
+
+
+def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
+    (tmp_path / "text.txt").write_text(f"{'x' * 48} {'x' * 49}\n\n{'눈' * 17} a\n")
+    embed_file(tmp_path / "text.txt", tmp_path / "out.h5", EmbedOptions(BILM, part_lines=1), elmo=elmo)
+    assert [record.message for record in caplog.records] == ["2 words longer than 48 bytes were cut"]
+
+
+def test_a_small_disk_is_found_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
+    monkeypatch.setattr(elmo, "embed", None)
+    with pytest.raises(OSError, match="free bytes"):
+        embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
+
+
+def test_text_forms(tmp_path, elmo):
+    """NFC unless it is switched off; white space or spaCy's rules."""
+    (tmp_path / "text.txt").write_text("Cafe\u0301 , don't\n")
+    for number, (options, words) in enumerate(
+        [
+            ({}, ["Café", ",", "don't"]),
+            ({"nfc": False}, ["Cafe\u0301", ",", "don't"]),
+            ({"tokenize": True}, ["Café", ",", "do", "n't"]),
+        ]
+    ):
+        embed_file(tmp_path / "text.txt", tmp_path / f"{number}.h5", EmbedOptions(BILM, **options), elmo=elmo)
+        with h5py.File(tmp_path / f"{number}.h5") as file:
+            assert file["sentences"].asstr()[0] == " ".join(words)
+            assert np.array_equal(file["0"][()], elmo.embed([words])[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [{"workers": 2}, {"workers": 1, "ray": "local"}], ids=["processes", "ray"])
+def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
+    if "ray" in arguments:
+        pytest.importorskip("ray")
+    options = EmbedOptions(BILM, part_lines=3, device="cpu")
+    embed_file(text, tmp_path / "one.h5", options, elmo=elmo)
+    embed_file(text, tmp_path / "workers.h5", options, **arguments)
+    assert same_arrays(tmp_path / "one.h5", tmp_path / "workers.h5")
 
 
 @pytest.mark.parametrize(
