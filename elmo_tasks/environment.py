@@ -1,12 +1,12 @@
 """
 Data and biLM of the configs: the external variables of the files in `training_configs/`.
 
-`elmo_tasks/variables.py` lists all variables, with their meanings and defaults. One that is not set, or empty,
-defaults to what ships with this package. A config imports the options of the biLM as
-`import 'ELMO_TASKS_BILM/options.json'`, so that they are a part of the evaluated config, and of an archive.
+A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`, so they are a part of the evaluated
+config, and of an archive.
 """
 
 import functools
+import glob
 import json
 import logging
 import os
@@ -17,43 +17,26 @@ from typing import Any
 import _jsonnet
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm.many_langs import read_any_options
-from elmo_tasks.files.atomic_files import TEMPORARY
-from elmo_tasks.files.folders import matches
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
-__all__ = [
-    "check_data",
-    "config_variables",
-    "evaluate_file",
-    "glove_remedy",
-    "inputs_of_config",
-    "small_data_notice",
-    "with_checked_data",
-]
+__all__ = ["check_data", "config_variables", "evaluate_file", "with_checked_data"]
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
-# Next to all that end with `_data_path`. Other paths of a config may be outputs: of a cache, of a callback.
+# In addition to all keys that end with `_data_path`. Other paths of a config may be outputs, such as caches.
 _INPUTS = ("pretrained_file", "pretrained_files")
-
-# Tags and column names of data sets are Latin in every language.
 
 logger = logging.getLogger(__name__)
 
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    The variables with the values they have in the environment, or else their defaults: what ships with the project; and
-    for `ELMO_TASKS_GLOVE` the only file in the folder `glove` of the data, if there is just one.
-
-    # Parameters
-
-    environ
-        The environment; an empty value counts as not set.
+    The variables with their values in the environment, or else their defaults; an empty value counts as not set. The
+    default of `ELMO_TASKS_GLOVE` is the only file in the folder `glove` of the data, if there is just one.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
@@ -66,35 +49,17 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def _glove_files(data: str) -> list[str]:
-    # Next to those that were downloaded lie their checksums, and those that are being written.
-    files = (path.name for path in Path(data, "glove").glob("*d.txt*"))
-    return sorted(name for name in files if not name.endswith(".sha256") and not name.startswith(TEMPORARY))
+    return sorted(path.name for path in Path(data, "glove").glob("[!_]*d.txt*"))
 
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     """
-    Evaluates a Jsonnet file as `_jsonnet.evaluate_file` does, with our variables.
-
-    # Parameters
-
-    filename
-        The file.
-    ext_vars
-        Further external variables, which take precedence over the environment. AllenNLP passes the environment too.
-
-    # Returns
-
-    `str`
-        JSON.
-
-    # Raises
-
-    `ConfigurationError`
-        If the config needs the biLM or a transformer, and it is not there.
+    Evaluates a Jsonnet file into JSON as `_jsonnet.evaluate_file` does, with our variables. `ext_vars` take precedence;
+    AllenNLP passes the environment in them too.
     """
     variables = config_variables({**os.environ, **ext_vars})
     callbacks = _Callbacks(variables[_BILM])
-    variables[_BILM] = callbacks.folder
+    variables[_BILM] = str(callbacks.folder)
     try:
         evaluated: str = _jsonnet.evaluate_file(
             filename,
@@ -103,26 +68,18 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             native_callbacks={"elmo_transformer": (("model_name",), callbacks.transformer)},
         )
     except RuntimeError as error:
-        if callbacks.error is not None:
-            raise callbacks.error from None
-        raise ConfigurationError(f"{filename} must be Jsonnet that can be evaluated, but is not: {error}") from None
+        raise callbacks.error or ConfigurationError(f"{filename}: {error}") from None
     return evaluated
 
 
 class _Callbacks:
-    """
-    What Jsonnet calls to evaluate a config. It turns an error of theirs, or Ctrl-C, into a text without line breaks or
-    type: `error` keeps it.
-
-    # Parameters
-
-    bilm
-        As the variable names it.
-    """
+    """What Jsonnet calls to evaluate a config. It reduces their errors to a text; `error` keeps the original."""
 
     def __init__(self, bilm: str) -> None:
         self._bilm = bilm
-        self.folder = _folder_of(bilm)
+        # Where the biLM is, or will be once it is downloaded.
+        shipped_or_cache = PRETRAINED if NAMED_BILMS.get(bilm) is None else cache_home()
+        self.folder = shipped_or_cache / bilm if bilm in NAMED_BILMS else Path(bilm)
         self.error: BaseException | None = None
 
     def transformer(self, model_name: str) -> dict[str, Any]:
@@ -142,50 +99,27 @@ class _Callbacks:
         if root != _BILM:
             path = os.path.join(folder, name)
             return path, Path(path).read_bytes()
-        if rest == "weights":
-            return name, json.dumps(_weight_file(self.folder)).encode()
-        if rest == "word_list":
-            return name, json.dumps(_word_list(self.folder)).encode()
-        return self._file_of_bilm(rest)
-
-    def _file_of_bilm(self, name: str) -> tuple[str, bytes]:
-        path = f"{self.folder}/{name}"
         try:
-            if "://" in self._bilm:
-                return path, Path(cached_path(path)).read_bytes()
-            # Downloads what has a name, and only here: a config without ELMo needs no biLM.
-            options_file, _ = pretrained_files(self._bilm)
-            if name == "options.json" and options_file.name != name:
-                # A model of ELMoForManyLangs.
-                return path, json.dumps(read_any_options(options_file).to_dict()).encode()
-            return path, Path(path).read_bytes()
+            return name, json.dumps(self._part_of_bilm(rest)).encode()
         except KeyboardInterrupt as interrupt:
             self.error = interrupt
             raise
         except Exception as error:
-            self.error = ConfigurationError(
-                f"{_BILM} must be the name of a biLM, or a folder (or its URL) with options.json and weights.hdf5, "
-                f"but is {self._bilm!r}, and {path} cannot be read: {error}"
-            )
+            self.error = ConfigurationError(f"{_BILM}: {error}")
             raise
 
-
-def _weight_file(folder: str) -> str:
-    """The weights of a biLM, in the format that its folder has them in; of a URL only one is known."""
-    return f"{folder}/weights.hdf5" if "://" in folder else str(weight_file_in(Path(folder)))
-
-
-def _word_list(folder: str) -> str | None:
-    """The words of a biLM's softmax; `None` if it has none, as those that are published by their names."""
-    file = f"{folder}/vocab.txt"
-    return file if "://" not in folder and Path(file).is_file() else None
-
-
-def _folder_of(bilm: str) -> str:
-    """Where a biLM is, or will be once it is downloaded."""
-    if bilm not in NAMED_BILMS:
-        return bilm.rstrip("/")
-    return str((PRETRAINED if NAMED_BILMS[bilm] is None else cache_home()) / bilm)
+    def _part_of_bilm(self, name: str) -> Any:
+        if name == "weights":
+            return str(weight_file_in(self.folder))
+        if name == "word_list":
+            file = self.folder / "vocab.txt"
+            return str(file) if file.is_file() else None
+        # A biLM with a name is downloaded only here: a config without ELMo needs none.
+        options_file, _ = pretrained_files(self._bilm)
+        if options_file.name != "options.json":
+            # A model of ELMoForManyLangs.
+            return read_any_options(options_file).to_dict()
+        return read_json(options_file)
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,101 +135,38 @@ def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     """
-    Looks whether the data that a config trains on is there, and logs a warning if it is the small data that ships
-    because no other was named.
-
-    AllenNLP reads the `test_data_path` at the start of a training; one that is not there is dropped with a warning,
-    unless `evaluate_on_test` needs it.
-
-    # Parameters
-
-    params
-        An evaluated config, whose `test_data_path` may be dropped.
-    environ
-        The environment.
-
-    # Raises
-
-    `ConfigurationError`
-        If an input below the folder of the data is missing, or test data that `evaluate_on_test` needs. The message
-        says how to get it, or how to do without it.
+    Raises a `ConfigurationError` if an input of an evaluated config, below the folder of the data, does not exist.
+    Missing test data is dropped with a warning, unless `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, a
+    warning names the small data that is used.
     """
-    _drop_missing_test_data(params)
     root = config_variables(environ)[_DATA].rstrip("/")
-    used = [(key, path) for key, path in inputs_of_config(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
-    for key, path in used:
-        if not _is_there(path):
-            raise ConfigurationError(_missing(key, Path(path), root))
-    if used and (notice := small_data_notice(environ)):
-        logger.warning(notice)
+    inputs = [(key, path) for key, path in _inputs(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
+    for key, path in inputs:
+        # The text of a language model may be a pattern.
+        if os.path.exists(path) or glob.glob(path, recursive=True):
+            continue
+        if key == "test_data_path" and not params.get("evaluate_on_test", False):
+            logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
+            continue
+        hint = f"copy it there, or set {_DATA} to a different folder"
+        if path.startswith(f"{root}/glove/"):
+            hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
+        raise ConfigurationError(f"the {key} is missing: {path}: {hint}")
+    if inputs and not environ.get(_DATA):
+        logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
 
 
-def small_data_notice(environ: Mapping[str, str] = os.environ) -> str | None:
-    """A sentence for users who have named no data; `None` if `ELMO_TASKS_DATA` is set."""
-    if environ.get(_DATA):
-        return None
-    return (
-        f"{_DATA} is not set: this uses the small data that ships, {FIXTURES}, which is for trying things out. Set "
-        f"{_DATA} to the folder of your own data"
-    )
-
-
-def glove_remedy(folder: Path) -> str:
-    """The remedy for a file of word vectors that is not in the folder `glove` of the data."""
-    files = _glove_files(str(folder.parent))
-    if files:
-        return f"choose one of {', '.join(files)} with {_GLOVE}"
-    return (
-        f"download GloVe from https://nlp.stanford.edu/projects/glove/, put a file such as glove.6B.100d.txt into "
-        f"{folder}, and name it with {_GLOVE} if there are several"
-    )
-
-
-def _missing(key: str, path: Path, root: str) -> str:
-    name = path.relative_to(root)
-    folder = f"the folder of the data, {root} ({_DATA})"
-    if name.parts[0] == "glove":
-        return f"{folder}, must have the word vectors {name}, but does not: {glove_remedy(path.parent)}"
-    remedy = f"put it there, or set {_DATA} to the folder that has it"
-    return f"{folder}, must have {name}, which is the {key}, but does not: {remedy}"
-
-
-def _drop_missing_test_data(params: Params) -> None:
-    path = params.get("test_data_path")
-    if not isinstance(path, str) or "://" in path or _is_there(path):
-        return
-    # A file in an archive, or a name that the reader alone knows.
-    if "!" in path or not ("/" in path or "." in path):
-        return
-    if params.get("evaluate_on_test", False):
-        raise ConfigurationError(
-            f"the test_data_path must be there where evaluate_on_test is set, but {path} is not: put it there, or drop "
-            "evaluate_on_test"
-        )
-    logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
-
-
-def _is_there(path: str) -> bool:
-    """Whether a path exists or, as the text of a language model may, is a pattern of files that do."""
-    return os.path.exists(path) or bool(matches(path))
-
-
-def inputs_of_config(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """The paths of a config that must be there when a training begins, each with its key."""
+def _inputs(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The paths of a config that must exist when a training begins, each with its key."""
     if isinstance(config, str):
-        if key := _input_key(keys):
+        if keys[-2:] == ("vocabulary", "path"):
+            yield "word list", config
+        # There may be a dictionary below a key: `pretrained_files: {tokens: ...}`.
+        elif key := next((key for key in keys if key.endswith("_data_path") or key in _INPUTS), None):
             yield key, config
     elif isinstance(config, dict):
         for name, value in config.items():
-            yield from inputs_of_config(value, (*keys, name))
+            yield from _inputs(value, (*keys, name))
     elif isinstance(config, list):
         for value in config:
-            yield from inputs_of_config(value, keys)
-
-
-def _input_key(keys: tuple[str, ...]) -> str | None:
-    """The key, of those that a string of a config is below, that makes it an input; `None` for all other strings."""
-    if keys[-2:] == ("vocabulary", "path"):
-        return "word list"
-    # Below one of them there may be a dictionary: `pretrained_files: {tokens: ...}`.
-    return next((key for key in keys if key.endswith("_data_path") or key in _INPUTS), None)
+            yield from _inputs(value, keys)
