@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
-from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
+from elmo_tasks.data.dataset_readers.sst_reader import TREEBANK_WORDS
 from elmo_tasks.files.folders import files_below
 from elmo_tasks.files.text_lines import MAX_LINE_BYTES, numbered_lines, opened
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.data.formats.coref_conll import begin_lines, document_lines, read_documents
+from elmo_tasks.data.coref_conll import begin_lines, document_lines, read_documents
 from elmo_tasks.data.formats.json_objects import json_object
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines

@@ -1,6 +1,5 @@
-"""Dataset readers, data loaders, token indexer, tokenizer and vocabulary."""
+"""Dataset readers, data loader, token indexers, tokenizer and vocabulary."""
 
-from elmo_tasks.data.data_loaders.lm_data_loader import LmDataLoader
 from elmo_tasks.data.dataset_readers.coref_reader import CorefReader
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.dataset_readers.ner_reader import NerReader
@@ -9,11 +8,11 @@ from elmo_tasks.data.dataset_readers.snli_reader import SnliReader
 from elmo_tasks.data.dataset_readers.squad_reader import SquadReader
 from elmo_tasks.data.dataset_readers.srl_reader import SrlReader
 from elmo_tasks.data.dataset_readers.sst_reader import SstReader
-from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
-from elmo_tasks.data.formats.lm_text import LmText
+from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer, WordCharactersIndexer
+from elmo_tasks.data.lm_data_loader import LmDataLoader
+from elmo_tasks.data.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.data.token_characters_indexer import WordCharactersIndexer
 
 __all__ = [
     "LM_NAMESPACE",

@@ -4,47 +4,31 @@ from typing import Optional
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data.token_indexers import TokenIndexer
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
-from allennlp.data.tokenizers import Token
-from allennlp.data.vocabulary import Vocabulary
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.many_langs import word_to_code_points
 
-__all__ = ["ElmoTokenIndexer"]
+__all__ = ["ElmoTokenIndexer", "WordCharactersIndexer"]
 
 
 @TokenIndexer.register("elmo")
 class ElmoTokenIndexer(TokenIndexer):
     """
-    The same ids as those of AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and are one
-    array in memory for all its occurrences.
-
-    Registered as a `TokenIndexer` with name "elmo".
+    The same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and are one array in
+    memory for all its occurrences.
 
     # Parameters
 
     unicode_characters : `int`, optional
-        For a biLM with dictionaries of its own, as those of ELMoForManyLangs: the `max_characters_per_token` of its
-        options. The ids are then those of Unicode code points. `None`: those of bytes, for every other biLM.
-    token_min_padding_length : `int`
-        See `TokenIndexer`.
-
-    # Raises
-
-    `ConfigurationError`
-        If `unicode_characters` has no room for a character between the two marks of a word.
+        For a biLM with its own dictionaries, as those of ELMoForManyLangs: the `max_characters_per_token` of its
+        options. The ids are then Unicode code points. `None`: bytes, for every other biLM.
     """
 
     def __init__(self, unicode_characters: Optional[int] = None, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
-        if unicode_characters is not None and unicode_characters < 3:
-            raise ConfigurationError(
-                "unicode_characters must be the max_characters_per_token of the biLM, at least 3, but is "
-                f"{unicode_characters}"
-            )
         self._unicode_characters = unicode_characters
         self._width = unicode_characters or MAX_CHARACTERS_PER_TOKEN
 
@@ -77,3 +61,24 @@ class ElmoTokenIndexer(TokenIndexer):
         joined = np.frombuffer(b"".join(rows[: len(padded)]), dtype=np.int64)
         padded.reshape(-1)[: len(joined)] = joined
         return {"character_ids": torch.from_numpy(padded)}
+
+
+@TokenIndexer.register("elmo_token_characters")
+class WordCharactersIndexer(TokenCharactersIndexer):
+    """AllenNLP's `characters`, but the ids of a word are computed once, and are one list for all its occurrences."""
+
+    _vocabulary: Vocabulary | None = None
+    _known: dict[str | None, list[int]]
+
+    def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        # A predictor may read text without end.
+        if vocabulary is not self._vocabulary or len(self._known) > 200_000:
+            self._vocabulary, self._known = vocabulary, {}
+        for token in tokens:
+            if token.text not in self._known:
+                (self._known[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
+        return {"token_characters": [self._known[token.text] for token in tokens]}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the words: copies begin with none."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_vocabulary", "_known")}

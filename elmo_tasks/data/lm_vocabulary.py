@@ -30,9 +30,6 @@ class LmVocabulary(Vocabulary):
     """
     A vocabulary with the words of a language model in its namespace "lm", numbered as bilm-tf numbers them: from 0,
     with `<S>`, `</S>` and `<UNK>` among them, and without AllenNLP's words for padding and the unknown.
-
-    Registered as a `Vocabulary` with the names "elmo_lm", which counts the words of the training text, and
-    "elmo_lm_from_file", which reads bilm-tf's `vocab.txt`. Loaded from an archive, it is the same again.
     """
 
     @classmethod
@@ -46,30 +43,19 @@ class LmVocabulary(Vocabulary):
         # Parameters
 
         instances : `Iterable[Instance]`
-            From an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` says which.
+            From an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` selects the training text.
         min_count : `int`
             Rarer words are dropped.
         max_words : `int`, optional
-            The most words, including the three special ones. `None`: all.
-
-        # Raises
-
-        `ConfigurationError`
-            If no word is frequent enough, or `max_words` has no room for one.
+            The largest size, including the three special words. `None`: no limit.
         """
         counts: Counter[str] = Counter()
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
             # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
             counts.update(instance["word_ids"].words)
-        try:
-            words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
-        except ValueError as error:
-            raise ConfigurationError(f"the vocabulary cannot be made: {error}") from error
+        words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         if len(words) <= 3:
-            raise ConfigurationError(
-                f"a vocabulary must have more words than <S>, </S> and <UNK>, but none of the {len(counts)} words "
-                f"of the text is left with min_count {min_count} and max_words {max_words}"
-            )
+            raise ConfigurationError(f"expected words that occur {min_count} times, got none of {len(counts)}")
         return cls._from_words(words)
 
     @classmethod
@@ -78,17 +64,9 @@ class LmVocabulary(Vocabulary):
         # Parameters
 
         path : `str`
-            A file with one word on each line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
-
-        # Raises
-
-        `ConfigurationError`
-            If there is no such file, or it is not such a list; with its name, and the line where there is one.
+            A file with one word per line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
         """
-        try:
-            return cls._from_words(WordList.from_file(cached_path(path)).words)
-        except (ValueError, OSError) as error:
-            raise ConfigurationError(str(error)) from error
+        return cls._from_words(WordList.from_file(cached_path(path)).words)
 
     @classmethod
     def _from_words(cls, words: Sequence[str]) -> "LmVocabulary":

@@ -1,7 +1,5 @@
 """spaCy's tokenizer without a model to download."""
 
-import spacy
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
 from spacy.attrs import IDX, IS_SPACE, LENGTH
 from spacy.tokenizer import Tokenizer as RuleTokenizer
@@ -16,28 +14,14 @@ class SpacyBlankTokenizer(Tokenizer):
     """
     spaCy's rules for a language, which its trained models use too.
 
-    Registered as a `Tokenizer` with name "spacy_blank".
-
     # Parameters
 
     language : `str`
         spaCy's code of the language.
-
-    # Raises
-
-    `ConfigurationError`
-        If spaCy does not know the language.
-    `ImportError`
-        If spaCy knows it, but a package of the language is missing.
     """
 
     def __init__(self, language: str = "en") -> None:
-        try:
-            self._tokenizer = blank_pipeline(language).tokenizer
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
-        self.settings = f"spacy_blank {language}, spaCy {spacy.__version__}"
-        """All that the tokens of a text depend on."""
+        self._tokenizer = blank_pipeline(language).tokenizer
 
     def tokenize(self, text: str) -> list[Token]:
         """

@@ -1,9 +1,8 @@
 """Metrics, callbacks, checkpointer, optimizers, moving average and learning rate schedule."""
 
-from elmo_tasks.training.callbacks import LearnedMixCallback, PerplexityBeforeCallback, RandomStateCallback
+from elmo_tasks.training.callbacks import LearnedMixCallback, PerplexityBeforeCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.fused_adam import FusedAdam
-from elmo_tasks.training.lazy_adadelta import LazyAdadelta
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
 from elmo_tasks.training.staircase_decay import StaircaseDecay
@@ -12,11 +11,9 @@ __all__ = [
     "CorefScores",
     "FrozenOnceCheckpointer",
     "FusedAdam",
-    "LazyAdadelta",
     "LearnedMixCallback",
     "Perplexity",
     "PerplexityBeforeCallback",
-    "RandomStateCallback",
     "RecoverableMovingAverage",
     "SpanF1",
     "SquadEmF1",

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from elmo_tasks.data.formats.coref_conll import read_documents
+from elmo_tasks.data.coref_conll import read_documents
 
 PREDICTIONS = [
     {

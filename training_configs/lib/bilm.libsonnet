@@ -84,7 +84,6 @@ function(
   tokens_per_batch=training.tokens,
   optimizer=training.optimizer,
   scheduler=training.scheduler,
-  num_workers=0,
 ) (
   local shape = of_size(size);
   assert start == null || size == 'small' : 'size is that of a new biLM: with start, give epochs, tokens_per_batch, optimizer or scheduler';
@@ -126,7 +125,7 @@ function(
       [if frozen then 'n_samples']: 2048,
       dropout: dropout,
     },
-    data_loader: loader { num_workers: num_workers },
+    data_loader: loader,
     validation_data_loader: loader { shuffle: false },
     trainer: {
       optimizer: optimizer,
@@ -141,7 +140,7 @@ function(
         save_every_num_seconds: 600,
         keep_most_recent_by_count: 2,
       },
-      callbacks: ['elmo_random_state'] + (if start != null && !frozen then ['elmo_perplexity_before'] else []),
+      [if start != null && !frozen then 'callbacks']: ['elmo_perplexity_before'],
       [if frozen then 'no_grad']: ['^bilm\\.'],
     },
   }

@@ -37,7 +37,7 @@ function(
       batch_sampler: { type: 'bucket', batch_size: 80 },
     },
     trainer: {
-      optimizer: { type: 'elmo_lazy_adadelta', lr: 1.0, rho: 0.95 },
+      optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95 },
       validation_metric: '+f1',
       num_epochs: 500,
       patience: 200,

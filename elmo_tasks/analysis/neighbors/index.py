@@ -24,7 +24,7 @@ from elmo_tasks.analysis.neighbors.files import (
 )
 from elmo_tasks.analysis.neighbors.graph import Graph
 from elmo_tasks.analysis.neighbors.text import TAGS
-from elmo_tasks.data.formats.lm_text import MAX_WORDS
+from elmo_tasks.data.lm_text import MAX_WORDS
 from elmo_tasks.files.sealed_json import check_listed_file, listed_files, read_sealed
 from elmo_tasks.unicode_text import in_nfc
 

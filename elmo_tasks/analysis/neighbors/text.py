@@ -5,8 +5,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from elmo_tasks.data import LmText
-from elmo_tasks.data.formats.conllu import N_COLUMNS, conllu_sentences
-from elmo_tasks.data.formats.lm_text import text_files
+from elmo_tasks.data.dataset_readers.pos_reader import conllu_sentences
+from elmo_tasks.data.lm_text import text_files
 from elmo_tasks.files.text_lines import byte_lines
 from elmo_tasks.unicode_text import in_nfc
 
@@ -16,7 +16,6 @@ TAGS = ("lemma", "pos")
 """What each word of a text may have, by the names of the fields of `TaggedSentence`."""
 
 _ENDINGS = tuple(f".conllu{compressed}" for compressed in ("", ".gz", ".xz", ".bz2"))
-_FORM, _LEMMA, _UPOS = 1, 2, 3
 # Lines of a text, for whether they are CoNLL-U.
 _LOOKED_AT = 500
 
@@ -68,7 +67,7 @@ def read_text(corpus: str, *, nfc: bool = False) -> Iterable[Sequence[str] | Tag
 
 def _check_text(file: str) -> None:
     for number, line in islice(byte_lines(file), _LOOKED_AT):
-        if line.startswith(b"1\t") and line.count(b"\t") == N_COLUMNS - 1:
+        if line.startswith(b"1\t") and line.count(b"\t") == 9:
             raise ValueError(
                 f"{file}, line {number}: a text must have words with white space between them, but this looks like "
                 "CoNLL-U: give the file a name that ends with .conllu"
@@ -77,8 +76,8 @@ def _check_text(file: str) -> None:
 
 def _tagged(files: Sequence[str], nfc: bool) -> Iterator[TaggedSentence]:
     for file in files:
-        for _, rows in conllu_sentences(file):
-            columns = [[_joined(line[column]) for _, line in rows] for column in (_FORM, _LEMMA, _UPOS)]
+        for _, sentence in conllu_sentences(file):
+            columns = [[_joined(word[column]) for word in sentence] for column in ("form", "lemma", "upos")]
             yield TaggedSentence(*(in_nfc(columns) if nfc else columns))
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from allennlp.data.fields import ArrayField, Field
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
-from elmo_tasks.data.formats.lm_text import LmText
+from elmo_tasks.data.lm_text import MAX_WORDS, LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
 
 __all__ = ["LmReader"]
@@ -19,9 +20,7 @@ __all__ = ["LmReader"]
 @DatasetReader.register("elmo_lm")
 class LmReader(DatasetReader):
     """
-    Reads files with one tokenised sentence on each line.
-
-    Registered as a `DatasetReader` with name "elmo_lm". Its instances serve the vocabulary and predictions; the data
+    Reads files with one tokenised sentence per line. Its instances serve the vocabulary and predictions; the data
     loader "elmo_lm" makes the same tensors without them.
 
     # Parameters
@@ -33,26 +32,23 @@ class LmReader(DatasetReader):
     def __init__(
         self,
         *,
-        errors: str = "strict",
-        max_words: int = 250,
-        long_lines: str = "split",
+        errors: Literal["strict", "replace"] = "strict",
+        max_words: int = MAX_WORDS,
+        long_lines: Literal["split", "skip"] = "split",
         nfc: bool = False,
-        **kwargs: object,
+        **kwargs: Any,
     ) -> None:
-        # By name, from the config: `max_instances` and whatever else `DatasetReader` takes.
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
-        self.max_words = max_words
-        self._errors = errors
-        self._long_lines = long_lines
-        self._nfc = nfc
+        self._options: dict[str, Any] = {
+            "errors": errors, "max_words": max_words, "long_lines": long_lines, "nfc": nfc
+        }
 
     def text(self, path: str | os.PathLike[str]) -> LmText:
         """The sentences of a file, a folder or a pattern."""
-        return LmText(path, errors=self._errors, max_words=self.max_words, long_lines=self._long_lines, nfc=self._nfc)
+        return LmText(path, **self._options)
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for words in self.shard_iterable(self.text(file_path)):
-            yield self.text_to_instance(words)
+        return map(self.text_to_instance, self.shard_iterable(self.text(file_path)))
 
     def text_to_instance(self, words: Sequence[str]) -> Instance:
         """

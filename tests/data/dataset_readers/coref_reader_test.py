@@ -6,7 +6,7 @@ from allennlp.data import Batch, Instance, Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data import CorefReader, ElmoTokenIndexer
-from elmo_tasks.data.formats.coref_conll import document_lines, read_documents
+from elmo_tasks.data.coref_conll import document_lines, read_documents
 
 SENTENCES = [["Ann", "sang", "."], ["She", "slept"]]
 

@@ -2,7 +2,7 @@
 
 from nltk.tokenize import TreebankWordTokenizer
 
-from elmo_tasks.data.formats.treebank_words import TREEBANK_WORDS
+from elmo_tasks.data.dataset_readers.sst_reader import TREEBANK_WORDS
 
 
 class TestTreebankWords:

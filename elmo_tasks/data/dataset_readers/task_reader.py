@@ -1,0 +1,100 @@
+"""What the readers of all tasks have in common."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Optional
+
+from allennlp.data import DatasetReader, Instance, TokenIndexer
+from allennlp.data.fields import ListField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_tasks.files.text_lines import numbered_lines
+
+__all__ = ["SpanTagsField", "TaskReader", "blocks", "columns_of", "located", "word_of"]
+
+
+class TaskReader(DatasetReader):
+    """
+    # Parameters
+
+    token_indexers : `Dict[str, TokenIndexer]`, optional
+        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
+    """
+
+    reads_gold = True
+    """Whether files are read with their labels. A predictor sets it to `False`."""
+
+    def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for field in instance.fields.values():
+            for text in field if isinstance(field, ListField) else [field]:
+                if isinstance(text, TextField):
+                    text.token_indexers = self._token_indexers
+
+
+class SpanTagsField(SequenceLabelField):
+    """
+    A `SequenceLabelField` of tags like `B-PER`. A label is in the vocabulary with all prefixes of the scheme or with
+    none: a tag that the training data lacks by chance may be in test data.
+
+    # Parameters
+
+    tags : `Sequence[str]`
+        `O`, or a prefix and a label for each word.
+    text : `TextField`
+        The words.
+    prefixes : `str`
+        Of the scheme: `BIO` has `BI`, and `BIOUL` has `BILU`.
+    """
+
+    def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str) -> None:
+        super().__init__(list(tags), text)
+        self._prefixes = prefixes
+
+    def count_vocab_items(self, counter: dict[str, dict[str, int]]) -> None:
+        super().count_vocab_items(counter)
+        counts = counter[self._label_namespace]
+        for label in sorted({tag[2:] for tag in self.labels if tag != "O"}):
+            for prefix in self._prefixes:
+                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
+
+
+@contextmanager
+def located(path: str, line: int) -> Iterator[None]:
+    """Adds file and line to what a parser raises."""
+    try:
+        yield
+    except KeyError as error:
+        raise ValueError(f"expected the key {error}: {path}, line {line}") from error
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"{error}: {path}, line {line}") from error
+
+
+def blocks(path: str, is_break: Callable[[str], bool] = lambda line: not line.strip()) -> Iterator[list[tuple[int, str]]]:
+    """Consecutive lines that are not breaks, each with its number."""
+    block: list[tuple[int, str]] = []
+    is_empty = True
+    for number, line in numbered_lines(path):
+        if not is_break(line):
+            block.append((number, line))
+        elif block:
+            is_empty = False
+            yield block
+            block = []
+    if block:
+        yield block
+    elif is_empty:
+        raise ValueError(f"expected at least one sentence, one word per line: {path}")
+
+
+def columns_of(line: str) -> list[str]:
+    """The columns of a line, between spaces and tabs. Only these separate them: a word may have a no-break space."""
+    return [column for column in line.replace("\t", " ").split(" ") if column]
+
+
+def word_of(column: str) -> str:
+    """A word of CoNLL-2012. OntoNotes has some full stops and question marks of conversations with a slash."""
+    return column[1:] if column in ("/.", "/?") else column

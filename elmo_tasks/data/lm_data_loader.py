@@ -1,0 +1,212 @@
+"""Batches for the training of a biLM, fast enough for a GPU."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count, islice
+from typing import Optional
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
+
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, words_to_character_ids
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
+from elmo_tasks.data.dataset_readers.lm_reader import LmReader
+from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
+
+__all__ = ["LmDataLoader", "batch_tensors"]
+
+
+@DataLoader.register("elmo_lm")
+class LmDataLoader(DataLoader):
+    """
+    Batches of sentences of about the same length, with a budget of tokens. It streams, so the text may be larger than
+    memory, and it makes arrays per batch instead of an `Instance` per sentence.
+
+    Each `iter()` is the next epoch. Its order depends only on `seed` and the number of the epoch, not on global random
+    generators, so `allennlp train --recover`, which skips the batches that are done, resumes with exactly the others.
+
+    In distributed training each process takes one of as many consecutive batches as there are processes; an incomplete
+    last group is skipped.
+
+    # Parameters
+
+    reader : `DatasetReader`
+        An `LmReader`, which defines the sentences.
+    data_path : `str`
+        A file, a folder or a pattern, see `LmText`.
+    max_tokens_per_batch : `int`
+        The budget. The two boundaries of a sentence count, padding does not; a longer sentence is a batch by itself.
+    buffer_sentences : `int`
+        How many sentences are shuffled together, and held in memory at once.
+    shuffle : `bool`
+        `False`: each buffer goes from short sentences to long ones.
+    seed : `int`
+        Of the order.
+    batches_per_epoch : `int`, optional
+        The batches per epoch of the trainer, which may cross the end of the text. `None`: one pass over the text.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        data_path: str,
+        *,
+        max_tokens_per_batch: int,
+        buffer_sentences: int = 100_000,
+        shuffle: bool = True,
+        seed: int = 0,
+        batches_per_epoch: Optional[int] = None,
+    ) -> None:
+        if not isinstance(reader, LmReader):
+            raise ConfigurationError(f"expected a dataset_reader of type elmo_lm, got {type(reader).__name__}")
+        self.batches_per_epoch = batches_per_epoch
+        self._reader = reader
+        self._data_path = data_path
+        self._text = reader.text(data_path)
+        self._max_tokens = max_tokens_per_batch
+        self._buffer_sentences = buffer_sentences
+        self._shuffle = shuffle
+        self._seed = seed
+        self._n_batches: int | None = None
+        self._vocabulary: Mapping[str, int] = {}
+        self._device: torch.device | None = None
+        self._epochs = map(self._epoch, count())
+        self._endless = chain.from_iterable(self._epochs)
+
+    def __len__(self) -> int:
+        """The exact number of batches. Without `batches_per_epoch`, the first call reads the text once."""
+        if self.batches_per_epoch is not None:
+            return self.batches_per_epoch
+        if self._n_batches is None:
+            self._n_batches = self._count() // _rank_and_world_size()[1]
+        return self._n_batches
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        """Batches as of `batch_tensors`."""
+        if self.batches_per_epoch is None:
+            return next(self._epochs)
+        return islice(self._endless, self.batches_per_epoch)
+
+    def iter_instances(self) -> Iterator[Instance]:
+        # Not `read()`, which would add characters: counting a vocabulary takes a tenth of the time without them.
+        return map(self._reader.text_to_instance, self._text)
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
+        if UNKNOWN_WORD not in self._vocabulary:
+            raise ConfigurationError("expected a vocabulary of type elmo_lm for the data loader elmo_lm")
+
+    def set_target_device(self, device: torch.device) -> None:
+        self._device = device
+
+    def _epoch(self, epoch: int) -> Iterator[TensorDict]:
+        rank, world_size = _rank_and_world_size()
+        is_empty = True
+        batches = self._batches_of_epoch(epoch)
+        while len(group := list(islice(batches, world_size))) == world_size:
+            is_empty = False
+            yield batch_tensors(group[rank], self._vocabulary, self._device)
+        if is_empty:
+            # Otherwise an epoch of a number of batches would never end.
+            raise ValueError(f"expected a batch for each of {world_size} processes, got fewer: {self._data_path}")
+
+    def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
+        """
+        The batches of all processes. A sentence is its words joined by spaces, which takes an eighth of the memory of a
+        list of words.
+        """
+        sentences = iter(self._text)
+        for index in count():
+            buffer = list(map(" ".join, islice(sentences, self._buffer_sentences)))
+            if not buffer:
+                return
+            # Shape: (n_sentences,)
+            lengths = np.array([sentence.count(" ") + 1 for sentence in buffer])
+            generator = np.random.default_rng([self._seed, epoch, index])
+            order = generator.permutation(len(buffer)) if self._shuffle else np.arange(len(buffer))
+            order = order[np.argsort(lengths[order], kind="stable")]
+            batches = _cut(lengths[order], self._max_tokens)
+            for batch in generator.permutation(len(batches)) if self._shuffle else range(len(batches)):
+                yield [buffer[sentence] for sentence in order[batches[batch]]]
+
+    def _count(self) -> int:
+        lengths = map(len, self._text)
+        n_batches = 0
+        while buffer := list(islice(lengths, self._buffer_sentences)):
+            n_batches += len(_cut(np.sort(buffer), self._max_tokens))
+        return n_batches
+
+
+def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
+    """Consecutive sentences, of a number of words each, in batches of at most `max_tokens`, with two boundaries each."""
+    # Shape: (n_sentences + 1,)
+    n_tokens_before = np.concatenate([[0], np.cumsum(lengths + 2)])
+    batches = []
+    first = 0
+    while first < len(lengths):
+        within = np.searchsorted(n_tokens_before, n_tokens_before[first] + max_tokens, side="right") - 1
+        last = max(int(within), first + 1)
+        batches.append(slice(first, last))
+        first = last
+    return batches
+
+
+def batch_tensors(
+    sentences: Sequence[str], vocabulary: Mapping[str, int], device: torch.device | None = None
+) -> dict[str, torch.Tensor]:
+    """
+    Tensors of a batch. The characters of a token take 400 bytes in them; only the characters of each different word,
+    and the number of that word for each token, are sent to the device.
+
+    # Parameters
+
+    sentences : `Sequence[str]`
+        Words with a space between them, at least one in each.
+    vocabulary : `Mapping[str, int]`
+        The number of each word; `<UNK>` stands for all others.
+    device : `torch.device`, optional
+        Of the tensors; `None` is the CPU.
+
+    # Returns
+
+    `Dict[str, torch.Tensor]`
+        `character_ids`, of shape `(batch_size, timesteps, 50)`, zero where there is no word; and `word_ids`, of shape
+        `(batch_size, timesteps)`, -1 where there is no word.
+    """
+    words = " ".join(sentences).split(" ")
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words), start=1)}
+    # Shape: (batch_size,)
+    lengths = np.array([sentence.count(" ") + 1 for sentence in sentences])
+    # The number of each word in the tables below, 0 where there is no word. Shape: (batch_size, timesteps)
+    tokens = np.zeros((len(sentences), lengths.max()), dtype=np.int32)
+    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.fromiter(
+        map(numbers.__getitem__, words), dtype=np.int32, count=len(words)
+    )
+    # Shape: (n_words + 1, 50)
+    character_ids = np.zeros((len(numbers) + 1, MAX_CHARACTERS_PER_TOKEN), dtype=np.int16)
+    character_ids[1:] = words_to_character_ids(list(numbers))
+    unknown_id = vocabulary[UNKNOWN_WORD]
+    # Shape: (n_words + 1,)
+    word_ids = np.array([NO_WORD_ID, *(vocabulary.get(word, unknown_id) for word in numbers)], dtype=np.int32)
+    # `index_select` is several times faster on the CPU than an index of two dimensions. Shape: (batch_size * timesteps,)
+    flat = _on_device(tokens.reshape(-1), device)
+    return {
+        "character_ids": _on_device(character_ids, device).index_select(0, flat).view(*tokens.shape, -1),
+        "word_ids": _on_device(word_ids, device).index_select(0, flat).view(tokens.shape),
+    }
+
+
+def _on_device(array: np.ndarray, device: torch.device | None) -> torch.Tensor:
+    tensor = torch.from_numpy(array)
+    if device is None or device.type != "cuda":
+        return tensor.to(device).long()
+    # Only a copy from pinned memory does not wait for the work that the GPU has queued.
+    return tensor.pin_memory().to(device, non_blocking=True).long()
+
+
+def _rank_and_world_size() -> tuple[int, int]:
+    if is_distributed():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
