@@ -45,7 +45,6 @@ PLAIN = {
     "elmo_character_encoding": "character_encoding",
     "elmo_cnn": "cnn",
     "elmo_fused_adam": "adam",
-    "elmo_lazy_adadelta": "adadelta",
 }
 
 Batch = dict[str, Any]

@@ -1,13 +1,13 @@
 """`allennlp elmo-coref-conll`: predictions of coreference in CoNLL's columns."""
 
 import argparse
+import json
 from collections.abc import Set
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.data.coref_conll import begin_lines, document_lines, read_documents
-from elmo_tasks.data.formats.json_objects import json_object
+from elmo_tasks.data.coref_conll import document_lines, read_documents
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable
@@ -49,9 +49,6 @@ def _write(arguments: argparse.Namespace) -> None:
     documents = _documents(arguments.predictions)
     if arguments.gold is not None:
         _check_complete(documents.keys(), arguments.predictions, arguments.gold)
-        # The scorer finds a document by this line.
-        for key, line in begin_lines(str(arguments.gold)).items():
-            documents[key][0] = line.rstrip()
     with atomic_file(arguments.output) as file:
         lines = (f"{line}\n" for document in documents.values() for line in document)
         file.write_text("".join(lines), encoding="utf-8")
@@ -73,7 +70,7 @@ def _documents(path: Path) -> dict[_Key, list[str]]:
             continue
         where = f"{path}, line {number}"
         try:
-            prediction = json_object(line)
+            prediction = json.loads(line)
             name, part, sentences, clusters = (
                 prediction[k] for k in ("document_name", "part", "sentences", "clusters")
             )

@@ -180,13 +180,6 @@ class BilmLanguageModel(Model):
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
         return contexts.hidden, numbers[contexts.targets], contexts.rows
 
-    def train(self, mode: bool = True) -> "BilmLanguageModel":
-        """Training and evaluation read different texts, so LSTM state must not carry over between them."""
-        if mode != self.training:
-            self.bilm.reset_states()
-        super().train(mode)
-        return self
-
     def _stop(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> None:
         kept = ""
         # The temporary folder of a loaded archive does not exist any more.

@@ -7,10 +7,10 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
+from allennlp_models.rc.metrics import SquadEmAndF1
 
 from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
 from elmo_tasks.modules import BidafAttention, ResidualAttention, best_span
-from elmo_tasks.training import SquadEmF1
 
 __all__ = ["SquadModel"]
 
@@ -65,7 +65,7 @@ class SquadModel(ElmoModel):
         self.end_projection = torch.nn.Linear(end_encoder.get_output_dim(), 1, bias=False)
         self.dropout = InputVariationalDropout(dropout)
         self._max_span_tokens = max_span_tokens
-        self._em_f1 = SquadEmF1()
+        self._em_f1 = SquadEmAndF1()
         self.initialize()
 
     def forward(
@@ -116,8 +116,8 @@ class SquadModel(ElmoModel):
         if metadata is not None:
             output["metadata"] = metadata
             output["best_span_str"] = [_text(row, *bounds) for row, bounds in zip(metadata, span.tolist(), strict=True)]
-            if all("answers" in row for row in metadata):
-                self._em_f1(output["best_span_str"], [row["answers"] for row in metadata])
+            if all("answer_texts" in row for row in metadata):
+                self._em_f1(output["best_span_str"], [row["answer_texts"] for row in metadata])
         return output
 
     def _hidden(
@@ -162,13 +162,13 @@ class SquadModel(ElmoModel):
         return {**metadata, **{key: output_dict[key] for key in ("best_span_str", "best_span", "score")}}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`em` and `f1`, from 0 to 1: see `SquadEmF1`."""
-        return self._em_f1.get_metric(reset)
+        """`em` and `f1`, from 0 to 1."""
+        return dict(zip(("em", "f1"), self._em_f1.get_metric(reset), strict=True))
 
     default_predictor = "elmo_squad"
 
 
 def _text(metadata: dict[str, Any], first: int, last: int) -> str:
     """The answer as the paragraph has it, with its white space."""
-    passage: str = metadata["passage"]
-    return passage[metadata["offsets"][first][0] : metadata["offsets"][last][1]]
+    passage: str = metadata["original_passage"]
+    return passage[metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]

@@ -3,7 +3,7 @@
 from elmo_tasks.training.callbacks import LearnedMixCallback, PerplexityBeforeCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
 from elmo_tasks.training.fused_adam import FusedAdam
-from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SquadEmF1, SrlF1
+from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SrlF1
 from elmo_tasks.training.moving_average import RecoverableMovingAverage
 from elmo_tasks.training.staircase_decay import StaircaseDecay
 
@@ -16,7 +16,6 @@ __all__ = [
     "PerplexityBeforeCallback",
     "RecoverableMovingAverage",
     "SpanF1",
-    "SquadEmF1",
     "SrlF1",
     "StaircaseDecay",
 ]

@@ -1,14 +1,13 @@
-import pytest
 import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenIndexer
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenCharactersIndexer, TokenIndexer
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
-from elmo_tasks.data import ElmoTokenIndexer
+from elmo_tasks.data import ElmoTokenIndexer, WordCharactersIndexer
 
 # A biLM that has words and no characters.
 NO_CNN = dict(character_dim=0, filters=(), n_highway=0)
@@ -55,13 +54,6 @@ class TestElmoTokenIndexer:
         before.zero_()
         assert torch.equal(ids_of([["word"]], indexer, "character_ids"), expected)
 
-    def test_the_ids_of_a_word_are_one_array(self):
-        """Oracle: identity in memory."""
-        first, second = ElmoTokenIndexer().tokens_to_indices([Token("word"), Token("word")], Vocabulary())[
-            "character_ids"
-        ]
-        assert first is second
-
     def test_a_longer_text_than_the_padding_is_cut(self):
         """Oracle: by hand: the lengths of the tensor are the padding lengths."""
         indexer = ElmoTokenIndexer()
@@ -69,33 +61,31 @@ class TestElmoTokenIndexer:
         padded = indexer.as_padded_tensor_dict(indexed, {"character_ids": 1})["character_ids"]
         assert torch.equal(padded, torch.tensor(indexed["character_ids"][0])[None])
 
-    def test_nothing_is_added_to_the_vocabulary(self):
-        """Oracle: the counter."""
-        counter: dict = {}
-        ElmoTokenIndexer().count_vocab_items(Token("word"), counter)
-        assert counter == {}
-
-    def test_it_is_made_from_a_config(self, environment):
-        """Oracle: the name in AllenNLP's registry."""
-        from allennlp.common import Params
-
-        indexer = TokenIndexer.from_params(Params({"type": "elmo", "token_min_padding_length": 3}))
-        assert isinstance(indexer, ElmoTokenIndexer)
-        assert ids_of([["a"]], indexer, "character_ids").shape == (1, 3, 50)
-
-    def test_a_token_without_text_is_an_error(self):
-        """Oracle: AllenNLP's `ensure_text`."""
-        with pytest.raises(ValueError):
-            ElmoTokenIndexer().tokens_to_indices([Token(text_id=3)], Vocabulary())
-
     def test_unicode_characters_are_those_of_the_bilm(self, environment):
         """Oracle: the rows of a biLM with dictionaries."""
         from allennlp.common import Params
-        from allennlp.common.checks import ConfigurationError
 
         options = BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)
         sentences = [["나는", "b", "😀" * 20], ["\ud800"]]
         indexer = TokenIndexer.from_params(Params({"type": "elmo", "unicode_characters": 9}))
         assert torch.equal(ids_of(sentences, indexer, "character_ids"), Bilm(options).word_rows.batch(sentences))
-        with pytest.raises(ConfigurationError, match=r"unicode_characters must be .* at least 3, but is 2"):
-            ElmoTokenIndexer(unicode_characters=2)
+
+
+class TestWordCharactersIndexer:
+    @settings(max_examples=50)
+    @given(st.lists(st.lists(st.text("abé😀", max_size=9), min_size=1, max_size=5), min_size=1, max_size=4))
+    def test_a_batch_has_the_ids_of_allennlp(self, sentences):
+        found = []
+        for kind in (WordCharactersIndexer, TokenCharactersIndexer):
+            indexers = {"x": kind(min_padding_length=5)}
+            batch = Batch([Instance({"text": TextField(list(map(Token, words)), indexers)}) for words in sentences])
+            batch.index_instances(Vocabulary.from_instances(batch))
+            found.append(batch.as_tensor_dict()["text"]["x"]["token_characters"])
+        assert torch.equal(*found)
+
+    def test_a_different_vocabulary_has_its_own_ids(self):
+        indexer = WordCharactersIndexer(min_padding_length=1)
+        for characters in ("abc", "cba", "abc"):
+            vocabulary = Vocabulary(tokens_to_add={"token_characters": list(characters)})
+            ids = indexer.tokens_to_indices([Token("abc")], vocabulary)["token_characters"]
+            assert ids == [[vocabulary.get_token_index(c, "token_characters") for c in "abc"]]

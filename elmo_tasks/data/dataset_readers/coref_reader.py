@@ -26,7 +26,7 @@ class CorefReader(TaskReader):
         scores of a corpus that has them, LitBank for example, it misses them all.
     """
 
-    def __init__(self, remove_singleton_clusters: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, remove_singleton_clusters: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._remove_singleton_clusters = remove_singleton_clusters
 

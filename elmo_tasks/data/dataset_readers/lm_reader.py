@@ -39,9 +39,7 @@ class LmReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
-        self._options: dict[str, Any] = {
-            "errors": errors, "max_words": max_words, "long_lines": long_lines, "nfc": nfc
-        }
+        self._options: dict[str, Any] = {"errors": errors, "max_words": max_words, "long_lines": long_lines, "nfc": nfc}
 
     def text(self, path: str | os.PathLike[str]) -> LmText:
         """The sentences of a file, a folder or a pattern."""

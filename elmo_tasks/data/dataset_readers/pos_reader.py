@@ -31,7 +31,7 @@ class PosReader(TaskReader):
         as in the paper.
     """
 
-    def __init__(self, tags: Literal["upos", "xpos"] = "upos", **kwargs: Any) -> None:
+    def __init__(self, *, tags: Literal["upos", "xpos"] = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._tags = tags
 

@@ -1,5 +1,6 @@
 """Dataset reader of questions on paragraphs, in the format of SQuAD 1.1."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
@@ -8,7 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.text_lines import whole_text
 
 __all__ = ["SquadReader"]
 
@@ -47,20 +48,20 @@ class SquadReader(AllenNlpSquadReader):
         )
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
-        for article in read_json(path)["data"]:
+        for inputs in self.shard_iterable(self._questions(cached_path(file_path))):
+            if (instance := self.text_to_instance(*inputs)) is not None:
+                yield instance
+
+    def _questions(self, path: str) -> Iterator[tuple[Any, ...]]:
+        for article in json.loads(whole_text(path))["data"]:
             for paragraph in article["paragraphs"]:
                 passage_tokens = self._tokenizer.tokenize(paragraph["context"])
-                for question in self.shard_iterable(paragraph["qas"]):
+                for question in paragraph["qas"]:
                     try:
                         answers = _answers(question, paragraph["context"]) if self.reads_gold else None
-                    except (KeyError, ValueError) as error:
+                    except ValueError as error:
                         raise ValueError(f"{error}: {path}, question {question.get('id')}") from error
-                    instance = self.text_to_instance(
-                        question["question"], paragraph["context"], answers, question.get("id"), passage_tokens
-                    )
-                    if instance is not None:
-                        yield instance
+                    yield question["question"], paragraph["context"], answers, question.get("id"), passage_tokens
 
     def text_to_instance(
         self,
@@ -87,7 +88,7 @@ class SquadReader(AllenNlpSquadReader):
         `Optional[Instance]`
             As of AllenNLP's `squad1`. `None` if all answers are beyond `max_passage_tokens`.
         """
-        return super().text_to_instance(
+        instance = super().text_to_instance(
             question,
             passage,
             char_spans=[(start, start + len(text.rstrip())) for text, start in answers or ()],
@@ -95,6 +96,18 @@ class SquadReader(AllenNlpSquadReader):
             passage_tokens=passage_tokens,
             additional_metadata={"id": question_id},
         )
+        if instance is None:
+            return None
+        # Words and characters are counted in the order of the fields.
+        instance.fields["passage"] = instance.fields.pop("passage")
+        # AllenNLP's reader adds them, and could then not be read by workers.
+        for name in ("question", "passage"):
+            instance[name]._token_indexers = None
+        return instance
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for name in ("question", "passage"):
+            instance[name].token_indexers = self._token_indexers
 
 
 def _answers(question: dict[str, Any], passage: str) -> list[tuple[str, int]] | None:
@@ -102,7 +115,7 @@ def _answers(question: dict[str, Any], passage: str) -> list[tuple[str, int]] | 
     answers = [(answer["text"], answer["answer_start"]) for answer in question.get("answers", ())]
     for text, start in answers:
         if passage[start : start + len(text)] != text:
-            raise ValueError(f"expected the answer {text!r} at character {start}, got {passage[start:][:len(text)]!r}")
+            raise ValueError(f"expected the answer {text!r} at character {start}, got {passage[start:][: len(text)]!r}")
     if not answers and "answers" in question:
         raise ValueError("expected an answer, as in SQuAD 1.1, got none")
     return answers or None

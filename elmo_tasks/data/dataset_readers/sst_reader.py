@@ -44,7 +44,7 @@ class SstReader(TaskReader):
         trains on phrases of four, section A.8); shorter ones are not, even if they are whole sentences.
     """
 
-    def __init__(self, min_phrase_length: Optional[int] = None, **kwargs: Any) -> None:
+    def __init__(self, *, min_phrase_length: Optional[int] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._min_phrase_length = min_phrase_length
 

@@ -73,7 +73,9 @@ def located(path: str, line: int) -> Iterator[None]:
         raise ValueError(f"{error}: {path}, line {line}") from error
 
 
-def blocks(path: str, is_break: Callable[[str], bool] = lambda line: not line.strip()) -> Iterator[list[tuple[int, str]]]:
+def blocks(
+    path: str, is_break: Callable[[str], bool] = lambda line: not line.strip()
+) -> Iterator[list[tuple[int, str]]]:
     """Consecutive lines that are not breaks, each with its number."""
     block: list[tuple[int, str]] = []
     is_empty = True

@@ -3,7 +3,6 @@
 from elmo_tasks.training.metrics.coref_scores import CorefScores
 from elmo_tasks.training.metrics.perplexity import Perplexity
 from elmo_tasks.training.metrics.span_f1 import SpanF1
-from elmo_tasks.training.metrics.squad_metric import SquadEmF1
 from elmo_tasks.training.metrics.srl_f1 import SrlF1
 
-__all__ = ["CorefScores", "Perplexity", "SpanF1", "SquadEmF1", "SrlF1"]
+__all__ = ["CorefScores", "Perplexity", "SpanF1", "SrlF1"]

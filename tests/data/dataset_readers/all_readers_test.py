@@ -1,7 +1,5 @@
 """Tests of the contract that AllenNLP has with every dataset reader."""
 
-import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -74,12 +72,6 @@ class TestEveryReader:
             parts.append(words_of(reader.read(FILES[name])))
         assert sorted(words for part in parts for words in part) == sorted(alone)
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-    def test_a_pipe_is_an_error_with_its_name(self, name, tmp_path):
-        """Oracle: the message; nothing writes to it, so that to read it would take for ever."""
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path))}/pipe must be a file"):
-            list(reader_of(name).read(str(tmp_path / "pipe")))
 
 
 @pytest.mark.slow

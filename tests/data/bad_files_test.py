@@ -1,0 +1,70 @@
+"""A mistake of each kind in a data file is an error with the file and the line, or the question."""
+
+import re
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+
+from elmo_tasks.data import (
+    CorefReader,
+    LmReader,
+    LmText,
+    NerReader,
+    PosReader,
+    SnliReader,
+    SquadReader,
+    SrlReader,
+    SstReader,
+)
+
+POS = "1\tDogs\t_\tNOUN\tNNS" + "\t_" * 5 + "\n"
+SRL = "d 0 0 a XX * - - - - * (V*) -\n"
+COREF = "#begin document (x); part 000\nx 0 0 a (0)\nx 0 1 b {}\n\n#end document\n"
+SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "place"),
+    [
+        (NerReader, "a X O\nb X O\n\nc O\n", "line 4"),
+        (NerReader, "a O\nb PER\n", "line 2"),
+        (NerReader, b"a O\ncaf\xe9 O\n", "line 2"),
+        (NerReader, "\n", ""),
+        (PosReader, POS + "2\tbark\n", "line 1"),
+        (PosReader, POS + "\n" + POS + POS.replace("NOUN", "_").replace("1", "2"), "line 3"),
+        (SrlReader, SRL + SRL.replace("(V*)", "ARG0"), "line 2"),
+        (SrlReader, SRL.replace("(V*)", "(V*") + SRL.replace("(V*)", "(ARG1*)"), "line 2"),
+        (SrlReader, SRL + SRL.replace("(V*)", "*)"), "line 2"),
+        (SrlReader, SRL.replace("(V*)", "(V*"), "line 1"),
+        (SrlReader, SRL + SRL.replace("(V*) ", ""), "line 2"),
+        (SrlReader, SRL.replace(" -\n", "\n"), "line 1"),
+        (CorefReader, COREF.format("(1"), "line 5"),
+        (CorefReader, COREF.format("1)"), "line 3"),
+        (CorefReader, COREF.format("[1]"), "line 3"),
+        (CorefReader, COREF.format("-").removesuffix("#end document\n"), ""),
+        (SnliReader, SNLI + "{'sentence1': 1}\n", "line 2"),
+        (SnliReader, SNLI + SNLI.replace("sentence2", "text"), "line 2"),
+        (
+            SquadReader,
+            '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b", "answers": '
+            '[{"text": "c", "answer_start": 0}]}]}]}]}',
+            "question q",
+        ),
+        (SstReader, "(3 (2 It) (4 works))\n(3 (2 It) (4 works)\n", "line 2"),
+        (SstReader, "(5 (2 It) (3 works))\n", "line 1"),
+        (LmReader, b"a\nb \xff\n", "line 2"),
+        (LmReader, "<S> a </S>\n", "line 1"),
+        (LmReader, "\n \n", ""),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, reader: type[DatasetReader], content: str | bytes, place: str):
+    path = tmp_path / "file.gold_conll"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{place}"):
+        list(reader().read(str(path)))
+
+
+def test_a_text_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match="none"):
+        LmText(tmp_path / "none*")

@@ -1,0 +1,152 @@
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import DataLoader
+
+from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
+from elmo_tasks.data.lm_data_loader import batch_tensors
+from tests.devices import DEVICES
+
+N_SENTENCES = 300
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences of 1 to 30 words. Each word is the name of its sentence."""
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    lengths = np.random.default_rng(0).integers(1, 31, N_SENTENCES)
+    path.write_text("".join(" ".join([f"s{number}"] * length) + "\n" for number, length in enumerate(lengths)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> LmVocabulary:
+    sentences = (LmReader().text_to_instance([f"s{number}"]) for number in range(N_SENTENCES))
+    return LmVocabulary.from_counts(sentences)
+
+
+@pytest.fixture
+def make(path, vocabulary):
+    """A function that makes a data loader with its vocabulary."""
+
+    def make(**options) -> LmDataLoader:
+        defaults = {"max_tokens_per_batch": 100, "buffer_sentences": 80}
+        loader = LmDataLoader(LmReader(), path, **{**defaults, **options})
+        loader.index_with(vocabulary)
+        return loader
+
+    return make
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """A function that makes this process number `rank` of several."""
+
+    def in_process(rank: int, world_size: int) -> None:
+        monkeypatch.setattr("elmo_tasks.data.lm_data_loader.is_distributed", lambda: True)
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda: rank)
+        monkeypatch.setattr(torch.distributed, "get_world_size", lambda: world_size)
+
+    return in_process
+
+
+def words_of(batches) -> list[list[list[int]]]:
+    """The words of each sentence of each batch, without padding."""
+    return [[row[row >= 0].tolist() for row in batch["word_ids"]] for batch in batches]
+
+
+def lengths_of(batches) -> list[list[int]]:
+    return [[len(sentence) for sentence in batch] for batch in words_of(batches)]
+
+
+class TestLmDataLoader:
+    def test_it_is_registered_and_has_the_sentences_of_the_file(self, path, vocabulary):
+        params = Params({"type": "elmo_lm", "max_tokens_per_batch": 10_000, "shuffle": False})
+        loader = DataLoader.from_params(params, reader=LmReader(), data_path=str(path))
+        loader.index_with(vocabulary)
+        (batch,) = loader
+        lines = sorted(path.read_text().splitlines(), key=lambda line: line.count(" "))
+        expected = [[vocabulary.get_token_index(word, "lm") for word in line.split()] for line in lines]
+        assert words_of([batch]) == [expected]
+        assert batch["character_ids"].shape == (N_SENTENCES, 30, 50)
+
+    @pytest.mark.parametrize("options", [{}, {"shuffle": False}, {"buffer_sentences": 1}, {"max_tokens_per_batch": 3}])
+    def test_every_sentence_is_in_every_epoch_once(self, make, options):
+        loader = make(**options)
+        for _ in range(2):
+            batches = words_of(loader)
+            assert len(batches) == len(loader)
+            assert (
+                len({sentence[0] for batch in batches for sentence in batch}) == sum(map(len, batches)) == N_SENTENCES
+            )
+
+    def test_the_budget_holds_and_batches_have_little_padding(self, make):
+        lengths = lengths_of(make(buffer_sentences=N_SENTENCES))
+        sizes = [sum(length + 2 for length in batch) for batch in lengths]
+        assert max(sizes) <= 100
+        assert sum(size <= 100 - 32 for size in sizes) <= 1
+        assert sum(len(batch) * max(batch) for batch in lengths) < 1.1 * sum(map(sum, lengths))
+
+    def test_without_shuffling_each_buffer_goes_from_short_to_long(self, make):
+        lengths = list(chain.from_iterable(lengths_of(make(shuffle=False, buffer_sentences=N_SENTENCES))))
+        assert lengths == sorted(lengths)
+
+    def test_the_order_depends_on_seed_and_epoch_alone(self, make):
+        loader = make()
+        first, second = words_of(loader), words_of(loader)
+        before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+        assert words_of(make()) == first != second
+        assert words_of(make(seed=1)) != first
+        assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
+
+    @pytest.mark.parametrize("batches_per_epoch", [None, 7])
+    def test_skipping_batches_resumes_with_the_others(self, make, batches_per_epoch):
+        """The first epoch is left in the middle and started again by a new loader, as AllenNLP recovers."""
+        undisturbed = make(batches_per_epoch=batches_per_epoch)
+        expected = [words_of(undisturbed) for _ in range(3)]
+        killed = make(batches_per_epoch=batches_per_epoch)
+        assert words_of(islice(iter(killed), 3)) == expected[0][:3]
+        recovered = make(batches_per_epoch=batches_per_epoch)
+        assert [words_of(recovered) for _ in range(3)] == expected
+
+    def test_epochs_of_a_number_of_batches_continue_where_the_last_ended(self, make):
+        whole, parts = make(), make(batches_per_epoch=7)
+        expected = words_of(whole) + words_of(whole)
+        assert len(parts) == 7
+        actual = [batch for _ in range(len(expected) // 7) for batch in words_of(parts)]
+        assert actual == expected[: len(actual)]
+        assert len(actual) > len(whole)
+
+    @pytest.mark.parametrize("world_size", [2, 3])
+    def test_processes_share_the_batches_of_one(self, make, in_process, world_size):
+        """The batches of one process are dealt out in turn, without an incomplete last group."""
+        every = words_of(make())
+        n = len(every) // world_size
+        for rank in range(world_size):
+            in_process(rank, world_size)
+            loader = make()
+            assert len(loader) == n
+            assert words_of(loader) == every[rank : n * world_size : world_size]
+
+    def test_fewer_batches_than_processes_are_an_error(self, make, in_process):
+        in_process(0, 1000)
+        with pytest.raises(ValueError, match="1000 processes"):
+            list(make(batches_per_epoch=2))
+
+
+class TestBatchTensors:
+    SENTENCES = ["the cat saw the dog", "Ça va", "<S> the", "x" * 60]
+    VOCABULARY = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
+
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_characters_are_those_of_the_bilm_and_words_those_of_the_vocabulary(self, device):
+        tensors = batch_tensors(self.SENTENCES, self.VOCABULARY, torch.device(device))
+        expected = sentences_to_character_ids([sentence.split() for sentence in self.SENTENCES])
+        assert torch.equal(tensors["character_ids"].cpu(), expected)
+        words = [[3, 2, 2, 3, 4], [2, 5, -1, -1, -1], [0, 3, -1, -1, -1], [2, -1, -1, -1, -1]]
+        assert torch.equal(tensors["word_ids"].cpu(), torch.tensor(words))
