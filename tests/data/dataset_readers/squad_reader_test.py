@@ -1,5 +1,4 @@
 import json
-import random
 from pathlib import Path
 
 import pytest
