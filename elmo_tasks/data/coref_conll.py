@@ -132,7 +132,7 @@ def document_lines(
     n_words = 0
     for words in sentences:
         for number, word in enumerate(words):
-            # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones, and end after them.
+            # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones.
             brackets = [bracket for _, bracket in [*sorted(ends[n_words]), *sorted(begins[n_words])]]
             yield "\t".join([name, str(part), str(number), word, "XX", *"*----*", "|".join(brackets) or "-"])
             n_words += 1

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, words_to_character_ids
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
@@ -140,7 +140,7 @@ class LmDataLoader(DataLoader):
 
 
 def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
-    """Consecutive sentences, of a number of words each, in batches of at most `max_tokens`, with two boundaries each."""
+    """Batches of consecutive sentences with at most `max_tokens` words and boundaries, from their `lengths`."""
     # Shape: (n_sentences + 1,)
     n_tokens_before = np.concatenate([[0], np.cumsum(lengths + 2)])
     batches = []
@@ -186,11 +186,11 @@ def batch_tensors(
     )
     # Shape: (n_words + 1, 50)
     character_ids = np.zeros((len(numbers) + 1, MAX_CHARACTERS_PER_TOKEN), dtype=np.int16)
-    character_ids[1:] = words_to_character_ids(list(numbers))
+    character_ids[1:] = [word_to_character_ids(word) for word in numbers]
     unknown_id = vocabulary[UNKNOWN_WORD]
     # Shape: (n_words + 1,)
     word_ids = np.array([NO_WORD_ID, *(vocabulary.get(word, unknown_id) for word in numbers)], dtype=np.int32)
-    # `index_select` is several times faster on the CPU than an index of two dimensions. Shape: (batch_size * timesteps,)
+    # `index_select` is several times faster on the CPU than an index of two dimensions. Shape: (n_tokens,)
     flat = _on_device(tokens.reshape(-1), device)
     return {
         "character_ids": _on_device(character_ids, device).index_select(0, flat).view(*tokens.shape, -1),

@@ -139,14 +139,12 @@ class TestLmDataLoader:
             list(make(batches_per_epoch=2))
 
 
-class TestBatchTensors:
-    SENTENCES = ["the cat saw the dog", "Ça va", "<S> the", "x" * 60]
-    VOCABULARY = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
-
-    @pytest.mark.parametrize("device", DEVICES)
-    def test_characters_are_those_of_the_bilm_and_words_those_of_the_vocabulary(self, device):
-        tensors = batch_tensors(self.SENTENCES, self.VOCABULARY, torch.device(device))
-        expected = sentences_to_character_ids([sentence.split() for sentence in self.SENTENCES])
-        assert torch.equal(tensors["character_ids"].cpu(), expected)
-        words = [[3, 2, 2, 3, 4], [2, 5, -1, -1, -1], [0, 3, -1, -1, -1], [2, -1, -1, -1, -1]]
-        assert torch.equal(tensors["word_ids"].cpu(), torch.tensor(words))
+@pytest.mark.parametrize("device", DEVICES)
+def test_tensors_have_the_characters_of_the_bilm_and_the_words_of_the_vocabulary(device):
+    sentences = ["the cat saw the dog", "Ça va", "<S> the", "x" * 60]
+    vocabulary = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
+    tensors = batch_tensors(sentences, vocabulary, torch.device(device))
+    expected = sentences_to_character_ids([sentence.split() for sentence in sentences])
+    assert torch.equal(tensors["character_ids"].cpu(), expected)
+    words = [[3, 2, 2, 3, 4], [2, 5, -1, -1, -1], [0, 3, -1, -1, -1], [2, -1, -1, -1, -1]]
+    assert torch.equal(tensors["word_ids"].cpu(), torch.tensor(words))

@@ -13,7 +13,7 @@ from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.data import LmReader, LmVocabulary
-from elmo_tasks.data.data_loaders.unique_word_batch import UniqueWordBatch
+from elmo_tasks.data.lm_data_loader import batch_tensors
 from elmo_tasks.models import BilmLanguageModel
 
 OPTIONS = BilmOptions(
@@ -50,8 +50,7 @@ def make(vocab: Vocabulary, **arguments: Any) -> BilmLanguageModel:
 
 
 def batch(vocab: Vocabulary, sentences: list[str] = SENTENCES) -> dict[str, torch.Tensor]:
-    numbers = vocab.get_token_to_index_vocabulary("lm")
-    return dict(UniqueWordBatch.from_sentences(sentences, numbers, numbers["<UNK>"]).to_tensors(None))
+    return batch_tensors(sentences, vocab.get_token_to_index_vocabulary("lm"))
 
 
 def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, float]:
