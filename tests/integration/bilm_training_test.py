@@ -4,10 +4,8 @@ where there is no GPU, as new interpreters would spend most of their time on imp
 """
 
 import functools
-import json
 import shutil
 import signal
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 import torch
 
 from tests.integration.kill_callback import START_METHOD, exit_code_of
-from tests.language_models import CONFIG, TINY, metrics_of, train_tiny
+from tests.language_models import metrics_of, train_tiny
 from tests.paths import FIXTURES
 
 pytestmark = pytest.mark.slow
@@ -104,16 +102,3 @@ class TestTwoProcesses:
         for name in names:
             assert found[name] == pytest.approx(expected[name], rel=1e-5), name
         torch.testing.assert_close(weights(two), weights(one), rtol=0, atol=1e-5)
-
-
-class TestText:
-    def test_a_broken_text_is_refused_with_its_line(self, tmp_path, command, monkeypatch, capsys):
-        """Oracle: the last line that the user sees, printed by what Python calls when an error ends a process."""
-        (tmp_path / "train.txt").write_bytes(b"a b c\na \xff b\n")
-        overrides = json.dumps({**TINY, "train_data_path": str(tmp_path / "train.txt")})
-        monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-        with pytest.raises(ValueError, match="line 2") as caught:
-            command("train", CONFIG, "-s", tmp_path / "run", "-o", overrides)
-        capsys.readouterr()
-        sys.excepthook(caught.type, caught.value, caught.tb)
-        assert "train.txt, line 2" in capsys.readouterr().err.strip().splitlines()[-1]
