@@ -7,7 +7,7 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.data.coref_conll import document_lines, read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import document_lines, read_documents
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.printable import printable

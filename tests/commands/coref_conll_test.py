@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from elmo_tasks.data.coref_conll import read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import read_documents
 
 PREDICTIONS = [
     {

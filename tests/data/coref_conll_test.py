@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.data.coref_conll import CorefDocument, document_lines, read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import CorefDocument, document_lines, read_documents
 
 ONTONOTES = """\
 #begin document (bc/cctv/00/cctv_0000); part 000

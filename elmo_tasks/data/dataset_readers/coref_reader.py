@@ -1,22 +1,33 @@
-"""Dataset reader of coreference, in the format of CoNLL-2012."""
+"""Dataset reader of coreference, and the columns of CoNLL-2012 that it reads, which can also be written."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField, MetadataField, TextField
 
-from elmo_tasks.data.coref_conll import read_documents
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, columns_of, located, word_of
+from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["CorefReader"]
+__all__ = ["CorefDocument", "CorefReader", "document_lines", "read_documents"]
+
+Mention = tuple[int, int]
+"""First and last word (inclusive), counted from the beginning of the document."""
+
+_BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
+_BRACKETS = re.compile(r"(\()?(\d+)(\))?")
+# The columns of the word, and of the speaker where there are that many more.
+_WORD, _SPEAKER = 3, 9
 
 
 @DatasetReader.register("elmo_coref")
 class CorefReader(TaskReader):
     """
-    Reads documents in the columns of CoNLL-2012: see `elmo_tasks.data.coref_conll.read_documents`. AllenNLP's `coref`
+    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref`
     reads neither speakers nor genres, and gives one text without the ends of its sentences.
 
     # Parameters
@@ -79,3 +90,124 @@ class CorefReader(TaskReader):
         # A list of fields must not be empty.
         texts = [TextField([Token(word) for word in words]) for words in sentences or [[]]]
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
+
+
+@dataclass
+class CorefDocument:
+    """A document, or a part of one, with its annotation in CoNLL-2012."""
+
+    name: str
+    part: int = 0
+    sentences: list[list[str]] = field(default_factory=list)
+    # One for each word; "-" where there is none.
+    speakers: list[list[str]] = field(default_factory=list)
+    clusters: list[list[Mention]] = field(default_factory=list)
+
+
+def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDocument]:
+    """
+    The documents of a file. The fourth column is the word, the tenth the speaker where there are eleven or more, and
+    the last the coreference. Clusters that have a mention in common are one, as in Lee et al.'s data.
+    """
+    builder: _Builder | None = None
+    for number, line in numbered_lines(path):
+        with located(path, number):
+            if line.startswith("#begin document"):
+                builder = _Builder(line)
+            elif line.startswith("#end document") and builder is not None:
+                if with_clusters:
+                    builder.document.clusters = builder.clusters()
+                yield builder.document
+                builder = None
+            elif not line.strip():
+                if builder is not None:
+                    builder.is_inside = False
+            elif builder is None:
+                raise ValueError("expected words after '#begin document (NAME); part 000'")
+            else:
+                builder.add(columns_of(line), with_clusters)
+    if builder is not None:
+        raise ValueError(f"expected '#end document' before the end of the file: {path}")
+
+
+class _Builder:
+    """A document that is being read."""
+
+    def __init__(self, line: str) -> None:
+        match = _BEGIN.fullmatch(line)
+        if match is None:
+            raise ValueError(f"expected '#begin document (NAME); part 000', got {line!r}")
+        self.document = CorefDocument(match[1], int(match[2] or 0))
+        self.is_inside = False
+        self._n_words = 0
+        # For each cluster, the first words of its open mentions; and its mentions.
+        self._open: dict[int, list[int]] = defaultdict(list)
+        self._mentions: dict[int, list[Mention]] = defaultdict(list)
+
+    def add(self, columns: list[str], with_clusters: bool) -> None:
+        if not self.is_inside:
+            self.is_inside = True
+            self.document.sentences.append([])
+            self.document.speakers.append([])
+        self.document.sentences[-1].append(word_of(columns[_WORD]))
+        self.document.speakers[-1].append(columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-")
+        if with_clusters and columns[-1] != "-":
+            for bracket in columns[-1].split("|"):
+                match = _BRACKETS.fullmatch(bracket)
+                if match is None or not (match[1] or match[3]):
+                    raise ValueError(f"expected '-' or brackets like '(0|1)|(2)' in the last column, got {bracket!r}")
+                cluster = int(match[2])
+                if match[1]:
+                    self._open[cluster].append(self._n_words)
+                if match[3]:
+                    if not self._open[cluster]:
+                        raise ValueError(f"expected a mention of cluster {cluster} to begin before it ends")
+                    self._mentions[cluster].append((self._open[cluster].pop(), self._n_words))
+        self._n_words += 1
+
+    def clusters(self) -> list[list[Mention]]:
+        for cluster, starts in self._open.items():
+            if starts:
+                raise ValueError(f"expected a mention of cluster {cluster} to end in its document")
+        return _merged(self._mentions.values())
+
+
+def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
+    """Disjoint clusters, in the order of their first mentions; each mention once, in order."""
+    cluster_of: dict[Mention, set[Mention]] = {}
+    for cluster in clusters:
+        together: set[Mention] = set()
+        for mention in cluster:
+            other = cluster_of.setdefault(mention, {mention})
+            if other is not together:
+                # The smaller joins the larger, so that a mention moves only a few times.
+                together, other = (together, other) if len(together) > len(other) else (other, together)
+                together |= other
+                cluster_of.update(dict.fromkeys(other, together))
+    return sorted(sorted(cluster) for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values())
+
+
+def document_lines(
+    name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
+) -> Iterator[str]:
+    """
+    A document in twelve columns, with tabs between them, as the reference scorer splits lines; unknown columns have
+    placeholders. `clusters` has the first and last word of each mention.
+    """
+    begins: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    ends: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for number, cluster in enumerate(clusters):
+        for start, end in cluster:
+            begins[start].append((start - end, f"({number})" if start == end else f"({number}"))
+            if start != end:
+                ends[end].append((-start, f"{number})"))
+    yield f"#begin document ({name}); part {part:03d}"
+    n_words = 0
+    for words in sentences:
+        for number, word in enumerate(words):
+            # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones.
+            brackets = [bracket for _, bracket in [*sorted(ends[n_words]), *sorted(begins[n_words])]]
+            yield "\t".join([name, str(part), str(number), word, "XX", *"*----*", "|".join(brackets) or "-"])
+            n_words += 1
+        yield ""
+    yield "#end document"

@@ -5,7 +5,7 @@ from allennlp.data import Batch, Instance, Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data import CorefReader, ElmoTokenIndexer
-from elmo_tasks.data.coref_conll import read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import read_documents
 
 SENTENCES = [["Ann", "sang", "."], ["She", "slept"]]
 
