@@ -12,8 +12,7 @@ from torch.nn.functional import dropout as dropped_out
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
-from elmo_tasks.bilm.lstm.carried_states import CarriedStates
-from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
+from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, LstmState, ProjectedLstm
 from elmo_tasks.bilm.many_langs import DictionaryEncoder, read_any_options, read_any_weights
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
@@ -83,15 +82,8 @@ class Bilm(nn.Module):
         precision: Literal["float32", "bf16"] = "float32",
     ) -> "Bilm":
         """
-        Reads a biLM in the public format, or one of ELMoForManyLangs.
-
-        # Parameters
-
-        options_file, weight_file
-            Local paths of the `options.json` and of the HDF5 or safetensors file; resolve a URL with `cached_path`
-            first. For ELMoForManyLangs, the `config.json` and the `encoder.pkl` in the folder of a model.
-        stateful, precision
-            See the class.
+        Reads a biLM in the public format, from local paths of its `options.json` and of its HDF5 or safetensors file;
+        or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model.
 
         # Raises
 
@@ -103,14 +95,7 @@ class Bilm(nn.Module):
         return bilm
 
     def load_weights(self, weight_file: str | PathLike[str]) -> None:
-        """
-        Replaces the weights by those in a file: see `from_files`.
-
-        # Raises
-
-        `ValueError`
-            If the file does not hold the weights of a biLM with these options.
-        """
+        """Replaces the weights by those in a file of a biLM with these options: see `from_files`."""
         self.load_state_dict(read_any_weights(weight_file, self.options))
 
     def save(
@@ -128,8 +113,6 @@ class Bilm(nn.Module):
 
         # Parameters
 
-        options_file, weight_file
-            Paths of the files to write.
         softmax
             The state of an `LmSoftmax`, written into the same file; `read_softmax` reads it.
         words
@@ -142,7 +125,7 @@ class Bilm(nn.Module):
 
     @property
     def num_layers(self) -> int:
-        """The number of output layers: the LSTMs and the context-insensitive layer below them."""
+        """The LSTMs, and the context-insensitive layer below them."""
         return self.options.n_layers + 1
 
     def get_output_dim(self) -> int:
@@ -169,8 +152,7 @@ class Bilm(nn.Module):
         # Raises
 
         `ValueError`
-            If the ids have a different shape or are not character ids, or a sentence has words after its padding; or if
-            the device has no instructions for the precision.
+            If the ids are not character ids or have padding before words, or the device lacks the precision.
         """
         character_ids, lengths = self._ids_and_lengths(inputs)
         # Shape: (batch_size, timesteps)

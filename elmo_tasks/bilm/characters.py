@@ -26,14 +26,12 @@ __all__ = [
     "word_to_character_ids",
 ]
 
+# Ids of one word, with its two markers and the padding.
 MAX_CHARACTERS_PER_TOKEN = 50
-"""Ids of one word, with its two markers and the padding."""
-
+# Different ids, including 0 (no word).
 N_CHARACTER_IDS = 262
-"""The number of different ids, including 0 (no word)."""
-
+# Of UTF-8.
 MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
-"""How many bytes of UTF-8 a word has room for."""
 
 BEGIN_OF_SENTENCE = "<S>"
 END_OF_SENTENCE = "</S>"
@@ -54,18 +52,9 @@ def is_cut(word: str) -> bool:
 @lru_cache(maxsize=100_000)
 def word_to_character_ids(word: str) -> np.ndarray:
     """
-    The character ids of a word, cached for the 100,000 most recently used words (about 50 MB).
-
-    # Parameters
-
-    word
-        Any string. It is cut after 48 bytes of UTF-8, also in the middle of a character; code points that UTF-8 cannot
-        encode (lone surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
-
-    # Returns
-
-    `np.ndarray`
-        Shape `(50,)`, int64, read-only.
+    The character ids of a word, of shape `(50,)`, int64, read-only; cached for the last 100,000 words (about 50 MB). A
+    word is cut after 48 bytes of UTF-8, also in the middle of a character; code points that UTF-8 cannot encode (lone
+    surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
     """
     characters = _BOUNDARIES.get(word) or [byte + 1 for byte in word.encode("utf-8", "ignore")[:MAX_BYTES]]
     row = np.full(MAX_CHARACTERS_PER_TOKEN, PADDING_ID, dtype=np.int64)

@@ -32,8 +32,6 @@ __all__ = [
     "word_to_code_points",
 ]
 
-# --- Words
-
 _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
 # Above all ids of the public scheme.
@@ -60,9 +58,6 @@ def _words_of(rows: np.ndarray) -> list[str]:
             raise ValueError("expected ids of Unicode characters: set `unicode_characters` of the token indexer 'elmo'")
         words.append("".join(chr(number - _FIRST_ID) for number in row[1 : row.index(_END_ID)]))
     return words
-
-
-# --- The encoder
 
 
 class Dictionary(nn.Module):
@@ -104,11 +99,6 @@ class DictionaryEncoder(CharacterEncoder):
 
     A word is cut after `max_characters - 2` characters, also for its embedding. Padding within a word has an embedding,
     which is not zero.
-
-    # Parameters
-
-    options
-        The biLM's shape, with `dictionaries`.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -147,8 +137,6 @@ class DictionaryEncoder(CharacterEncoder):
         return ids
 
 
-# --- The files of any biLM
-
 _CONFIG, _ENCODER, _TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedder.pkl"
 
 
@@ -170,8 +158,6 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     path = Path(weight_file)
     return _weights(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
 
-
-# --- The options of a model of ELMoForManyLangs
 
 # The network of all published models, whose archives lack the file that `config_path` names.
 _PUBLISHED: Mapping[str, Any] = {
@@ -241,8 +227,6 @@ def _keys(path: Path) -> list[str]:
         raise ValueError(f"expected the numbers from 0 to {len(keys) - 1}, once each: {path}")
     return keys
 
-
-# --- The weights of a model of ELMoForManyLangs
 
 _Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 

@@ -65,7 +65,7 @@ class BilmOptions:
         are 0 or empty. `None`: characters are bytes, as in every biLM in the public format.
     """
 
-    # Digests of biLMs are made of `repr`: a renamed field makes existing layer caches and indexes unusable.
+    # Digests of biLMs include `repr`: a renamed field makes existing indexes unusable.
     cell_dim: int = 4096
     projection_dim: int = 512
     n_layers: int = 2
@@ -169,10 +169,7 @@ def _dictionaries(options: Mapping[str, Any]) -> DictionaryOptions | None:
         )
     # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files
     # of both kinds exist, and mean the same model.
-    for key, meant in (
-        ("n_characters", (N_CHARACTER_IDS - 1, N_CHARACTER_IDS)),
-        ("max_characters_per_token", (MAX_CHARACTERS_PER_TOKEN,)),
-    ):
-        if cnn[key] not in meant:
-            raise ValueError(f"expected char_cnn.{key} {' or '.join(map(str, meant))}, got {cnn[key]!r}")
+    found = cnn["n_characters"], cnn["max_characters_per_token"]
+    if found not in ((261, 50), (262, 50)):
+        raise ValueError(f"expected char_cnn.n_characters 261 or 262 and max_characters_per_token 50, got {found}")
     return None

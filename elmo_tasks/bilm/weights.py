@@ -1,9 +1,8 @@
 """
 The weights of a biLM in the public format: one table of names, read and written by the same rows.
 
-The format is bilm-tf's HDF5 dump; a biLM with dictionaries has these in it too, and an embedding of words. Each row of
-the table says where a parameter lies in the file and how its layout there differs from ours; nothing else in the
-project knows the names of the file.
+The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds these and an embedding of words. Each row of the table
+says where a parameter is in the file and how its layout there differs from ours.
 """
 
 import hashlib
@@ -70,20 +69,9 @@ CHARACTERS = Layout(
 @dataclass(frozen=True)
 class WeightName:
     """
-    A row of the table.
-
-    # Parameters
-
-    key
-        The dataset's path in the HDF5 file.
-    shape
-        Its shape there.
-    parameter
-        The parameter's name in `Bilm.state_dict()`, or in that of the softmax.
-    layout
-        The difference between the layouts of the two sides.
-    omitted
-        The array that a file without this key means, if bilm-tf leaves it out for these options.
+    A row of the table: an array of the file and its shape there; the parameter's name in the state of the biLM or
+    softmax; the difference between the two layouts; and the array that a file without this key means, if bilm-tf omits
+    it for these options.
     """
 
     key: str
@@ -131,8 +119,8 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
 
 def dictionary_names(options: BilmOptions) -> dict[str, str]:
     """
-    The dictionaries in the file of a biLM with these options: for each dataset the name of the state. A dataset holds
-    bytes: the keys in UTF-8, in the order of their rows, with line feeds between them.
+    The datasets of dictionaries in the file, with the names of their states: bytes of UTF-8, the keys in the order of
+    their rows with line feeds between them.
     """
     own = options.dictionaries
     kinds = {} if own is None else {"characters": own.n_characters, "words": own.n_words}
@@ -182,8 +170,6 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     weight_file
         A local file in the public format, HDF5 or (by its suffix) safetensors with the same names: float16 or float32,
         compressed or not.
-    options
-        The shape of the biLM that the file should hold.
 
     # Returns
 
@@ -211,19 +197,9 @@ def read_softmax(
 ) -> dict[str, torch.Tensor] | None:
     """
     Reads the softmax that a weight file may hold besides the biLM, as in the published
-    `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`.
-
-    # Parameters
-
-    words
-        The words that the softmax should predict, in their order. Files of `write_weights` name theirs, the published
-        ones do not.
-
-    # Returns
-
-    `Optional[Dict[str, torch.Tensor]]`
-        The state for `LmSoftmax.load_state_dict`, float32: `weight` of shape `(n_words, projection_dim)` and `bias` of
-        shape `(n_words,)`. `None` if the file has no softmax.
+    `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`: the state for `LmSoftmax.load_state_dict`, float32, or
+    `None` if there is no softmax. `words` are the words that it should predict, in their order; files of
+    `write_weights` name theirs, the published ones do not.
 
     # Raises
 

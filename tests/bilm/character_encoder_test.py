@@ -65,16 +65,6 @@ class TestCharacterEncoder:
             expected = by_the_formula(encoder, options, character_ids)
             torch.testing.assert_close(encoder(character_ids), expected, rtol=0, atol=1e-10)
 
-    @settings(max_examples=30)
-    @given(st.lists(st.lists(st.sampled_from([1, 98, 259, 260, 261]), max_size=50), min_size=1, max_size=3))
-    def test_ids_need_not_be_those_of_a_word(self, rows):
-        """Oracle: `by_the_formula`; the padding id may stand anywhere, as with AllenNLP's `tokens_to_add`."""
-        encoder = random_encoder(SMALL)
-        character_ids = torch.tensor([row + [261] * (50 - len(row)) for row in rows])
-        torch.testing.assert_close(
-            encoder(character_ids), by_the_formula(encoder, SMALL, character_ids), rtol=0, atol=1e-10
-        )
-
     def test_the_window_of_padding_alone_counts_in_the_maximum(self):
         """Oracle: a filter that answers to padding only, by hand: its maximum is that of a window without a letter."""
         options = dataclasses.replace(SMALL, character_dim=1, filters=((3, 1),), n_highway=0, projection_dim=1)

@@ -27,7 +27,7 @@ def cell_forward(
     clip: float | None,
     *,
     dtype: torch.dtype,
-    gates: torch.Tensor | None = None,
+    gates: torch.Tensor,
 ) -> torch.Tensor:
     """
     One step forward, of several LSTMs.
@@ -50,8 +50,6 @@ def cell_forward(
     `torch.Tensor`
         Half of the hidden units, of the shape of `memory`.
     """
-    if gates is None:
-        gates = memory.new_empty(*memory.shape[:-1], 4 * memory.size(-1))
     for product, gate in zip(products, gates, strict=True):
         torch.sigmoid(product.to(gate.dtype), out=gate)
     # Shape: (n_lstms, n_rows, cell_dim), each

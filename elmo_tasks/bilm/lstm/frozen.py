@@ -6,21 +6,17 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-__all__ = ["MadeOfWeights", "WeightsState", "bilm_digest", "n_changes"]
+__all__ = ["MadeOfWeights", "WeightsState", "bilm_digest"]
 
 T = TypeVar("T")
 
 
-def n_changes(tensor: torch.Tensor) -> int | None:
-    """
-    How often a tensor was changed in place, loading included. Not counted: changes through `tensor.data`, and by
-    torch's fused optimizers. `None` for a tensor made in inference mode, for which nothing is counted.
-    """
-    return None if tensor.is_inference() else tensor._version
-
-
 class WeightsState:
-    """The state of some weights at one moment, without a copy of them. Copied or pickled, it matches no weights."""
+    """
+    The state of some weights at one moment, without a copy of them. It sees weights that are exchanged, moved, or
+    changed in place, loading included; not changes through `tensor.data`, by torch's fused optimizers, or of tensors
+    made in inference mode. Copied or pickled, it matches no weights.
+    """
 
     def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
         # Aliases: while they are held, no other tensor can be given the same place in memory.
@@ -28,7 +24,7 @@ class WeightsState:
         self._state = _state(self._held)
 
     def is_of(self, weights: Iterable[torch.Tensor]) -> bool:
-        """Whether these weights have the same memory and are unchanged since, as far as `n_changes` sees."""
+        """Whether these weights are the same tensors, unchanged."""
         return _state(weights) == self._state
 
     def __reduce__(self) -> tuple[type["WeightsState"], tuple[()]]:
@@ -36,13 +32,13 @@ class WeightsState:
 
 
 def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
-    return [(weight.data_ptr(), n_changes(weight), weight.shape, weight.stride(), weight.dtype) for weight in weights]
+    return [(w.data_ptr(), None if w.is_inference() else w._version, w.shape, w.stride(), w.dtype) for w in weights]
 
 
 class MadeOfWeights(Generic[T]):
     """
     A value made from frozen weights, and made again when they change. For weights that are trained nothing is kept:
-    optimizers change them in ways that `n_changes` does not see. A copy, pickled or not, starts empty.
+    optimizers change them in ways that `WeightsState` does not see. A copy, pickled or not, starts empty.
     """
 
     def __init__(self) -> None:

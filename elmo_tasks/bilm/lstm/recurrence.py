@@ -26,20 +26,10 @@ _ROWS_AT_ONCE = {"cpu": 128}
 @dataclass(frozen=True)
 class LstmWeights:
     """
-    The weights of LSTMs, ready for `run_lstms`.
-
-    # Parameters
-
-    dims
-        Units of the memory and of the output.
-    input_side, recurrent_side, projection
-        The products with `W_x` (and the bias), with `W_h`, and with `P`; those for candidates and the projection are
-        doubled, see `cell.py`.
-    cell_clip, projection_clip
-        See `ProjectedLstm`.
+    The weights of LSTMs, ready for `run_lstms`: the products with `W_x` (and the bias), with `W_h`, and with `P`. The
+    candidates' products and the projection are doubled, see `cell.py`.
     """
 
-    dims: tuple[int, int]
     input_side: StackedLinear
     recurrent_side: StackedLinear
     projection: StackedLinear
@@ -65,7 +55,6 @@ class LstmWeights:
         # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
         weights = _with_doubled_candidates(kernel).transpose(1, 2)
         return cls(
-            (projection.size(1), projection.size(2)),
             StackedLinear(weights[..., :input_dim], _with_doubled_candidates(bias), dtype=dtype),
             StackedLinear(weights[..., input_dim:], dtype=dtype),
             StackedLinear((2.0 * projection).transpose(1, 2), dtype=dtype),

@@ -101,17 +101,6 @@ class TestBidirectionalLayer:
         for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
             assert (values.abs().max().item() == 0.3) == (clip is not None)
 
-    def test_no_state_is_zero(self):
-        """Oracle: the zero state, given."""
-        lstms = [random_lstm(0), random_lstm(1)]
-        inputs = torch.randn(2, 7, 3, dtype=torch.float64)
-        zero = [lstm.zero_state(4) for lstm in lstms]
-        expected, _ = BidirectionalLayer(lstms)(inputs, [4, 2, 1], zero)
-        outputs, none = BidirectionalLayer(lstms)(inputs, [4, 2, 1])
-        assert none is None
-        assert torch.equal(outputs, expected)
-        assert not any(part.any() for state in zero for part in state)
-
     def test_they_are_torch_lstm_without_clips(self):
         """Oracle: `torch.nn.LSTM` with `proj_size`, its gates reordered and the forget gate's 1 in its bias."""
         lstm = random_lstm()

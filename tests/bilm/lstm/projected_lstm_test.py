@@ -1,5 +1,3 @@
-import torch
-
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 
 
@@ -19,12 +17,3 @@ class TestProjectedLstm:
         kernel, bias, projection = lstm.recurrent_parameters()
         assert bias.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
         assert kernel is lstm.kernel and projection is lstm.projection
-
-    def test_the_memory_has_the_digits_of_float32_at_least(self):
-        """Oracle: the types of the parameters, and float32."""
-        lstm = ProjectedLstm(input_dim=3, cell_dim=2, projection_dim=4)
-        for dtype, of_memory in ((torch.bfloat16, torch.float32), (torch.float64, torch.float64)):
-            output, memory = lstm.to(dtype).zero_state(5)
-            assert (output.dtype, output.shape) == (dtype, (5, 4))
-            assert (memory.dtype, memory.shape) == (of_memory, (5, 2))
-            assert not output.any() and not memory.any()
