@@ -17,7 +17,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test fuzz check format docs wheel bench results fixtures clean
+.PHONY: help install demo test fuzz check format docs wheel bench results clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,15 +80,6 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 
 results: install  ## write README.md's table and docs/replication/results.md from the files in results/
 	$(BIN)/python -m elmo_tasks.replication.pages
-
-fixtures: install  ## make the data in fixtures/ from its sources; GLOVE=FILE cuts the word vectors from another file
-	$(BIN)/python fixtures/make_ner.py
-	$(BIN)/python fixtures/make_srl.py
-	$(BIN)/python fixtures/make_squad.py
-	$(BIN)/python fixtures/make_coref.py
-	$(BIN)/python fixtures/make_lm.py
-	$(BIN)/python fixtures/make_tiny_bilm.py
-	$(if $(GLOVE),$(BIN)/python fixtures/make_glove.py $(GLOVE))
 
 clean:  ## remove everything that was made, including the virtual environment
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,8 +10,6 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 CHECKOUT = Path(__file__).parent
-# Scripts that make the data, their sources, and a biLM that only tests read.
-OMITTED = shutil.ignore_patterns("make_*.py", "source", "bilm_words", "__pycache__")
 
 
 class BuildWithData(build_py):
@@ -25,7 +23,7 @@ class BuildWithData(build_py):
             target = Path(self.build_lib, "elmo_tasks", name)
             # A file of an earlier build must not stay.
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(CHECKOUT / name, target, ignore=OMITTED)
+            shutil.copytree(CHECKOUT / name, target)
 
 
 setup(cmdclass={"build_py": BuildWithData})

@@ -2,8 +2,7 @@
 How do I adapt a biLM to my own text?
 
 A biLM is trained for one more epoch on the sentences of a task (section A.1 of the paper), exported, and used. Here
-it is a small biLM with its words, `fixtures/bilm_words` (in a checkout; a wheel omits it), and the sentences are those
-of the small NER data.
+it is `small-open`, and the sentences are those of the small NER data.
 """
 
 import json
@@ -15,7 +14,7 @@ from allennlp.commands.train import train_model_from_file
 
 import elmo_tasks.plugin  # noqa: F401
 from elmo_tasks import Elmo
-from elmo_tasks.shipped import FIXTURES, TRAINING_CONFIGS
+from elmo_tasks.shipped import FIXTURES, PRETRAINED, TRAINING_CONFIGS
 
 CONFIG = """
 local bilm = import '{configs}/lib/bilm.libsonnet';
@@ -35,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         config = folder / "finetune.jsonnet"
-        paths = {"configs": TRAINING_CONFIGS, "bilm": FIXTURES / "bilm_words", "text": FIXTURES / "lm"}
+        paths = {"configs": TRAINING_CONFIGS, "bilm": PRETRAINED / "small-open", "text": FIXTURES / "lm"}
         config.write_text(CONFIG.format(**paths), encoding="utf-8")
         model = train_model_from_file(config, folder / "run")
 

@@ -32,7 +32,7 @@ from elmo_tasks.data import (
     SrlReader,
     SstReader,
 )
-from tests.paths import FIXTURES, TINY_BILM, WORDS_BILM
+from tests.paths import FIXTURES, SHIPPED_BILM, TINY_BILM
 
 WSD = FIXTURES / "wsd" / "test"
 N_MUTATIONS = int(os.environ.get("ELMO_TASKS_FUZZ", "25"))
@@ -141,7 +141,7 @@ FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     ),
     "wsd": (WSD / "mini-1.data.xml", read_wsd),
     "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors.from_file),
-    "words": (WORDS_BILM / "vocab.txt", WordList.from_file),
+    "words": (SHIPPED_BILM / "vocab.txt", WordList.from_file),
 }
 TEXT_FORMATS = ["ner", "srl", "snli", "snli-table", "squad", "coref", "sst", "pos", "lm", "wsd"]
 

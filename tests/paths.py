@@ -1,4 +1,4 @@
-"""Every file and folder that tests read has its path here; `paths_test.py` walks them on every machine."""
+"""Files and folders that tests read."""
 
 from pathlib import Path
 
@@ -6,14 +6,12 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGE = CHECKOUT / "elmo_tasks"
 FIXTURES = CHECKOUT / "fixtures"
 TRAINING_CONFIGS = CHECKOUT / "training_configs"
-# A biLM of 2 x 16 cells with random weights; one with a softmax and its words; the one that ships.
+# A biLM of 2 x 16 cells with random weights; the one that ships, with a softmax and its words.
 TINY_BILM = FIXTURES / "bilm_tiny"
-WORDS_BILM = FIXTURES / "bilm_words"
 SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
 # Files of finished runs of the plan, and of the tables that are of the biLM alone.
 RUN_RESULTS = CHECKOUT / "results" / "runs"
 BILM_RESULTS = RUN_RESULTS / "bilm"
-# Result files of earlier runs, as examples that stay.
 # Outputs of the original code of bilm-tf and ELMoForManyLangs.
 REFERENCE = CHECKOUT / "tests" / "reference"
 

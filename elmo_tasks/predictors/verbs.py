@@ -21,7 +21,7 @@ _SPACY_MODEL = "en_core_web_sm"
 class PosTagger:
     """
     The universal parts of speech of English words, by a linear classifier on one layer of the biLM `small-open`
-    (section 5.3 of the paper), which `fixtures/make_pos_tagger.py` takes from an archive.
+    (section 5.3 of the paper).
     """
 
     def __init__(self, path: Path = PRETRAINED / "pos-open" / "tagger.npz") -> None:

@@ -11,7 +11,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
 from tests.bilm.helpers import SMALL, random_bilm
-from tests.paths import WORDS_BILM
+from tests.paths import SHIPPED_BILM
 
 # The special words stand elsewhere than in our lists.
 WORDS = ["the", "<UNK>", "cat", "</S>", "sat", "<S>", "."]
@@ -146,7 +146,7 @@ class TestSummary:
 class TestTheTrainedBilmThatShips:
     def test_it_prefers_words_in_their_order(self, fixtures_root):
         """Oracle: the same words from the end to the beginning, which is no English; and its perplexity here."""
-        model = LanguageModel(WORDS_BILM)
+        model = LanguageModel(SHIPPED_BILM)
         sentences = [line.split() for line in (fixtures_root / "lm" / "test.txt").read_text().splitlines()[:60]]
         written = summary(model.score(sentences))["perplexity"]
         turned_round = summary(model.score([sentence[::-1] for sentence in sentences]))["perplexity"]

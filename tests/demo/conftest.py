@@ -13,7 +13,7 @@ from elmo_tasks.demo.word_indexes import build_indexes
 from elmo_tasks.demo.words_in_context import WordsInContext
 from elmo_tasks.vectors.elmo import Elmo
 from tests.demo.archives import write_archive
-from tests.paths import TINY_BILM, WORDS_BILM
+from tests.paths import SHIPPED_BILM, TINY_BILM
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +42,7 @@ def demo(loaded: list[TaskArchive], tmp_path_factory: pytest.TempPathFactory) ->
     return Demo(
         words=WordsInContext(elmo=elmo, texts=Texts(), indexes=build_indexes(elmo, folder / "index")),
         archives=grouped(loaded),
-        language_model=LanguageModel(WORDS_BILM),
+        language_model=LanguageModel(SHIPPED_BILM),
         bilm="<b>tiny</b>",
         lock=Lock(),
     )

@@ -8,7 +8,7 @@ from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.callbacks.log_writer import LogWriterCallback
 from allennlp.training.gradient_descent_trainer import GradientDescentTrainer
 
-from elmo_tasks.printable import one_line
+from elmo_tasks.text import one_line
 
 __all__ = ["LearnedMixCallback"]
 
