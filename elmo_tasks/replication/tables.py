@@ -103,7 +103,7 @@ def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
     }
     models = dict.fromkeys([*ours, *paper.TABLE_5])
     rows = [{"model": model, **ours.get(model, {}), "paper, the four": paper.TABLE_5.get(model)} for model in models]
-    return pd.DataFrame(rows).fillna(_NONE)
+    return pd.DataFrame(rows, dtype=object).fillna(_NONE)
 
 
 def word_sense_notes(scores: dict[str, Any]) -> list[str]:

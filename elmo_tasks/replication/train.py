@@ -27,8 +27,6 @@ from elmo_tasks.replication.plan import Plan, Run
 
 __all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_senses"]
 
-_ALLENNLP = (sys.executable, "-m", "allennlp")
-
 
 def finished(run: Run) -> dict[str, Any] | None:
     """The scores of a run; `None` if it is not finished. A `ValueError` names a file of a different config or data."""
@@ -99,7 +97,7 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
         (directory / "model.tar.gz").unlink(missing_ok=True)
         start = time.time()
         child = subprocess.Popen(
-            [*_ALLENNLP, "train", str(config), "-s", str(directory), "--file-friendly-logging"]
+            [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(directory), "--file-friendly-logging"]
             + ["--recover" if is_interrupted else "--force"],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -168,7 +166,7 @@ def measure_word_senses(plan: Plan) -> None:
     """Table 5, which has no seeds."""
     plan.results.mkdir(parents=True, exist_ok=True)
     file = plan.results / "_wsd.json"
-    command = [*_ALLENNLP, "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]
+    command = [sys.executable, "-m", "allennlp", "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]
     command += ["--bilm", plan.variables["ELMO_TASKS_BILM"], "--output-file", str(file)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     write_json(plan.results / "wsd.json", {**read_json(file), "inputs": _word_sense_inputs(plan), **_surroundings()})

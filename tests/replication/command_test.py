@@ -1,0 +1,87 @@
+"""Tests of `allennlp elmo-tables` and of the pages that are made of the results."""
+
+import json
+import shutil
+
+import pytest
+
+from elmo_tasks.replication import pages
+from tests.paths import CHECKOUT, FIXTURES
+
+pytestmark = pytest.mark.usefixtures("environment")
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """A copy of the published runs, in a folder without data."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ELMO_TASKS_BILM")
+    shutil.copytree(CHECKOUT / "results" / "open" / "pos", tmp_path / "results" / "open" / "pos")
+    return tmp_path / "results" / "open" / "pos"
+
+
+class TestPublishedRuns:
+    def test_a_checkout_prints_its_tables_without_data(self, command, published, capsys):
+        command("elmo-tables", "--plan", "open", "--table", "6")
+        printed = capsys.readouterr().out
+        assert "| biLM, first layer               | 93.65 ± 0.04 (3) | 93.59 ± 0.08 (3) |" in printed
+        assert "-0.64 (-10.0%), p < 0.001" in printed
+
+    @pytest.mark.parametrize(
+        ("form", "expected"),
+        [("latex", r"93.65 ± 0.04 (3) & 93.59 ± 0.08 (3) & 97.3"), ("csv", "93.65 ± 0.04 (3),93.59")],
+    )
+    def test_formats(self, command, published, capsys, form, expected):
+        command("elmo-tables", "--plan", "open", "--table", "6", "--format", form)
+        assert expected in capsys.readouterr().out
+
+    def test_a_damaged_file_is_named_and_the_others_are_shown(self, command, published, capsys):
+        (published / "layer-1" / "1.json").write_text("{")
+        shutil.rmtree(published / "layer-2")
+        with pytest.raises(SystemExit) as ended:
+            command("elmo-tables", "--plan", "open", "--table", "6", "--dry-run")
+        assert "layer-1/1.json" in str(ended.value.code)
+        states = dict(reversed(line.rsplit(maxsplit=1)) for line in capsys.readouterr().out.splitlines())
+        assert states["pos/layer-0/1"] == "finished" and states["pos/layer-1/1"] == "refused"
+        assert states["pos/layer-2/3"] == "to run"
+
+    @pytest.mark.parametrize(
+        "arguments", [["--overrides", 'snil={"trainer.num_epochs": 1}'], ["--table", "7"], ["--tasks", "sts"]]
+    )
+    def test_a_mistyped_option_is_an_error(self, command, arguments):
+        with pytest.raises(SystemExit) as ended:
+            command("elmo-tables", *arguments)
+        assert ended.value.code == 2
+
+
+@pytest.mark.slow
+def test_a_run_is_trained_once_and_shown(command, tmp_path, capsys):
+    overrides = {"dataset_reader.max_instances": 8, "trainer.num_epochs": 1}
+    arguments = ["--figure", "2", "--tasks", "ner", "--seeds", "1", "--overrides", json.dumps(overrides)]
+    for _ in range(2):
+        command("elmo-tables", *arguments, "--data", FIXTURES, "--results", tmp_path)
+    captured = capsys.readouterr()
+    assert captured.err.count("ner/input/1: finished") == 1 and "figure2.svg" in captured.out
+    scores = json.loads((tmp_path / "ner" / "input" / "1.json").read_text())
+    metrics = json.loads((tmp_path / "ner" / "input" / "1" / "run" / "metrics.json").read_text())
+    assert scores["dev"] == 100 * metrics["best_validation_f1-measure-overall"]
+    assert scores["test"] == 100 * metrics["test_f1-measure-overall"] and len(scores["epochs"]) == 1
+    (mix,) = scores["mix"]
+    assert sum(mix["weights"]) == pytest.approx(1) and mix["place"] == "input"
+
+
+class TestPages:
+    def test_the_pages_are_those_of_the_results(self, monkeypatch):
+        monkeypatch.chdir(CHECKOUT)
+        monkeypatch.setattr("sys.argv", ["pages", "--check"])
+        pages.main()
+
+    def test_a_page_that_differs_is_named(self, monkeypatch, tmp_path):
+        for name in ("README.md", "docs/replication/results.md"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text((CHECKOUT / name).read_text().replace("72.59", "73.59"))
+        (tmp_path / "results").symlink_to(CHECKOUT / "results")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("sys.argv", ["pages", "--check"])
+        with pytest.raises(SystemExit, match="README"):
+            pages.main()

@@ -1,0 +1,31 @@
+"""Tests of the parts of training sets."""
+
+import hashlib
+
+from allennlp.data import DatasetReader
+
+from elmo_tasks.replication.subset import size_of, write_subset
+from tests.paths import FIXTURES
+
+SOURCES = {"snli": FIXTURES / "snli" / "train.jsonl", "srl": FIXTURES / "srl" / "train"}
+
+
+class TestWriteSubset:
+    def test_a_part_is_what_the_digests_of_numbers_choose_and_in_any_larger_part(self, tmp_path):
+        lines = SOURCES["snli"].read_text().splitlines()
+        total = size_of(SOURCES["snli"])
+        small, large = (write_subset(SOURCES["snli"], size, tmp_path).read_text().splitlines() for size in (7, 20))
+        assert len(small) == 7 and len(large) == 20
+        assert [line for line in lines if line in small] == small and set(small) < set(large)
+        first = min(range(total), key=lambda index: hashlib.sha256(str(index).encode()).digest())
+        labelled = [line for line in lines if '"gold_label": "-"' not in line]
+        assert labelled[first] in small
+
+    def test_sentences_of_a_folder_are_read_by_the_reader(self, environment, tmp_path):
+        part = write_subset(SOURCES["srl"], 3, tmp_path)
+        instances = list(DatasetReader.by_name("elmo_srl")().read(str(part)))
+        assert len({tuple(map(str, instance["tokens"])) for instance in instances}) == 3
+
+    def test_without_data_nothing_is_written(self, tmp_path):
+        assert size_of(tmp_path / "train.jsonl") is None
+        assert not write_subset(tmp_path / "train.jsonl", 3, tmp_path / "subsets").exists()

@@ -1,0 +1,140 @@
+"""Tests of the tables and the figures."""
+
+import math
+import statistics
+
+import numpy
+import pandas as pd
+import pytest
+from scipy import stats
+
+from elmo_tasks.replication.figures import curve_table, draw, mix_table
+from elmo_tasks.replication.tables import cell, frame, notes, table, word_sense_table
+
+BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]
+
+
+def scores_of(task, variant, dev, *, test=None, size=None, epochs=(), mix=(), training_size=None):
+    return [
+        {
+            **{"task": task, "variant": variant, "seed": seed, "size": size, "training_size": training_size},
+            **{"dev": value, "test": (test or dev)[seed - 1], "epochs": list(epochs) or [value], "mix": list(mix)},
+        }
+        for seed, value in enumerate(dev, 1)
+    ]
+
+
+def snli(baseline=BASELINE, elmo=ELMO):
+    return frame(scores_of("snli", "baseline", baseline) + scores_of("snli", "both", elmo))
+
+
+class TestTable1:
+    def test_means_deviations_and_increases(self):
+        (row,) = table("table 1", snli(), {"snli": "18,000 pairs"}).to_dict("records")
+        means = statistics.fmean(BASELINE), statistics.fmean(ELMO)
+        assert row["baseline"] == f"{means[0]:.2f} ± {statistics.stdev(BASELINE):.2f} (3)"
+        assert row["ELMo"] == f"{means[1]:.2f} ± {statistics.stdev(ELMO):.2f} (3)"
+        increase = means[1] - means[0]
+        assert row["increase (relative)"] == f"+{increase:.2f} (+{100 * increase / (100 - means[0]):.1f}%)"
+        assert (row["trained on"], row["paper†: trained on"]) == ("18,000 pairs", "549,367 pairs")
+        assert row["paper: increase (relative)"] == "0.70 (5.8%)"
+
+    def test_welchs_test_is_its_formula(self):
+        first, second = numpy.array([45.1, 47.9, 46.0]), numpy.array([48.3, 47.2, 49.9])
+        variances = first.var(ddof=1) / 3, second.var(ddof=1) / 3
+        t = (second.mean() - first.mean()) / math.sqrt(sum(variances))
+        freedom = sum(variances) ** 2 / sum(variance**2 / 2 for variance in variances)
+        (row,) = table("table 1", snli(first, second), {}).to_dict("records")
+        assert row["p"] == f"{2 * stats.t.sf(abs(t), freedom):.3f}"
+
+    def test_the_paired_test_is_its_formula_over_the_seeds_that_both_have(self):
+        first, second = [45.1, 47.9, 46.0], [46.3, 48.2, 47.9, 50.0]
+        differences = numpy.array(second[:3]) - first
+        t = differences.mean() / (differences.std(ddof=1) / math.sqrt(3))
+        (row,) = table("table 1", snli(first, second), {}).to_dict("records")
+        assert row["p, paired"] == f"{2 * stats.t.sf(abs(t), 2):.3f}"
+
+    @pytest.mark.parametrize(
+        ("baseline", "elmo", "p"),
+        [
+            ([60.0], [70.0], "n too small"),
+            ([60.0, 60.0], [70.0, 70.0], "no variance"),
+            ([60.0, 61.0], [70.0, 70.5], "0.011 (n too small to trust)"),
+            ([60.0], [], "–"),
+        ],
+    )
+    def test_few_seeds(self, baseline, elmo, p):
+        (row,) = table("table 1", snli(baseline, elmo), {}).to_dict("records")
+        assert row["p"] == p
+
+    def test_one_seed_is_called_one(self):
+        assert cell(pd.Series([63.372])) == "63.37 (1 seed)" and cell(pd.Series([])) == "–"
+
+    def test_squad_is_scored_on_dev_and_parts_of_training_sets_are_left_out(self):
+        squad = scores_of("squad", "baseline", [60.0], test=[0.0]) + scores_of("squad", "both", [64.0], test=[0.0])
+        parts = scores_of("snli", "baseline", [33.0], size=180) + scores_of("snli", "baseline", [60.0])
+        rows = table("table 1", frame(squad + parts), {}).to_dict("records")
+        assert [(row["task"], row["measure"], row["baseline"], row["ELMo"]) for row in rows] == [
+            ("SQuAD", "F1, dev", "60.00 (1 seed)", "64.00 (1 seed)"),
+            ("SNLI", "accuracy, test", "60.00 (1 seed)", "–"),
+        ]
+
+
+class TestOtherTables:
+    def test_table_2_has_our_scores_on_dev_above_the_papers(self):
+        variants = {"baseline": 57.0, "input-top": 65.0, "input-l2-1": 66.0, "input": 67.0}
+        runs = frame([row for name, dev in variants.items() for row in scores_of("srl", name, [dev], test=[0.0])])
+        ours, quoted = table("table 2", runs, {}).drop(columns=["trained on", "measure"]).to_numpy().tolist()
+        assert ours[:5] == ["SRL", "57.00 (1 seed)", "65.00 (1 seed)", "66.00 (1 seed)", "67.00 (1 seed)"]
+        assert ours[5:] == ["+10.00 (+23.3%)", "n too small"]
+        assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", ""]
+
+    def test_numbers_that_others_quote_are_marked(self):
+        runs = frame(scores_of("squad", "input", [64.0]) + scores_of("squad", "both", [68.0]))
+        _, quoted = table("table 3", runs, {}).to_dict("records")
+        assert [quoted[name] for name in ("input", "input and output", "output")] == ["85.1†", "85.6†", "84.8‡"]
+        assert any("†" in note and "‡" in note for note in notes("table 3", runs))
+
+    def test_table_6_has_a_row_for_each_layer(self):
+        layers = enumerate([86.5, 93.65, 92.9])
+        runs = frame([row for layer, dev in layers for row in scores_of("pos", f"layer-{layer}", [dev])])
+        rows = table("table 6", runs, {}).set_index("model")
+        assert rows["dev"].tolist()[:3] == ["86.50 (1 seed)", "93.65 (1 seed)", "92.90 (1 seed)"]
+        assert rows.loc["biLM, first layer", "paper, Wall Street Journal"] == 97.3
+
+    def test_table_5_has_f1_in_percent(self):
+        sets = {"the four": {"f1": 0.5604}, "ALL": {"f1": 0.5532}}
+        made = word_sense_table({"wordnet": False, "scores": {"layer 1": sets, "first sense": sets}})
+        rows = made.set_index("model")
+        assert rows.loc["biLM, first layer"].tolist() == ["56.0", "55.3", 67.4]
+        assert rows.loc["WordNet 1st sense"].tolist() == ["–", "–", 65.9]
+
+
+class TestFigures:
+    def runs(self):
+        mix = [{"place": "input", "weights": [0.2, 0.5, 0.3], "gamma": 1.5}]
+        scored = [
+            *scores_of("snli", "baseline", [40.0, 42.0], size=180, training_size=180),
+            *scores_of("snli", "both", [50.0, 54.0], size=180, training_size=180),
+            *scores_of("snli", "baseline", [60.0], training_size=1000, epochs=[55.0, 60.0]),
+            *scores_of("snli", "both", [70.0], training_size=1000, epochs=[69.0, 70.0], mix=mix),
+        ]
+        return frame(scored)
+
+    def test_values(self):
+        by_size = curve_table(self.runs(), "training examples").to_numpy().tolist()
+        assert by_size[0] == ["SNLI, accuracy", "180", "41.00 ± 1.41 (2)", "52.00 ± 2.83 (2)", "+11.00"]
+        assert by_size[1] == ["SNLI, accuracy", "1,000", "60.00 (1 seed)", "70.00 (1 seed)", "+10.00"]
+        by_epoch = curve_table(self.runs(), "epoch").to_numpy().tolist()
+        assert [row[1:] for row in by_epoch] == [
+            ["1", "55.00 (1 seed)", "69.00 (1 seed)", "+14.00"],
+            ["2", "60.00 (1 seed)", "70.00 (1 seed)", "+10.00"],
+        ]
+        assert mix_table(self.runs()).to_numpy().tolist() == [["snli", "input", 0.2, 0.5, 0.3, 1.5, 1]]
+
+    @pytest.mark.parametrize("exhibit", ["figure 1", "figure 2"])
+    def test_equal_values_are_equal_pictures(self, tmp_path, exhibit):
+        first, second = (draw(exhibit, self.runs(), tmp_path / name) for name in ("first", "second"))
+        assert [path.suffix for path in first[:3]] == [".svg", ".png", ".csv"]
+        assert first[1].read_bytes().startswith(b"\x89PNG") and "<svg" in first[0].read_text()
+        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -1,0 +1,105 @@
+"""Tests of trainings, by a stub of `allennlp train`; `command_test.py` has a real one."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import torch
+
+from elmo_tasks.replication.train import finished, sort_out, train_all
+from tests.paths import CHECKOUT
+
+
+class TestTrainAll:
+    def test_a_finished_run_has_its_scores_in_percent(self, stub, make_run):
+        run = make_run(data="1234")
+        assert list(train_all([run])) == [(run, None)]
+        scores = json.loads(run.file.read_text())
+        assert (scores["dev"], scores["test"], scores["epochs"]) == (50, 25, [40, 50])
+        assert scores["digest"] == "digest" and scores["inputs"] == {"data": "1234"} and scores["training_size"] == 100
+        (mix,) = scores["mix"]
+        assert mix["weights"] == pytest.approx(torch.tensor([0.0, 0.0, 1.0]).softmax(0).tolist()) and mix["gamma"] == 2
+        assert json.loads((run.folder / "config.json").read_text()) == {"random_seed": 1}
+
+    def test_an_interrupted_run_is_resumed(self, stub, make_run, tmp_path):
+        run = make_run()
+        stub('touch "$6"/model_state_e0_b0.th; exit 1')
+        assert next(train_all([run]))[1] is not None
+        stub()
+        assert list(train_all([run])) == [(run, None)]
+        first, second = (tmp_path / "calls").read_text().splitlines()
+        assert first.endswith("--force") and second.endswith("--recover")
+
+    def test_if_one_fails_the_others_go_on(self, stub, make_run):
+        runs = [make_run(1), make_run(2)]
+        stub('case "$4" in */1/*) echo nan loss encountered; exit 1;; esac')
+        ended = {run.name: problem for run, problem in train_all(runs, jobs=2)}
+        assert "nan loss encountered" in ended["snli/both/1"] and ended["snli/both/2"] is None
+        assert finished(runs[0]) is None and finished(runs[1])
+
+    def test_a_run_that_is_locked_is_left_to_its_owner(self, stub, make_run, tmp_path):
+        run = make_run()
+        run.folder.mkdir(parents=True)
+        with open(run.folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            ((_, problem),) = train_all([run])
+        assert problem and not (tmp_path / "calls").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
+    """SIGTERM and Ctrl-C end the training too; after SIGKILL it goes on, and holds the lock."""
+    run = make_run()
+    stub(f"echo $$ > {tmp_path}/pid; [ -e {tmp_path}/resumed ] || exec sleep 60")
+    script = textwrap.dedent(f"""
+        import signal, sys
+        from pathlib import Path
+        from elmo_tasks.replication.plan import Run
+        from elmo_tasks.replication.train import train_all
+        python, sys.executable = sys.executable, {str(tmp_path / "python")!r}
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        list(train_all([Run("snli", "both", 1, None, Path({str(run.folder)!r}), {{}}, {{}}, 100, "digest", {{}})]))
+    """)
+    command = subprocess.Popen([os.path.join(sys.prefix, "bin", "python"), "-c", script], cwd=CHECKOUT)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    command.send_signal(number)
+    command.wait(timeout=20)
+    is_locked = next(train_all([run]))[1] == "is trained by another process" if number == signal.SIGKILL else False
+    assert is_locked == (number == signal.SIGKILL)
+    if is_locked:
+        os.kill(child, signal.SIGKILL)
+    (tmp_path / "resumed").touch()
+    while (problem := next(train_all([run]))[1]) == "is trained by another process":
+        time.sleep(0.1)
+    assert problem is None and finished(run)
+
+
+class TestFinished:
+    @pytest.mark.parametrize(("change", "named"), [({"digest": "0"}, "config"), ({"data": "0"}, "data")])
+    def test_a_file_of_a_different_config_or_different_data_is_refused(self, stub, make_run, change, named):
+        list(train_all([make_run(data="1234")]))
+        with pytest.raises(ValueError, match=named) as refused:
+            finished(make_run(**{"data": "1234", **change}))
+        assert str(make_run().file) in str(refused.value)
+
+    def test_data_that_does_not_exist_here_is_not_compared(self, stub, make_run):
+        list(train_all([make_run(data="1234")]))
+        assert finished(make_run())["dev"] == 50
+
+    def test_one_damaged_file_hides_no_others(self, stub, make_run):
+        runs = [make_run(seed) for seed in (1, 2, 3)]
+        list(train_all(runs[:2]))
+        runs[0].file.write_text('{"task": "snli"')
+        scores, missing, problems = sort_out(runs)
+        assert [row["seed"] for row in scores] == [2] and missing == [runs[2]]
+        assert str(runs[0].file) in problems[runs[0].name]
