@@ -3,7 +3,6 @@
 from elmo_tasks.commands.coref_conll import CorefConll
 from elmo_tasks.commands.data import PublicData
 from elmo_tasks.commands.demo import ShowDemo
-from elmo_tasks.commands.distill import Distill
 from elmo_tasks.commands.elmo import FormerElmo
 from elmo_tasks.commands.embed import Embed
 from elmo_tasks.commands.export import Export
@@ -15,7 +14,6 @@ from elmo_tasks.commands.wsd import DisambiguateWords
 __all__ = [
     "CorefConll",
     "DisambiguateWords",
-    "Distill",
     "Embed",
     "Export",
     "FormerElmo",

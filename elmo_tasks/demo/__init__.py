@@ -1,6 +1,1 @@
-"""The page on which people try ELMo: what computes is apart from what shows it."""
-
-import os
-
-# Gradio reads it when it is imported: nothing is reported to anyone.
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+"""The page of `allennlp elmo-demo`, on Gradio's components."""

@@ -1,177 +1,190 @@
-"""The page, by Gradio."""
+"""The page: one tab per task, each of which is a function over HTTP too."""
 
+import functools
+import html
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+# Before Gradio is imported.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 import gradio
-from gradio.themes.utils import colors
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from elmo_tasks.demo.demo import Demo
-from elmo_tasks.demo.endpoints import LIMITS, add_endpoints
-from elmo_tasks.demo.errors import for_the_page
-from elmo_tasks.demo.languages import Example
-from elmo_tasks.demo.projection import METHODS
-from elmo_tasks.demo.rendering import (
-    header_html,
-    likelihood_html,
-    map_html,
-    mixes_html,
-    neighbors_html,
-    predictions_html,
-    similarity_html,
+from elmo_tasks.analysis.language_model import LanguageModel
+from elmo_tasks.analysis.neighbors import NeighborIndex, build_index
+from elmo_tasks.analysis.static_vectors import StaticVectors
+from elmo_tasks.demo.tasks import TaskArchive
+from elmo_tasks.demo.words import EXAMPLES, WordsInContext
+from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.vectors.elmo import Elmo
+
+__all__ = ["make_page", "serve"]
+
+_SHIPPED_TEXT = Path(__file__).with_name("sentences.txt")
+_MAX_CHARACTERS = 20_000
+# Gradio's page has scripts and styles of its own in the text; nothing comes from, or goes to, any other host.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"
 )
-from elmo_tasks.demo.task_archive import TaskArchive
-from elmo_tasks.demo.views import with_differences
-
-__all__ = ["make_page", "make_theme"]
-
-# Of events of the page, which have no names in the API.
-_EVENT: dict[str, Any] = {"api_visibility": "private", **LIMITS}
-_MAX_WAITING = 64
-# On a narrow page some tabs are in a menu, whose button has no name for screen readers.
-_NAME_OF_MENU = """
-() => {
-  const name = () => document.querySelectorAll(".overflow-menu > button").forEach((menu) => {
-    menu.setAttribute("aria-label", "More tabs");
-  });
-  name();
-  new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
-}
-"""
+_OPTIONS: dict[str, Any] = {"flagging_mode": "never", "cache_examples": False}
 
 
-def make_page(demo: Demo) -> gradio.Blocks:
+def make_page(
+    archives: Sequence[Path],
+    *,
+    bilm: str,
+    index: Path | None = None,
+    glove: Path | None = None,
+    language: str | None = None,
+    folder: Path,
+) -> gradio.TabbedInterface:
     """
-    # Returns
+    # Parameters
 
-    `gradio.Blocks`
-        The page with all of its tabs, and the functions over HTTP.
+    archives
+        Models; those of one task are next to each other.
+    bilm
+        A name or a folder.
+    index
+        One of `allennlp elmo-neighbors index` with the biLM's layers 0, 1, ... `None`: made of a small text that ships.
+    glove
+        Static vectors. `None`: English ones that ship.
+    language
+        spaCy's code, for the rules that split words. `None`: English, or Korean for `small-ko-open`.
+    folder
+        For an index that is made.
     """
-    with gradio.Blocks(title="ELMo", analytics_enabled=False) as page:
-        gradio.HTML(header_html(demo.bilm))
-        with gradio.Tabs():
-            with gradio.Tab("Words in context"):
-                _words_in_context(page, demo)
-            for archives in demo.archives.values():
-                with gradio.Tab(archives[0].task.title):
-                    _task(demo, archives)
-            with gradio.Tab("What ELMo looks at"):
-                _layers_and_likelihood(demo)
-        add_endpoints(demo)
-        page.load(None, js=_NAME_OF_MENU)
-    page.queue(max_size=_MAX_WAITING, api_open=False)
-    return page
+    language = language or ("ko" if Path(bilm).name == "small-ko-open" else "en")
+    # spaCy's `ko` needs other packages, and splits words into morphemes.
+    rules = "xx" if language == "ko" else language
+    elmo, split = Elmo.from_pretrained(bilm), blank_tokenizer(rules)
+    if index is None:
+        lines = _SHIPPED_TEXT.read_text(encoding="utf-8").splitlines()
+        found = build_index(elmo, (line.split() for line in lines), folder, layers=range(elmo.n_layers))
+    else:
+        found = NeighborIndex(index)
+        found.check_bilm(elmo)
+    if glove is None and language == "en":
+        (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
+    words = WordsInContext(elmo, split, found, StaticVectors(glove) if glove else None)
+    tabs = {"Words in context": _words(words, EXAMPLES.get(language, []))}
+    loaded = [TaskArchive(path, rules) for path in archives]
+    for task in dict.fromkeys(archive.task for archive in loaded):
+        tabs[task.title] = _task([archive for archive in loaded if archive.task is task])
+    try:
+        tabs["Likelihood"] = _likelihood(LanguageModel(bilm), split)
+    except (ValueError, OSError):
+        pass  # A biLM without a softmax predicts no words.
+    return gradio.TabbedInterface(list(tabs.values()), list(tabs), title=f"ELMo: {Path(bilm).name}")
 
 
-def make_theme() -> gradio.themes.Base:
-    """A theme with the fonts of the system, and colours with enough contrast."""
-    theme = gradio.themes.Default(
-        primary_hue=colors.blue,
-        secondary_hue=colors.blue,
-        neutral_hue=colors.slate,
-        font=["system-ui", "sans-serif"],
-        font_mono=["ui-monospace", "monospace"],
+def serve(page: gradio.TabbedInterface, host: str, port: int, *, block: bool = True) -> str:
+    """Serves the page, for this machine only unless `host` says otherwise. Returns its address."""
+    hosts = ["127.0.0.1", "localhost", host] if host not in ("0.0.0.0", "::") else ["*"]
+    page.queue(max_size=64)
+    _, url, _ = page.launch(
+        server_name=host,
+        server_port=port,
+        share=False,
+        quiet=True,
+        show_error=True,
+        prevent_thread_lock=True,
+        ssr_mode=False,
+        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        app_kwargs={"middleware": [Middleware(TrustedHostMiddleware, allowed_hosts=hosts), Middleware(_Policy)]},
     )
-    return theme.set(
-        body_text_color_subdued="*neutral_600",
-        button_primary_background_fill="*primary_700",
-        button_primary_background_fill_hover="*primary_800",
-        button_primary_background_fill_dark="*primary_700",
-        button_primary_background_fill_hover_dark="*primary_800",
-        button_primary_text_color="white",
-        button_primary_text_color_dark="white",
+    if block:
+        print(f"ELMo is at {url} (Ctrl-C ends it)", flush=True)
+        page.block_thread()
+    return str(url)
+
+
+class _Policy:
+    """Adds a content security policy to every answer."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def with_policy(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Content-Security-Policy"] = _POLICY
+            await send(message)
+
+        await self._app(scope, receive, with_policy)
+
+
+def _words(words: WordsInContext, examples: list[list[str]]) -> gradio.Interface:
+    names = list(words.layers)
+    return gradio.Interface(
+        _shown(words.look_at),
+        [
+            gradio.Textbox(label="Sentences, one per line", lines=3, max_length=_MAX_CHARACTERS),
+            gradio.Textbox(label="Word", max_length=100),
+            gradio.Radio(names, value=names[-1], label="Layer of map and neighbours"),
+        ],
+        [
+            gradio.Dataframe(label="Cosines by layer", wrap=True),
+            gradio.ScatterPlot(x="x", y="y", color="source", tooltip=["sentence"], label="Map of occurrences"),
+            gradio.Dataframe(label="Neighbours", wrap=True),
+        ],
+        examples=[[*example, names[-1]] for example in examples] or None,
+        api_name="words",
+        **_OPTIONS,
     )
 
 
-def _words_in_context(page: gradio.Blocks, demo: Demo) -> None:
-    first = next(iter(demo.examples), Example("", ()))
-    sentences = gradio.Textbox("\n".join(first.sentences), label="Sentences, one a line", lines=3, max_lines=12)
-    with gradio.Row(equal_height=True):
-        word = gradio.Textbox(first.word, label="Word, which is in each sentence", scale=2)
-        method = gradio.Radio(
-            [(name.upper(), name) for name in METHODS], value="pca", label="Map by", visible=len(METHODS) > 1
-        )
-        button = gradio.Button("Compare", variant="primary")
-    with gradio.Row():
-        choices = [gradio.Button(f"Example: {example.word}", size="sm") for example in demo.examples]
-    similarity, places, neighbors = gradio.HTML(), gradio.HTML(), gradio.HTML()
-
-    def compare(text: str, of_word: str) -> str:
-        return similarity_html(demo.similarity(_lines(text), of_word.strip()))
-
-    def draw(text: str, of_word: str, by: Any) -> str:
-        return map_html(demo.map(_lines(text), of_word.strip(), by))
-
-    def look_up(text: str, of_word: str) -> str:
-        return neighbors_html(demo.neighbors(_lines(text), of_word.strip()))
-
-    def chain(trigger: Callable[..., Any]) -> None:
-        """One after the other, so that an error is shown once."""
-        event = trigger(for_the_page(compare), [sentences, word], similarity, **_EVENT)
-        event = event.success(for_the_page(draw), [sentences, word, method], places, **_EVENT)
-        event.success(for_the_page(look_up), [sentences, word], neighbors, **_EVENT)
-
-    chain(button.click)
-    chain(word.submit)
-    if demo.examples:
-        chain(page.load)
-    for choice, example in zip(choices, demo.examples, strict=True):
-        values = "\n".join(example.sentences), example.word
-        chain(choice.click(_constant(values), None, [sentences, word], **_EVENT).then)
-    method.change(for_the_page(draw), [sentences, word, method], places, **_EVENT)
-
-
-def _task(demo: Demo, archives: Sequence[TaskArchive]) -> None:
+def _task(archives: Sequence[TaskArchive]) -> gradio.Interface:
     task = archives[0].task
-    texts = [
-        gradio.Textbox(
-            value, label=name.capitalize(), lines=1 if most == min(task.inputs.values()) else 4, max_lines=12
-        )
-        for (name, most), value in zip(task.inputs.items(), task.examples[0], strict=True)
-    ]
-    button = gradio.Button("Predict", variant="primary")
-    with gradio.Row():
-        choices = [gradio.Button(f"Example {number}", size="sm") for number in range(1, len(task.examples) + 1)]
-    result = gradio.HTML()
 
-    def predict(*values: str) -> str:
-        predictions = demo.predict(task.name, *values)["predictions"]
-        views = with_differences([task.view(found["prediction"]) for found in predictions])
-        return predictions_html([found["archive"] for found in predictions], views)
+    def predict(*texts: str) -> Any:
+        values = [archive.show(*texts) for archive in archives]
+        return values if len(values) > 1 else values[0]
 
-    for trigger in (button.click, *(text.submit for text in texts)):
-        trigger(for_the_page(predict), texts, result, **_EVENT)
-    for choice, values in zip(choices, task.examples, strict=True):
-        filled = choice.click(_constant(values if len(values) > 1 else values[0]), None, texts, **_EVENT)
-        filled.then(for_the_page(predict), texts, result, **_EVENT)
+    return gradio.Interface(
+        _shown(predict),
+        [gradio.Textbox(label=name, lines=2, max_length=_MAX_CHARACTERS) for name in task.inputs],
+        [task.component(archive.name) for archive in archives],
+        examples=task.examples,
+        article="\n\n".join(html.escape(line) for archive in archives for line in archive.mixes()),
+        api_name=task.title.lower().replace(" ", "_"),
+        **_OPTIONS,
+    )
 
 
-def _layers_and_likelihood(demo: Demo) -> None:
-    of_archives = [
-        (archive.name, archive.task.title, archive.mixes())
-        for archives in demo.archives.values()
-        for archive in archives
-    ]
-    gradio.HTML(mixes_html(of_archives))
-    gradio.Markdown("## How probable the biLM finds each word")
-    if isinstance(demo.language_model, str):
-        gradio.HTML(likelihood_html(demo.language_model))
-        return
-    first = next(iter(demo.examples), None)
-    sentence = gradio.Textbox(first.sentences[0] if first else "", label="Sentence")
-    button = gradio.Button("Score", variant="primary")
-    result = gradio.HTML()
+def _likelihood(model: LanguageModel, split: Callable[[str], list[str]]) -> gradio.Interface:
+    def score(sentence: str) -> list[list[Any]]:
+        scores = model.score_words(split(sentence))
+        columns = zip(scores.words, scores.forward, scores.backward, scores.is_known, strict=True)
+        return [[word, round(one, 2), round(other, 2), known] for word, one, other, known in columns]
 
-    def score(text: str) -> str:
-        return likelihood_html(demo.likelihood(text))
-
-    for trigger in (button.click, sentence.submit):
-        trigger(for_the_page(score), sentence, result, **_EVENT)
+    headers = ["word", "forward, nats", "backward, nats", "in the vocabulary"]
+    return gradio.Interface(
+        _shown(score),
+        gradio.Textbox(label="sentence", max_length=_MAX_CHARACTERS),
+        gradio.Dataframe(headers=headers, label="Log-likelihood of each word"),
+        examples=[["She sat on the bank of the river ."]],
+        api_name="likelihood",
+        **_OPTIONS,
+    )
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
+def _shown(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Shows errors of input on the page, as text."""
 
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            raise gradio.Error(html.escape(str(error)), print_exception=False) from error
 
-def _constant(value: Any) -> Callable[[], Any]:
-    return lambda: value
+    return call

@@ -1,14 +1,13 @@
-"""The likelihood of sentences under a biLM with its softmax."""
+"""The likelihood of sentences under a biLM with its softmax, and the perplexity of a text."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from elmo_tasks.bilm import Bilm, BilmContexts
-from elmo_tasks.bilm.characters import sentences_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -21,17 +20,10 @@ __all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
 _BATCH_WORDS = 16384
 
 
-@dataclass(frozen=True)
-class SentenceLikelihood:
+class SentenceLikelihood(NamedTuple):
     """
-    # Parameters
-
-    words
-        The sentence.
-    forward, backward
-        Its log-likelihood in each direction, in nats, the boundary at which the direction ends included.
-    n_unknown
-        How many of the words are not in the vocabulary; they count as one word.
+    A sentence, its log-likelihood in each direction in nats, with the boundary at which the direction ends, and how
+    many of its words are not in the vocabulary; these count as one word.
     """
 
     words: list[str]
@@ -40,19 +32,10 @@ class SentenceLikelihood:
     n_unknown: int
 
 
-@dataclass(frozen=True)
-class WordLikelihoods:
+class WordLikelihoods(NamedTuple):
     """
-    # Parameters
-
-    words
-        The sentence.
-    forward, backward
-        The log-likelihood of each word in each direction, in nats.
-    end, begin
-        The same of the boundary at which each direction ends: forward the end of the sentence, backward its begin.
-    is_known
-        Whether each word is in the vocabulary; the others count as one word.
+    The log-likelihood of each word of a sentence in each direction, in nats; of its `end` (forward) and `begin`
+    (backward); and whether each word is in the vocabulary.
     """
 
     words: list[str]
@@ -72,36 +55,16 @@ class LanguageModel:
     bilm
         A name or a folder, as for `pretrained_files`: with the softmax among its weights, and with `vocab.txt`, as
         `allennlp elmo-export` writes them.
-
-    # Raises
-
-    `ValueError`
-        If there is no softmax, or the files do not fit each other. `OSError` if one is not there.
     """
 
     def __init__(self, bilm: str | PathLike[str]) -> None:
         options_file, weight_file = pretrained_files(bilm)
-        word_file = options_file.parent / "vocab.txt"
-        if not word_file.is_file():
-            raise FileNotFoundError(
-                f"a biLM must have {word_file.name}, the words of its softmax, next to {weight_file} to predict words, "
-                "but has none: export it with its softmax, or learn one with training_configs/bilm_softmax.jsonnet"
-            )
-        # Those that it was read from.
-        self.files = options_file, weight_file, word_file
-        self._words = WordList.from_file(word_file)
+        self.files = options_file, weight_file, options_file.with_name("vocab.txt")
+        self._words = WordList.from_file(self.files[2])
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
         softmax = read_softmax(weight_file, self._bilm.options, self._words.words)
-        if softmax is None:
-            raise ValueError(
-                f"{weight_file} must hold a softmax (softmax/W and softmax/b) to predict words, but holds none: export "
-                "the biLM with it"
-            )
-        if len(softmax["weight"]) != len(self._words):
-            raise ValueError(
-                f"{word_file} must have as many words as the softmax in {weight_file}, {len(softmax['weight'])}, "
-                f"but has {len(self._words)}"
-            )
+        if softmax is None or len(softmax["weight"]) != len(self._words):
+            raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")
         self._softmax = LmSoftmax(len(self._words), self._bilm.options.projection_dim).requires_grad_(False)
         self._softmax.load_state_dict(softmax)
 
@@ -120,20 +83,14 @@ class LanguageModel:
         of_words = torch.zeros(2, len(sentence) + 2).scatter_(1, contexts.targets, likelihood)
         forward, backward = of_words.tolist()
         unknown = self._words.index(UNKNOWN_WORD)
-        return WordLikelihoods(
-            sentence,
-            forward[:-2],
-            backward[:-2],
-            end=forward[-1],
-            begin=backward[-2],
-            is_known=[number != unknown for number in self._words.indices(sentence)],
-        )
+        is_known = [number != unknown for number in self._words.indices(sentence)]
+        return WordLikelihoods(sentence, forward[:-2], backward[:-2], forward[-1], backward[-2], is_known)
 
     def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
         """What is predicted, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
         numbers = [number for sentence in batch for number in self._words.indices(sentence)]
         boundaries = self._words.indices(["<S>", "</S>"])
-        contexts = self._bilm.contexts(sentences_to_character_ids(batch))
+        contexts = self._bilm.contexts(batch)
         targets = torch.tensor([*numbers, *boundaries])[contexts.targets]
         return contexts, torch.stack(
             [self._softmax.log_likelihood(*pair) for pair in zip(contexts.hidden, targets, strict=True)]
@@ -150,28 +107,17 @@ class LanguageModel:
 
 def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
     """
-    # Returns
-
-    `Dict[str, float]`
-        `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, `unknown_share` (of the words), and the
-        numbers of `sentences` and `words`.
-
-    # Raises
-
-    `ValueError`
-        If there are no sentences.
+    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, `unknown_share` (of the words), and the
+    numbers of `sentences` and `words`.
     """
     forward = backward = 0.0
     n_sentences = n_words = n_unknown = 0
     for score in scores:
         forward, backward = forward - score.forward, backward - score.backward
         n_sentences, n_words, n_unknown = n_sentences + 1, n_words + len(score.words), n_unknown + score.n_unknown
-    if not n_sentences:
-        raise ValueError("a text must have a sentence to have a perplexity, but is empty")
     # Each sentence has one more prediction than words: where it ends.
-    n_predictions = n_words + n_sentences
     with np.errstate(over="ignore"):
-        perplexities = np.exp(np.array([forward, backward]) / n_predictions).tolist()
+        perplexities = np.exp(np.array([forward, backward]) / max(1, n_words + n_sentences)).tolist()
     return {
         "forward_perplexity": perplexities[0],
         "backward_perplexity": perplexities[1],

@@ -1,0 +1,40 @@
+"""Static word vectors, which are the same in every sentence, as GloVe's."""
+
+from os import PathLike
+
+import numpy as np
+
+from elmo_tasks.files.text_lines import numbered_lines
+
+__all__ = ["StaticVectors"]
+
+
+class StaticVectors:
+    """The words and vectors of a file in GloVe's form, plain, `.gz` or `.xz`: on each line a word and its numbers."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._words: list[str] = []
+        rows: list[np.ndarray] = []
+        for number, line in numbered_lines(path):
+            # Some of GloVe's words have spaces in them.
+            word, *numbers = line.rstrip().rsplit(" ", len(rows[0]) if rows else line.rstrip().count(" "))
+            try:
+                rows.append(np.array(numbers, np.float32))
+            except ValueError as error:
+                raise ValueError(f"expected a word and its numbers ({error}): {path}, line {number}") from None
+            self._words.append(word)
+        # Shape: (n_words, dim)
+        vectors = np.stack(rows)
+        self._rows = {word: row for row, word in enumerate(self._words)}
+        self._vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+
+    def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """The words with the highest cosines, without the word itself, looked up in lower case too; none if unknown."""
+        row = self._rows.get(word, self._rows.get(word.lower()))
+        if row is None:
+            return []
+        # Shape: (n_words,)
+        cosines = self._vectors @ self._vectors[row]
+        cosines[row] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
+        return [(self._words[index], float(cosines[index])) for index in best]
