@@ -1,6 +1,5 @@
 """The nearest neighbours of a word in its sentence: Table 4 of the paper."""
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

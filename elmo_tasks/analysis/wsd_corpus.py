@@ -71,19 +71,22 @@ class WsdCorpus:
         The data sets in a folder of any depth, in the order of their names. `ALL`, which the framework makes of the
         others, is skipped, so that no instance counts twice.
         """
-        files = [*Path(folder).rglob(f"*{_XML}"), *Path(folder).rglob(f"*{_XML}.gz")]
-        corpora = sorted((cls(file) for file in files if not file.name.startswith(f"ALL{_XML}")), key=lambda c: c.name)
+        files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
+        # A set that is there plain and compressed counts once, too.
+        corpora = {corpus.name: corpus for corpus in map(cls, files) if corpus.name != "ALL"}
         if not corpora:
             raise FileNotFoundError(f"expected data sets NAME{_XML} with NAME{_KEYS}: {folder}")
-        return corpora
+        return [corpora[name] for name in sorted(corpora)]
 
     @cached_property
     def keys(self) -> dict[str, tuple[str, ...]]:
         """The correct senses of each instance."""
         keys = {}
         for number, line in numbered_lines(self.key_path):
-            name, *senses = line.split() or [""]
-            if name and not senses:
+            if not line.strip():
+                continue
+            name, *senses = line.split()
+            if not senses:
                 raise ValueError(f"expected an instance and its senses: {self.key_path}, line {number}")
             keys[name] = tuple(senses)
         return keys
@@ -93,7 +96,8 @@ class WsdCorpus:
             try:
                 for _, element in ElementTree.iterparse(file):
                     if element.tag == "sentence":
-                        yield self._sentence(element)
+                        if len(element):
+                            yield self._sentence(element)
                         element.clear()
             except ElementTree.ParseError as error:
                 raise ValueError(f"expected XML ({error}): {self.path}") from None

@@ -4,6 +4,7 @@ import functools
 import html
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,9 @@ def make_page(
     loaded = [TaskArchive(path, rules) for path in archives]
     for task in dict.fromkeys(archive.task for archive in loaded):
         tabs[task.title] = _task([archive for archive in loaded if archive.task is task])
-    try:
+    # A biLM without a softmax predicts no words.
+    with suppress(ValueError, OSError):
         tabs["Likelihood"] = _likelihood(LanguageModel(bilm), split)
-    except (ValueError, OSError):
-        pass  # A biLM without a softmax predicts no words.
     return gradio.TabbedInterface(list(tabs.values()), list(tabs), title=f"ELMo: {Path(bilm).name}")
 
 

@@ -1,15 +1,13 @@
 """Tests of `allennlp elmo-export`."""
 
 import os
-from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.data import Vocabulary
-from allennlp.models import Model, archive_model, load_archive
+from allennlp.models import load_archive
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import sentences_to_character_ids
@@ -17,6 +15,7 @@ from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
 from tests.bilm.many_langs.models import write_model
+from tests.language_models import train_tiny
 from tests.paths import TRAINING_CONFIGS
 
 pytestmark = pytest.mark.slow
@@ -27,7 +26,6 @@ SENTENCES = [["Washington", "crossed", "the", "river", "."], ["😀"]]
 
 class TestExport:
     def test_the_public_files_say_what_the_model_says(self, lm_run, exported):
-        """Oracle: all layers of the model of the archive; ours and AllenNLP's `Elmo` read the files."""
         from allennlp.modules.elmo import Elmo
 
         assert set(os.listdir(exported)) == FILES
@@ -46,7 +44,6 @@ class TestExport:
                 assert_layers_equal((vectors,), [theirs], atol=1e-5)
 
     def test_words_and_softmax_are_the_models(self, lm_run, exported):
-        """Oracle: the vocabulary of the archive by its numbers; the weights as h5py reads them."""
         model = load_archive(lm_run / "model.tar.gz").model
         words = WordList.from_file(exported / "vocab.txt").words
         assert list(words) == [model.vocab.get_token_from_index(number, "lm") for number in range(len(words))]
@@ -58,7 +55,6 @@ class TestExport:
 
     @pytest.mark.parametrize("name", ["hdf5", "safetensors"])
     def test_a_model_of_many_langs_becomes_a_folder_without_pickles(self, command, tmp_path, name):
-        """Oracle: the layers of the model, bit for bit."""
         model = write_model(tmp_path / "model")
         command("elmo-export", model, tmp_path / "exported", "--format", name)
         assert set(os.listdir(tmp_path / "exported")) == {"options.json", f"weights.{name}"}
@@ -66,13 +62,11 @@ class TestExport:
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
     def test_the_folder_of_the_run_will_do_too(self, lm_run, exported, command, tmp_path):
-        """Oracle: what the archive gives."""
         command("elmo-export", lm_run, tmp_path / "other")
         for name in FILES - {"weights.hdf5"}:
             assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()
 
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
-        """Oracle: the types and the names in the file."""
         command("elmo-export", lm_run, tmp_path / "small", "--dtype", "float16", "--without-softmax")
         with h5py.File(tmp_path / "small" / "weights.hdf5") as file:
             assert "softmax" not in file
@@ -80,25 +74,7 @@ class TestExport:
         with h5py.File(exported / "weights.hdf5") as file:
             assert file["CNN_proj/W_proj"].dtype == np.float32
 
-    def test_an_export_is_replaced_only_by_force(self, lm_run, command, tmp_path):
-        folder = tmp_path / "other"
-        folder.mkdir()
-        (folder / "vocab.txt").write_text("mine")
-        with pytest.raises((FileExistsError, SystemExit)):
-            command("elmo-export", lm_run, folder)
-        assert (folder / "vocab.txt").read_text() == "mine"
-        command("elmo-export", lm_run, folder, "--force")
-        assert set(os.listdir(folder)) == FILES
-
-    def test_a_model_of_a_different_task_is_refused(self, command, tmp_path):
-        (tmp_path / "run").mkdir()
-        archive = archive_of_another_model(tmp_path / "run")
-        with pytest.raises((ValueError, SystemExit), match=r"elmo_bilm.*NoLanguageModel.*model\.tar\.gz"):
-            command("elmo-export", archive, tmp_path / "exported")
-        assert not (tmp_path / "exported").exists()
-
     def test_safetensors_are_the_same_weights(self, lm_run, exported, command, tmp_path, environment):
-        """Oracle: the export in HDF5; `Elmo` and configs find them in the folder."""
         folder = tmp_path / "other"
         command("elmo-export", lm_run, folder, "--format", "safetensors")
         assert set(os.listdir(folder)) == {"options.json", "weights.safetensors", "vocab.txt"}
@@ -109,19 +85,22 @@ class TestExport:
         config = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
         assert config["model"]["bilm"]["pretrained_file"] == str(folder / "weights.safetensors")
 
+    def test_an_exported_model_can_be_trained_on(self, exported, environment, tmp_path):
+        overrides = {
+            "model.pretrained_file": str(exported / "weights.hdf5"),
+            "vocabulary": {"type": "elmo_lm_from_file", "path": str(exported / "vocab.txt")},
+            "trainer.optimizer": {"type": "sgd", "lr": 0.0},
+            "trainer.callbacks": ["elmo_random_state", "elmo_perplexity_before"],
+        }
+        metrics = train_tiny(tmp_path / "run", overrides)
+        before = (tmp_path / "run" / "metrics_before.json").read_text()
+        assert f'"perplexity": {metrics["best_validation_perplexity"]}' in before
 
-@Model.register("no_language_model")
-class NoLanguageModel(Model):
-    def forward(self) -> dict[str, torch.Tensor]:  # type: ignore[override]
-        return {}
 
-
-def archive_of_another_model(folder: Path) -> Path:
-    model = NoLanguageModel(Vocabulary())
-    (folder / "config.json").write_text(
-        '{"model": {"type": "no_language_model"}, "dataset_reader": {"type": "elmo_lm"}}'
-    )
-    torch.save(model.state_dict(), folder / "best.th")
-    model.vocab.save_to_files(str(folder / "vocabulary"))
-    archive_model(str(folder))
-    return folder / "model.tar.gz"
+def test_existing_files_are_kept(lm_run, command, tmp_path):
+    (tmp_path / "vocab.txt").write_text("mine")
+    with pytest.raises(SystemExit, match=str(tmp_path)):
+        command("elmo-export", lm_run, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["vocab.txt"]
+    command("elmo-export", lm_run, tmp_path, "--force")
+    assert {path.name for path in tmp_path.iterdir()} == FILES
