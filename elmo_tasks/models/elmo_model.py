@@ -14,6 +14,7 @@ from allennlp.nn.initializers import PretrainedModelInitializer
 from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
+from elmo_tasks.modules.soft_labels import soft_loss
 
 __all__ = ["ElmoModel", "concat_texts", "initialize", "labels_of", "readable_labels", "softmax_over_words"]
 
@@ -55,6 +56,13 @@ class ElmoModel(Model):
             None if output_embedder is None else output_embedder.construct(**shared)
         )
         self._initializer = initializer
+
+    def __call__(self, *inputs: Any, teacher: Optional[torch.Tensor] = None, **named: Any) -> dict[str, Any]:
+        """As `forward`; with the soft labels of a `teacher`, of the shape of the logits, the loss is that of these."""
+        output: dict[str, Any] = super().__call__(*inputs, **named)
+        if teacher is not None:
+            output["loss"] = soft_loss(output["logits"], teacher, output.get("mask"), getattr(self, "crf", None))
+        return output
 
     def width_with_elmo(self, width: int) -> int:
         """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""

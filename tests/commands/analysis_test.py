@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from elmo_tasks.data.formats.coref_conll import read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import read_documents
 from tests.paths import TINY_BILM
 
 

@@ -1,0 +1,57 @@
+"""A predictor that writes the probabilities of all labels, from which a student learns."""
+
+from typing import Any
+
+import torch
+from allennlp.common.util import JsonDict
+from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.modules.soft_labels import soft_labels
+
+__all__ = ["SoftLabelPredictor"]
+
+
+@Predictor.register("elmo_soft_labels")
+class SoftLabelPredictor(Predictor):
+    """
+    Reads the lines of a model's own predictor, for named entities, sentiment and entailment, and writes for each text
+    its words and the `probabilities` of all `labels`: of a tagger the marginals of each word.
+    """
+
+    def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
+        super().__init__(model, dataset_reader)
+        kind: Any = Predictor.by_name(type(model).default_predictor or "")
+        self._own = kind(model, dataset_reader, **kwargs)
+        self._labels = labels_of(model.vocab)
+
+    def load_line(self, line: str) -> JsonDict:
+        loaded: JsonDict = self._own.load_line(line)
+        return loaded
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        instance: Instance = self._own._json_to_instance(json_dict)
+        return instance
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
+        batch = Batch(instances)
+        batch.index_instances(self._model.vocab)
+        with torch.no_grad():
+            output = self._model(**batch.as_tensor_dict())
+            found = soft_labels(output["logits"], output.get("mask"), getattr(self._model, "crf", None))
+        lines = []
+        for instance, rows in zip(instances, found, strict=True):
+            texts = {
+                name: [t.text for t in field] for name, field in instance.fields.items() if hasattr(field, "tokens")
+            }
+            rows = rows[: len(texts["tokens"])] if rows.dim() == 2 else rows
+            lines.append({**texts, "labels": self._labels, "probabilities": rows.tolist()})
+        return lines
