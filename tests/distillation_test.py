@@ -1,5 +1,6 @@
 """Tests of students that learn from soft labels."""
 
+import copy
 import itertools
 import json
 
@@ -60,7 +61,7 @@ def test_a_student_learns_from_two_teachers(environment, tmp_path):
 
     config = Params.from_file(TRAINING_CONFIGS / "ner.jsonnet").as_dict(quiet=True)
     config["trainer"] |= {"num_epochs": 1}
-    train_model(Params({**config}), str(tmp_path / "teacher"))
+    train_model(Params(copy.deepcopy(config)), str(tmp_path / "teacher"))
     teacher = load_archive(tmp_path / "teacher" / "model.tar.gz")
     predictor = Predictor.from_archive(teacher, "elmo_soft_labels")
     found = predictor.predict_batch_json(TEXTS)
@@ -74,20 +75,19 @@ def test_a_student_learns_from_two_teachers(environment, tmp_path):
     config["data_loader"] = {"type": "elmo_distilled", "soft_labels": files, "loader": config["data_loader"]}
     config["validation_data_loader"] = {"batch_sampler": {"type": "bucket", "batch_size": 64}}
     # Only the soft labels are learnt: the loss falls towards the entropy of the teacher.
-    train_model(Params({**config}), str(tmp_path / "student"))
+    train_model(Params(copy.deepcopy(config)), str(tmp_path / "student"))
     assert load_archive(tmp_path / "student" / "model.tar.gz").model.default_predictor == "elmo_sentence"
     with open(files[1], "w") as lines:
         lines.writelines(json.dumps({**text, "labels": text["labels"][::-1]}) + "\n" for text in found)
     with pytest.raises((ConfigurationError, ValueError), match="labels"):
-        train_model(Params({**config}), str(tmp_path / "other"))
+        train_model(Params(copy.deepcopy(config)), str(tmp_path / "other"))
 
 
 def test_the_template_adds_the_loader(environment, tmp_path):
     config = tmp_path / "student.jsonnet"
     library = TRAINING_CONFIGS / "lib"
-    config.write_text(
-        f"local ner = import '{library}/ner.libsonnet';\n(import '{library}/distilled.libsonnet')(ner(), ['soft.jsonl'])"
-    )
+    distilled = f"(import '{library}/distilled.libsonnet')"
+    config.write_text(f"local ner = import '{library}/ner.libsonnet';\n{distilled}(ner(), ['soft.jsonl'])")
     loader = Params.from_file(config)["data_loader"].as_dict(quiet=True)
     assert loader["soft_labels"] == ["soft.jsonl"]
     assert FIXTURES.exists() and loader["loader"]["batch_sampler"]["type"] == "bucket"

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from allennlp.common.util import JsonDict
 from allennlp.data import Batch, DatasetReader, Instance
+from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -42,6 +43,8 @@ class SoftLabelPredictor(Predictor):
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
         batch = Batch(instances)
         batch.index_instances(self._model.vocab)
         with torch.no_grad():
@@ -49,9 +52,8 @@ class SoftLabelPredictor(Predictor):
             found = soft_labels(output["logits"], output.get("mask"), getattr(self._model, "crf", None))
         lines = []
         for instance, rows in zip(instances, found, strict=True):
-            texts = {
-                name: [t.text for t in field] for name, field in instance.fields.items() if hasattr(field, "tokens")
-            }
+            fields = instance.fields.items()
+            texts = {name: [t.text for t in field] for name, field in fields if isinstance(field, TextField)}
             rows = rows[: len(texts["tokens"])] if rows.dim() == 2 else rows
             lines.append({**texts, "labels": self._labels, "probabilities": rows.tolist()})
         return lines
