@@ -1,11 +1,9 @@
-"""Metrics, callbacks, checkpointer, optimizers, moving average and learning rate schedule."""
+"""Metrics, callbacks, checkpointer, optimizer, moving average and learning rate schedule."""
 
 from elmo_tasks.training.callbacks import LearnedMixCallback, PerplexityBeforeCallback
 from elmo_tasks.training.frozen_once_checkpointer import FrozenOnceCheckpointer
-from elmo_tasks.training.fused_adam import FusedAdam
 from elmo_tasks.training.metrics import CorefScores, Perplexity, SpanF1, SrlF1
-from elmo_tasks.training.moving_average import RecoverableMovingAverage
-from elmo_tasks.training.staircase_decay import StaircaseDecay
+from elmo_tasks.training.optimization import FusedAdam, RecoverableMovingAverage, StaircaseDecay
 
 __all__ = [
     "CorefScores",

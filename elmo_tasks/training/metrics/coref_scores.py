@@ -24,9 +24,8 @@ class CorefScores(Metric):
     (Pradhan et al. 2014) counts, and the mean of their F1, which the paper reports; and the recall of mentions among
     the spans that a model keeps.
 
-    Registered as a `Metric` with name "elmo_coref_scores". AllenNLP's `conll_coref_scores` ignores clusters of one
-    mention in B-cubed, and in one side of CEAF-e; and its workers wait for each other document by document, so
-    distributed training hangs when their batches differ in size.
+    AllenNLP's `conll_coref_scores` ignores clusters of one mention in B-cubed, and in one side of CEAF-e; and its
+    workers wait for each other document by document, so distributed training hangs when their batches differ in size.
     """
 
     supports_distributed = True
@@ -50,8 +49,8 @@ class CorefScores(Metric):
         # Parameters
 
         predicted, gold : `Sequence[Sequence[Iterable[Hashable]]]`
-            The clusters of each document, and the mentions of each cluster: a mention is anything that is equal to
-            itself, `(start, end)` for example. A mention is in one cluster.
+            The clusters of each document, and the mentions of each cluster, `(start, end)` for example. A mention is
+            in one cluster.
         kept : `Sequence[Iterable[Hashable]]`, optional
             The spans of each document for which a model looks for antecedents.
         """

@@ -16,8 +16,6 @@ class Perplexity(Metric):
     `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of the two, which is
     what the paper and bilm-tf report (section 3.4). In distributed training over all processes.
 
-    Registered as a `Metric` with name "elmo_perplexity".
-
     # Parameters
 
     unknown_id : `int`

@@ -1,7 +1,6 @@
 from typing import Any
 
 import pytest
-from allennlp.training.metrics import Metric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,20 +131,9 @@ class TestSrlF1:
         assert together.get_metric(reset=True) == one_by_one.get_metric() != SrlF1(LABELS).get_metric()
         assert together.get_metric() == SrlF1(LABELS).get_metric()
 
-    def test_sentences_of_different_length_are_errors(self):
-        """Oracle: the message says both lengths; for the lists themselves, Python's own error."""
-        with pytest.raises(ValueError, match="as many predicted as gold tags, but has 1 and 2"):
-            SrlF1(LABELS)([["O"]], [["O", "O"]])
-        with pytest.raises(ValueError):
-            SrlF1(LABELS)([["O"]], [])
-
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
         """Oracle: two workers, by hand: four right of five predicted and five gold, two of four perfect."""
         for metrics in reports_of_two_workers(tmp_path, count_in_a_worker):
             assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
             assert metrics["perfect"] == 0.5
-
-    def test_it_has_a_name(self, environment):
-        """Oracle: AllenNLP's registry."""
-        assert Metric.by_name("elmo_srl_f1") is SrlF1

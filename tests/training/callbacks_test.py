@@ -1,6 +1,5 @@
-import struct
+import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +9,10 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.data.fields import TensorField
 from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
-from allennlp.training.callbacks import TensorBoardCallback, TrainerCallback
-from tensorboardX.proto.event_pb2 import Event
+from allennlp.training.callbacks import TrainerCallback
 
 from elmo_tasks.modules import LayerMix
-from elmo_tasks.training import LearnedMixCallback
+from elmo_tasks.training import FrozenOnceCheckpointer, PerplexityBeforeCallback
 
 LAYERS = [torch.full((1, 1, 1), value) for value in (1.0, 2.0, 4.0)]
 
@@ -71,64 +69,84 @@ def by_hand(n_steps: int) -> list[tuple[float, list[float], float, list[float]]]
     return found
 
 
-def events(folder: Path) -> dict[tuple[str, int], float]:
-    """The numbers that TensorBoard shows, by their names and steps, from its files."""
-    found = {}
-    for path in folder.iterdir():
-        content = path.read_bytes()
-        while content:
-            (size,) = struct.unpack("<Q", content[:8])
-            event = Event.FromString(content[12 : 12 + size])
-            found |= {(value.tag, event.step): value.simple_value for value in event.summary.value}
-            content = content[12 + size + 4 :]
-    return found
-
-
 class TestLearnedMixCallback:
-    def test_tensorboard_has_weights_gamma_and_gradients_by_step(self, environment, tmp_path):
-        """Oracle: the derivatives of Eq. (1) by hand, after each of two steps; the step is AllenNLP's."""
-        train(Mixes(text_field_embedder="mix"), tmp_path, TensorBoardCallback(str(tmp_path), summary_interval=1))
-        logged = {key: value for key, value in events(tmp_path / "log" / "train").items() if key[0].startswith("elmo")}
-        expected = {}
-        for step, (gamma, weights, of_gamma, of_weights) in enumerate(by_hand(2), start=2):
-            expected |= {("elmo_input/gamma", step): gamma, ("elmo_input/gamma_gradient", step): of_gamma}
-            for layer in range(3):
-                expected["elmo_input/" + f"layer_{layer}", step] = weights[layer]
-                expected["elmo_input/" + f"layer_{layer}_gradient", step] = of_weights[layer]
-        assert logged == pytest.approx(expected, abs=1e-5)
-
-    def test_only_every_so_many_steps_are_logged(self, environment, tmp_path):
-        """Oracle: the writer's interval: of two steps the second."""
-        train(Mixes(output_embedder="mix"), tmp_path, TensorBoardCallback(str(tmp_path), summary_interval=2))
-        steps = {step for name, step in events(tmp_path / "log" / "train") if name.startswith("elmo_output/")}
-        assert steps == {3}
-
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
         """Oracle: the numbers by hand; a single layer has a gamma alone, 1 - 0.5 * 4 - 0.5 * 4."""
         train(Mixes(text_field_embedder="mix", output_embedder="top"), tmp_path)
         gamma, weights, _, _ = by_hand(2)[-1]
         shown = " ".join(f"{weight:.3f}" for weight in weights)
         assert capsys.readouterr().out.splitlines() == [
-            f"ELMo has learnt: input: layers {shown}, gamma {gamma:.3f}; output: a single layer, gamma -3.000"
+            f"ELMo has learned: input: layers {shown}, gamma {gamma:.3f}; output: a single layer, gamma -3.000"
         ]
 
     def test_without_elmo_nothing_is_printed(self, environment, tmp_path, capsys):
         """Oracle: the output."""
-        train(Mixes(), tmp_path, TensorBoardCallback(str(tmp_path), summary_interval=1))
+        train(Mixes(), tmp_path)
         assert capsys.readouterr().out == ""
 
     def test_an_embedder_elsewhere_has_its_own_name(self, environment, tmp_path, capsys):
         """Oracle: the name of the module in a model that is not ours."""
         train(Mixes(passage="mix"), tmp_path)
-        assert "ELMo has learnt: passage.token_embedder_elmo: layers 0." in capsys.readouterr().out
+        assert "ELMo has learned: passage.token_embedder_elmo: layers 0." in capsys.readouterr().out
 
-    @pytest.mark.parametrize("given", [{"is_primary": False, "metrics": {"loss": 1.0}}, {"metrics": None}])
-    def test_other_processes_and_interrupted_trainings_print_nothing(self, tmp_path, capsys, given):
+
+class Guess(Model):
+    """Its perplexity is its only weight; it knows seven of eight words."""
+
+    def __init__(self) -> None:
+        super().__init__(Vocabulary())
+        self.weight = torch.nn.Parameter(torch.tensor(100.0))
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+        return {"loss": self.weight * x.mean()}
+
+    def get_metrics(self, reset: bool = False) -> dict[str, float]:
+        return {"perplexity": float(self.weight.detach()), "unknown_share": 0.125}
+
+
+class Fail(TrainerCallback):
+    def on_epoch(self, trainer: Any, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def train_guess(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Model:
+    """Trains: each epoch takes 1 from the weight."""
+    instances = [Instance({"x": TensorField(torch.ones(1))})]
+    loaders = [SimpleDataLoader(instances, batch_size=1, vocab=Vocabulary()) for _ in range(2)]
+    model = Guess()
+    GradientDescentTrainer(
+        model,
+        torch.optim.SGD(model.parameters(), lr=1.0),
+        loaders[0],
+        validation_data_loader=loaders[1],
+        validation_metric="-perplexity",
+        num_epochs=n_epochs,
+        serialization_dir=str(folder),
+        checkpointer=FrozenOnceCheckpointer(str(folder)),
+        callbacks=[PerplexityBeforeCallback(str(folder)), *callbacks],
+        cuda_device=torch.device("cpu"),
+    ).train()
+    return model
+
+
+class TestPerplexityBeforeCallback:
+    def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
+        """Oracle: by hand: the weight before the first step and after two."""
+        train_guess(tmp_path, 2)
+        assert "): 100.00 before, 98.00 after; 12.5% of the words are unknown" in capsys.readouterr().out
+        assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
+
+    def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):
+        """Oracle: the first run's file, and its line."""
+        train_guess(tmp_path, 1)
+        before = (tmp_path / "metrics_before.json").read_text()
+        capsys.readouterr()
+        train_guess(tmp_path, 3)
+        assert "): 100.00 before, 97.00 after;" in capsys.readouterr().out
+        assert (tmp_path / "metrics_before.json").read_text() == before
+
+    def test_an_interrupted_run_prints_nothing(self, tmp_path, capsys):
         """Oracle: the output."""
-        trainer: Any = SimpleNamespace(model=Mixes(text_field_embedder="mix"))
-        LearnedMixCallback(str(tmp_path)).on_end(trainer, epoch=0, **given)
-        assert capsys.readouterr().out == ""
-
-    def test_it_is_made_from_a_config(self, environment):
-        """Oracle: the name in AllenNLP's registry."""
-        assert TrainerCallback.by_name("elmo_learned_mix") is LearnedMixCallback
+        with pytest.raises(KeyboardInterrupt):
+            train_guess(tmp_path, 1, Fail(str(tmp_path)))
+        assert "before" not in capsys.readouterr().out

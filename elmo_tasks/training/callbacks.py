@@ -1,0 +1,88 @@
+"""What a training prints at its end: the learned mix of layers, and the perplexity before and after."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from allennlp.training.callbacks import TrainerCallback
+from allennlp.training.gradient_descent_trainer import GradientDescentTrainer
+from allennlp.training.util import evaluate
+
+from elmo_tasks.files.json_files import read_json, write_json
+
+__all__ = ["LearnedMixCallback", "PerplexityBeforeCallback"]
+
+_GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
+# The token embedders `elmo` of our models.
+_PLACES = {"text_field_embedder.token_embedder_elmo": "input", "output_embedder.token_embedder_elmo": "output"}
+
+
+@TrainerCallback.register("elmo_learned_mix")
+class LearnedMixCallback(TrainerCallback):
+    """
+    Prints at the end of a training the mix of layers that each place of ELMo has learned: gamma and the weights after
+    the softmax, Eq. (1) of the paper. It is one of the trainer's default callbacks (`enable_default_callbacks`).
+    """
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: dict[str, Any] | None = None,
+        *args: Any,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        # By now the model has the weights of its best epoch. An interrupted training has no metrics.
+        if not is_primary or not metrics:
+            return
+        parameters = dict(trainer.model.named_parameters())
+        embedders = [name.removesuffix(_GAMMA) for name in parameters if name.endswith(_GAMMA)]
+        mixes = [
+            f"{_PLACES.get(name, name)}: {_described(parameters[name + _GAMMA], parameters.get(name + _WEIGHTS))}"
+            for name in embedders
+        ]
+        if mixes:
+            print(f"ELMo has learned: {'; '.join(mixes)}")
+
+
+def _described(gamma: torch.Tensor, weights: torch.Tensor | None) -> str:
+    layers = "a single layer"
+    if weights is not None:
+        layers = "layers " + " ".join(f"{weight:.3f}" for weight in weights.detach().float().softmax(0).tolist())
+    return f"{layers}, gamma {gamma.item():.3f}"
+
+
+@TrainerCallback.register("elmo_perplexity_before")
+class PerplexityBeforeCallback(TrainerCallback):
+    """
+    Evaluates the model on the validation data before its first step, writes `metrics_before.json`, and at the end of
+    the training prints the perplexities before and after, as in Table 7 of the paper's appendix, with the share of the
+    words that are not in the vocabulary, which count as one.
+    """
+
+    @property
+    def _path(self) -> Path:
+        return Path(self.serialization_dir, "metrics_before.json")
+
+    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+        # A recovered run has changed the weights already.
+        if not self._path.exists():
+            metrics = evaluate(trainer.model, trainer._validation_data_loader, trainer.cuda_device)
+            if is_primary:
+                write_json(self._path, metrics)
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: dict[str, Any] | None = None,
+        epoch: int | None = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if is_primary and metrics:
+            before = read_json(self._path)
+            print(
+                f"perplexity on the validation data (mean of forward and backward): {before['perplexity']:.2f} before, "
+                f"{metrics['best_validation_perplexity']:.2f} after; {before['unknown_share']:.1%} of the words are "
+                "unknown, and count as one"
+            )
