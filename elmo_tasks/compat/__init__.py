@@ -2,11 +2,9 @@
 AllenNLP 2.10.1 and allennlp-models 2.10.1 on today's Python, torch, NumPy and transformers.
 
 torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP imports
-torch before anything that needs a fix. So `allennlp`, `python -m allennlp`, spawned data loader workers and distributed
-workers are all covered.
-
-`install` runs for everyone who imports torch in this environment, most of whom do not use AllenNLP. So it imports the
-standard library only, replaces nothing before a module of AllenNLP is imported, and never raises.
+torch before anything that needs a fix, also in worker processes. `install` runs for everyone who imports torch in this
+environment: it imports the standard library only, replaces nothing before a module of AllenNLP is imported, and never
+raises.
 """
 
 import sys

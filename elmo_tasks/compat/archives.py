@@ -9,7 +9,7 @@ from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module, replaces
 
-__all__ = ["load_archives_safely", "read_config_of_runs_as_json", "refuse_unregistered_types", "remember_packages"]
+__all__ = ["load_archives_safely", "read_configs_as_json", "refuse_unregistered_types", "remember_packages"]
 
 # The archive that is being loaded in this context.
 _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
@@ -18,14 +18,12 @@ _INCLUDED_PACKAGES: set[str] = set()
 
 def load_archives_safely(archival: Module) -> None:
     """
-    Symptom: loading an archive writes files outside its temporary folder, follows links in it, and evaluates its config
-    as Jsonnet, which reads local files and the environment.
+    Symptom: loading an archive writes files outside its temporary folder, and follows links in it.
 
-    Cause: `tarfile.extractall` without a filter, and `Params.from_file` for a file that AllenNLP has written as JSON.
+    Cause: `tarfile.extractall` without a filter.
     """
     # Python 3.14 has this filter by default.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)  # type: ignore[assignment]
-    archival.Params = _json_params(archival.Params)
 
     @replaces(archival, "load_archive")
     def load_archive(original: Any, archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
@@ -36,17 +34,14 @@ def load_archives_safely(archival: Module) -> None:
             _LOADING.reset(token)
 
 
-def read_config_of_runs_as_json(util: Module) -> None:
+def read_configs_as_json(module: Module) -> None:
     """
-    Symptom: `allennlp train --recover` evaluates the config.json of the run as Jsonnet.
+    Symptom: the config of an archive, and with `--recover` of a run, may read local files and the environment.
 
-    Cause: as for archives, in `create_serialization_dir`, which compares it with the given config.
+    Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON.
     """
-    util.Params = _json_params(util.Params)
 
-
-def _json_params(params: Any) -> Any:
-    class JsonParams(params):  # type: ignore[misc]
+    class JsonParams(module.Params):  # type: ignore[misc,name-defined]
         @classmethod
         def from_file(cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None) -> Any:
             from allennlp.common.checks import ConfigurationError
@@ -60,7 +55,7 @@ def _json_params(params: Any) -> Any:
                 params_overrides = parse_overrides(params_overrides, ext_vars=ext_vars)
             return cls(with_overrides(config, params_overrides))
 
-    return JsonParams
+    module.Params = JsonParams
 
 
 def refuse_unregistered_types(registrable: Module) -> None:

@@ -16,8 +16,8 @@ __all__ = ["DEFERRED_IMPORTS", "defer"]
 
 _BERT = "transformers.models.bert.modeling_bert"
 
-# Importing module -> the modules whose import is deferred. The module on the left only calls, indexes, or reads an
-# attribute of what it takes from those on the right, or uses it in an annotation.
+# Importing module -> the modules with deferred imports. The importing module only calls, indexes, or reads an attribute
+# of what it takes from them, or uses it in an annotation.
 DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
     # The model classes of transformers bring torch._dynamo and torch.distributed.tensor, and those sympy.
     "allennlp.modules.transformer.activation_layer": (_BERT,),

@@ -22,7 +22,7 @@ AFTER_IMPORT: dict[Callable[[Module], None], tuple[str, ...]] = {
     startup.import_submodules_quickly: ("allennlp.common.util",),
     startup.skip_scripts_of_allennlp_models: ("allennlp.common.util",),
     archives.load_archives_safely: ("allennlp.models.archival",),
-    archives.read_config_of_runs_as_json: ("allennlp.training.util",),
+    archives.read_configs_as_json: ("allennlp.models.archival", "allennlp.training.util"),
     archives.refuse_unregistered_types: ("allennlp.common.registrable",),
     archives.remember_packages: ("allennlp.common.util",),
     errors.end_in_one_line: ("allennlp.commands",),

@@ -1,9 +1,4 @@
-"""
-Code that runs around and after the import of a named module.
-
-Most fixes replace functions of a module *after* its import. A few modules fail (or reach for the network) while their
-own top-level code runs, so something has to differ *during* that import.
-"""
+"""Code that runs around and after the import of a named module."""
 
 import importlib.util
 import sys
@@ -17,9 +12,8 @@ from typing import Any
 
 __all__ = ["Module", "after_import", "around_import", "replaces", "temporary_modules"]
 
+# A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
-"""A module with functions that are replaced, which a type checker forbids for `ModuleType`."""
-
 Fix = Callable[[Module], None]
 Surroundings = Callable[[], AbstractContextManager[None]]
 

@@ -76,18 +76,10 @@ def restore_transformers_adamw() -> Iterator[None]:
     import transformers
 
     class AdamW(torch.optim.AdamW):
-        def __init__(
-            self,
-            params: Any,
-            lr: float = 1e-3,
-            betas: tuple[float, float] = (0.9, 0.999),
-            eps: float = 1e-6,
-            weight_decay: float = 0.0,
-            correct_bias: bool = True,
-        ) -> None:
+        def __init__(self, params: Any, correct_bias: bool = True, **kwargs: Any) -> None:
             if not correct_bias:
                 raise ValueError("huggingface_adamw: expected correct_bias=True, got False")
-            super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
+            super().__init__(params, **kwargs)
 
     with mock.patch.object(transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True):
         yield

@@ -139,7 +139,7 @@ class TestLoadArchivesSafely:
         assert not (tmp_path / "ran").exists()
 
 
-class TestReadConfigOfRunsAsJson:
+class TestReadConfigsAsJson:
     def test_a_recovered_config_is_not_evaluated(self, tmp_path):
         config = Params({"a": 1, "b": [{"c": 2.5}]})
         (tmp_path / "log.txt").touch()

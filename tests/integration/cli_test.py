@@ -18,7 +18,6 @@ import pytest
 import torch
 from allennlp.commands import train as train_command
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 
 from tests.integration.kill_callback import START_METHOD, exit_code_of
@@ -141,16 +140,6 @@ class TestTrain:
         train(whole, overrides)
         torch.testing.assert_close(weights(killed), weights(whole), rtol=0, atol=0)
 
-    def test_sparse_gradients_are_clipped(self, trained, tmp_path):
-        """Oracle: the training with dense gradients of the embeddings; the norm is far above what is allowed."""
-        results = []
-        for sparse in (True, False):
-            folder = tmp_path / f"sparse={sparse}"
-            embedding = "model.text_field_embedder.token_embedders.tokens.sparse"
-            train(folder, {"trainer.num_epochs": 1, "trainer.grad_norm": 0.1, embedding: sparse})
-            results.append(weights(folder))
-        torch.testing.assert_close(*results)
-
 
 class TestWorkers:
     # With max_instances_in_memory, workers make batches; without, they make instances.
@@ -190,11 +179,6 @@ class TestWorkers:
             assert (tmp_path / "run" / worker).stat().st_size > 0
         assert (tmp_path / "run" / "model.tar.gz").exists()
         assert metrics(tmp_path / "run")["epoch"] == 1
-
-    def test_distributed_training_with_an_evaluation_after_it_is_refused(self, tmp_path):
-        """Oracle: the message and its remedy; AllenNLP would train, and lose the archive in the evaluation."""
-        with pytest.raises(ConfigurationError, match="allennlp evaluate"):
-            train(tmp_path / "run", {"distributed": {"cuda_devices": [-1, -1]}, "evaluate_on_test": True})
 
 
 class TestCommandsWithAnArchive:

@@ -6,7 +6,6 @@ from typing import Any, Optional
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import Field, LabelField, MetadataField, TextField
-from nltk.tree import Tree
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, located
 from elmo_tasks.files.text_lines import numbered_lines
@@ -53,6 +52,9 @@ class SstReader(TaskReader):
             yield self.text_to_instance(words, label)
 
     def _phrases(self, path: str) -> Iterator[tuple[list[Token], str | None]]:
+        # nltk takes a second of the start of every command.
+        from nltk.tree import Tree
+
         for number, line in numbered_lines(path):
             if not line.strip():
                 continue
