@@ -41,6 +41,26 @@ LINES = {
 }
 
 
+# Files with gold that a training refuses or skips, and the number of their inputs.
+CONLL = "doc 0 {} {} - * {} - - - * {} -\n"
+BAD_GOLD = {
+    "coref": ("#begin document (nw/x); part 000\nnw/x 0 0 It - * - - - - * 1)\n\n#end document\n", 1),
+    "ner": ("Jordan NNP\nbeat VBD\n\nChelsea\n", 2),
+    "snli": ('{"sentence1": "A", "sentence2": "B", "gold_label": "-", "pairID": "x"}\n' * 2, 2),
+    "squad": (
+        json.dumps(
+            {"data": [{"paragraphs": [{"context": "It is so.", "qas": [
+                {"id": "a", "question": "What?", "answers": []},
+                {"id": "b", "question": "What?", "answers": [{"text": "so", "answer_start": 0}]},
+            ]}]}]}
+        ),
+        2,
+    ),
+    "srl": (CONLL.format(0, "It", "-", "(ARG0(ARG1*") + CONLL.format(1, "rains", "rain", "(V*)"), 1),
+    "sst": ("(9 (2 It) (x works))\n", 1),
+}  # fmt: skip
+
+
 @pytest.fixture
 def made_predictor(make_model):
     def make(task: str, **arguments) -> Predictor:
@@ -84,6 +104,15 @@ class TestAllTasks:
         assert not {"clusters", "gold_tags"} & instance["metadata"].metadata.keys()
         assert predictor.predict_instance(instance)
         assert made.reader.reads_gold
+
+    def test_gold_that_a_training_refuses_is_not_read(self, made_predictor, tmp_path, task):
+        content, n_inputs = BAD_GOLD[task]
+        (tmp_path / "file").write_text(content)
+        predictor = made_predictor(task)
+        outputs = predictor.predict_batch_instance(list(predictor._dataset_reader.read(tmp_path / "file")))
+        assert len(outputs) == n_inputs
+        ids = {"snli": ["x", "x"], "squad": ["a", "b"]}.get(task, [])
+        assert [output.get("pairID", output.get("id")) for output in outputs[: len(ids)]] == ids
 
     @pytest.mark.parametrize("interpreter", [SimpleGradient, IntegratedGradient])
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
