@@ -19,6 +19,7 @@ __all__ = ["AFTER_IMPORT", "AROUND_IMPORT", "register"]
 AFTER_IMPORT: dict[Callable[[Module], None], tuple[str, ...]] = {
     startup.check_versions: ("allennlp", "allennlp_models"),
     startup.add_our_plugin: ("allennlp.common.plugins",),
+    startup.bring_back_elmo_embedder: ("allennlp.commands",),
     startup.import_submodules_quickly: ("allennlp.common.util",),
     startup.skip_scripts_of_allennlp_models: ("allennlp.common.util",),
     archives.load_archives_safely: ("allennlp.models.archival",),

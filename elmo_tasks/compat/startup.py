@@ -4,11 +4,19 @@ import importlib
 import importlib.util
 import logging
 import pkgutil
+import sys
 from collections.abc import Callable
+from types import ModuleType
 
 from elmo_tasks.compat.import_hooks import Module, replaces
 
-__all__ = ["add_our_plugin", "check_versions", "import_submodules_quickly", "skip_scripts_of_allennlp_models"]
+__all__ = [
+    "add_our_plugin",
+    "bring_back_elmo_embedder",
+    "check_versions",
+    "import_submodules_quickly",
+    "skip_scripts_of_allennlp_models",
+]
 
 _SUPPORTED = "2.10.1"
 _OUR_PLUGIN = "elmo_tasks.plugin"
@@ -45,6 +53,16 @@ def add_our_plugin(plugins: Module) -> None:
         # Raises what AllenNLP has logged. Modules that have been imported are not imported again.
         plugins.import_module_and_submodules("allennlp_models")
         importlib.import_module(_OUR_PLUGIN)
+
+
+def bring_back_elmo_embedder(commands: Module) -> None:
+    """
+    Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
+
+    Cause: AllenNLP 1.0 removed it; the class is ours now.
+    """
+    module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
+    module.__getattr__ = lambda name: getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
 
 
 def import_submodules_quickly(util: Module) -> None:

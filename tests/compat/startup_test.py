@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 from allennlp.common import plugins, util
 
+import elmo_tasks
 from elmo_tasks.compat.startup import check_versions
 
 
@@ -42,6 +43,14 @@ class TestAddOurPlugin:
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
+
+
+class TestBringBackElmoEmbedder:
+    def test_old_programs_find_the_class(self):
+        import allennlp.commands.elmo
+        from allennlp.commands.elmo import ElmoEmbedder
+
+        assert ElmoEmbedder is elmo_tasks.ElmoEmbedder is allennlp.commands.elmo.ElmoEmbedder
 
 
 class TestImportSubmodulesQuickly:
