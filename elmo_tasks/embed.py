@@ -104,12 +104,13 @@ def embed_file(
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
-    if output.exists() and resume:
-        # Of a job that was killed while it removed them.
-        shutil.rmtree(folder, ignore_errors=True)
-    for path in () if force else (output,) if resume else (output, folder):
-        if path.exists():
-            raise FileExistsError(f"{path} exists: use --force to start again, or --resume to continue with its parts")
+    if output.exists() and not force:
+        if resume:
+            # Left by a job that was killed while it removed them.
+            shutil.rmtree(folder, ignore_errors=True)
+        raise FileExistsError(f"{output} exists: use --force to replace it")
+    if folder.exists() and not (force or resume):
+        raise FileExistsError(f"{folder} exists: use --resume to continue, or --force to start again")
     if output.suffix == ".parquet":
         # An error now if it is not installed, and not after hours.
         import pyarrow.parquet  # noqa: F401
