@@ -2,20 +2,23 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.text_lines import whole_text
 
 __all__ = ["json_sha256", "read_json", "sha256_of", "write_json"]
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file; a `ValueError` names a file that is not JSON."""
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The content of a JSON file, which may be compressed as in `whole_text`; a `ValueError` names the file."""
+    text = whole_text(path)
     try:
-        return json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"expected JSON: {path}: {error}") from None
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected JSON: {os.fspath(path)}: {error}") from None
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -82,4 +82,5 @@ def conllu_sentences(path: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         number = block[0][0]
         with located(path, number):
             for sentence in conllu.parse("\n".join(line for _, line in block)):
-                yield number, [word for word in sentence if isinstance(word["id"], int)]
+                if words := [word for word in sentence if isinstance(word["id"], int)]:
+                    yield number, words

@@ -1,6 +1,5 @@
 """Dataset reader of questions on paragraphs, in the format of SQuAD 1.1."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
@@ -9,7 +8,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenize
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.files.text_lines import whole_text
+from elmo_tasks.files.json_files import read_json
 
 __all__ = ["SquadReader"]
 
@@ -53,15 +52,19 @@ class SquadReader(AllenNlpSquadReader):
                 yield instance
 
     def _questions(self, path: str) -> Iterator[tuple[Any, ...]]:
-        for article in json.loads(whole_text(path))["data"]:
-            for paragraph in article["paragraphs"]:
-                passage_tokens = self._tokenizer.tokenize(paragraph["context"])
-                for question in paragraph["qas"]:
-                    try:
-                        answers = _answers(question, paragraph["context"]) if self.reads_gold else None
-                    except ValueError as error:
-                        raise ValueError(f"{error}: {path}, question {question.get('id')}") from error
-                    yield question["question"], paragraph["context"], answers, question.get("id"), passage_tokens
+        content = read_json(path)
+        try:
+            for article in content["data"]:
+                for paragraph in article["paragraphs"]:
+                    passage_tokens = self._tokenizer.tokenize(paragraph["context"])
+                    for question in paragraph["qas"]:
+                        try:
+                            answers = _answers(question, paragraph["context"]) if self.reads_gold else None
+                        except ValueError as error:
+                            raise ValueError(f"{error}: {path}, question {question.get('id')}") from error
+                        yield question["question"], paragraph["context"], answers, question.get("id"), passage_tokens
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"expected SQuAD's JSON: {path}: {error!r}") from error
 
     def text_to_instance(
         self,
