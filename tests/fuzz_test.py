@@ -131,7 +131,7 @@ FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
         lambda path: read_softmax(path, BilmOptions.from_file(TINY_BILM / "options.json")),
     ),
     "wsd": (WSD / "mini-1.data.xml", read_wsd),
-    "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors.from_file),
+    "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors),
     "words": (SHIPPED_BILM / "vocab.txt", WordList.from_file),
 }
 TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd"]

@@ -1,9 +1,8 @@
 """Files and folders that are written whole or not at all, whenever the process or the machine stops."""
 
-import errno
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -12,7 +11,7 @@ __all__ = ["atomic_file", "atomic_folder", "check_not_input"]
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str], **_: object) -> Iterator[Path]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     A temporary path next to `path`, to write to. At the end of the block the written file replaces `path`, once it is
     on the disk; after an error nothing is left. A device or a pipe such as `/dev/stdout` is written to directly.
@@ -33,20 +32,26 @@ def atomic_file(path: str | os.PathLike[str], **_: object) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike[str], replaceable: Iterable[str] = ()) -> Iterator[Path]:
-    """As `atomic_file`, for a folder, which must be missing or empty. Its parents are created."""
+def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = ()) -> Iterator[Path]:
+    """
+    As `atomic_file`, for a folder; its parents are created. A folder that exists is replaced as a whole, if it contains
+    only files with the names in `replaceable`.
+    """
     path = Path(path).absolute()
     if path.exists() and any(child.name not in replaceable for child in path.iterdir()):
-        raise FileExistsError(f"expected a new or an empty folder, but it contains files: {path}")
+        raise FileExistsError(f"expected a new or empty folder, but it contains other files: {path}")
     temporary = _temporary(path)
     temporary.mkdir(parents=True)
     try:
         yield temporary
         for child in temporary.rglob("*"):
             _sync(child)
+        older = _temporary(path)
         if path.exists():
-            shutil.rmtree(path)
+            # A folder that is not empty cannot be replaced: for an instant there is none.
+            os.replace(path, older)
         os.replace(temporary, path)
+        shutil.rmtree(older, ignore_errors=True)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -77,21 +82,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-# Until no module imports them.
-TEMPORARY = "_tmp-"
-sync = _sync
-
-
-def is_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@contextmanager
-def naming_errors(path: Path | str) -> Iterator[None]:
-    yield
-
-
-def remove_leftovers(path: Path) -> None:
-    pass

@@ -71,8 +71,3 @@ def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ValueError(f"expected a file that can be decompressed: {fspath(path)}: {error}") from error
-
-
-# Until no module imports them.
-MAX_LINE_BYTES = 16 * 2**20
-checked_text = decoded

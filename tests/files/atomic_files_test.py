@@ -60,12 +60,15 @@ class TestAtomicFolder:
             raise KeyboardInterrupt
         assert not list(tmp_path.iterdir())
 
-    def test_an_empty_folder_is_replaced_and_a_full_one_is_kept(self, tmp_path):
-        with atomic_folder(tmp_path) as temporary:
+    def test_only_a_folder_of_replaceable_files_is_replaced(self, tmp_path):
+        with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "a").touch()
-        with pytest.raises(FileExistsError), atomic_folder(tmp_path):
+        with pytest.raises(FileExistsError), atomic_folder(tmp_path / "folder", {"b"}):
             pass
-        assert [path.name for path in tmp_path.iterdir()] == ["a"]
+        assert [path.name for path in (tmp_path / "folder").iterdir()] == ["a"]
+        with atomic_folder(tmp_path / "folder", {"a", "b"}) as temporary:
+            (temporary / "b").touch()
+        assert [path.name for path in (tmp_path / "folder").iterdir()] == ["b"]
 
 
 class TestCheckNotInput:

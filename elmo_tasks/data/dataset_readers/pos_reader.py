@@ -81,6 +81,10 @@ def conllu_sentences(path: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     for block in blocks(path):
         number = block[0][0]
         with located(path, number):
-            for sentence in conllu.parse("\n".join(line for _, line in block)):
+            try:
+                sentences = conllu.parse("\n".join(line for _, line in block))
+            except conllu.exceptions.ParseException as error:
+                raise ValueError(str(error)) from error
+            for sentence in sentences:
                 if words := [word for word in sentence if isinstance(word["id"], int)]:
                     yield number, words
