@@ -1,13 +1,13 @@
-"""The optimizer, moving average and learning rate schedule that AllenNLP lacks."""
+"""The optimizer, moving average and learning rate schedules that AllenNLP lacks."""
 
 from typing import Any, Optional
 
 import torch
-from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler, LinearWithWarmup
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
-__all__ = ["FusedAdam", "RecoverableMovingAverage", "StaircaseDecay"]
+__all__ = ["FusedAdam", "LinearWithShortWarmup", "RecoverableMovingAverage", "StaircaseDecay"]
 
 
 @Optimizer.register("elmo_fused_adam")
@@ -95,3 +95,17 @@ class StaircaseDecay(LearningRateScheduler):
         self._n_batches = self._n_batches + 1 if batch_num_total is None else batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values(), strict=True):
             group[self.param_group_field] = value
+
+
+@LearningRateScheduler.register("elmo_linear_with_warmup")
+class LinearWithShortWarmup(LinearWithWarmup):
+    """
+    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one would leave little of
+    a short training, or nothing.
+    """
+
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, num_epochs: int, num_steps_per_epoch: int, warmup_steps: int
+    ) -> None:
+        warmup_steps = min(warmup_steps, num_epochs * num_steps_per_epoch // 10)
+        super().__init__(optimizer, num_epochs, num_steps_per_epoch, warmup_steps)

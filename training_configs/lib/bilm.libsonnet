@@ -32,7 +32,7 @@ local sizes = {
     epochs: 4,
     optimizer: { type: 'elmo_fused_adam', lr: 0.002 },
     grad_norm: 10.0,
-    scheduler: { type: 'linear_with_warmup', warmup_steps: 500 },
+    scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 500 },
   },
 };
 
@@ -59,7 +59,7 @@ local of_size(size) =
   else error "size must be '%s', or an object like { cells: 512, projection: 64 }, but is %s" % [names, std.toString(size)];
 
 // A softmax for a biLM that stays as it is.
-local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler: { type: 'linear_with_warmup', warmup_steps: 200 } };
+local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 200 } };
 
 function(
   // 'small' or 'original'; or what differs from the small one, as { cells: 512, projection: 64 }.
