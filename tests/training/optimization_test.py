@@ -2,9 +2,11 @@ import copy
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from allennlp.training.optimizers import AdamOptimizer, Optimizer
 
@@ -190,3 +192,20 @@ class TestStaircaseDecay:
                 scheduler.step_batch()
             states.append(rates(adam))
         assert states[0] == states[1] == pytest.approx([0.1 * 0.5**3])
+
+
+@pytest.mark.parametrize(("n_steps", "warmup_steps"), [(30, 3), (10_000, 500)])
+def test_a_warm_up_is_at_most_a_tenth_of_the_training(n_steps, warmup_steps):
+    adam = optimizer(1.0)
+    params = Params({"type": "elmo_linear_with_warmup", "warmup_steps": 500})
+    scheduler = LearningRateScheduler.from_params(
+        params, optimizer=adam, num_epochs=2, num_steps_per_epoch=n_steps // 2
+    )
+    found = []
+    for _ in range(n_steps):
+        scheduler.step_batch()
+        found += rates(adam)
+    # Up to the peak, and down to zero.
+    expected = np.arange(1, warmup_steps + 1) / warmup_steps
+    assert found[:warmup_steps] == pytest.approx(expected)
+    assert found[warmup_steps:] == pytest.approx(np.linspace(1, 0, n_steps - warmup_steps + 1)[1:])

@@ -169,44 +169,6 @@ class TestSizes:
             "trainer.num_epochs",
         }
 
-    @pytest.mark.parametrize(
-        ("size", "message"),
-        [
-            (
-                "'tiny'",
-                r"size must be 'original', 'small', or an object like \{ cells: 512, projection: 64 \}, but is tiny",
-            ),
-            ("3", "but is 3"),
-            ("{ cell: 512 }", "size may have cells, .*, but has cell"),
-        ],
-    )
-    def test_another_size_is_an_error_that_names_the_sizes(
-        self, environment, tmp_path, training_configs, size, message
-    ):
-        """Oracle: the message."""
-        from allennlp.common.checks import ConfigurationError
-
-        with pytest.raises(ConfigurationError, match=message):
-            evaluated_text(tmp_path, f"(import '{training_configs}/lib/bilm.libsonnet')(size={size})")
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ("start=environment.bilm, size={ epochs: 7 }", "size is that of a new biLM: with start, give epochs"),
-            ("frozen=true", "frozen must have the biLM that keeps its weights: give start"),
-        ],
-    )
-    def test_a_size_for_a_bilm_that_is_there_is_an_error(
-        self, environment, tmp_path, training_configs, arguments, message
-    ):
-        """Oracle: the message; and no biLM that keeps the weights that nobody has trained."""
-        from allennlp.common.checks import ConfigurationError
-
-        library = training_configs / "lib"
-        text = f"local environment = import '{library}/environment.libsonnet';"
-        with pytest.raises(ConfigurationError, match=message):
-            evaluated_text(tmp_path, f"{text} (import '{library}/bilm.libsonnet')({arguments})")
-
 
 def evaluated_text(folder, text):
     (folder / "config.jsonnet").write_text(text)

@@ -36,7 +36,7 @@ local sizes = {
   },
 };
 
-// Fine-tuning on the text of a task, for a biLM of any size. Without a warm-up, which would be longer than the training.
+// Fine-tuning on the text of a task, for a biLM of any size. Without a schedule.
 local finetuning = {
   tokens: 4096,
   epochs: 1,
@@ -45,24 +45,18 @@ local finetuning = {
   scheduler: null,
 };
 
-local names = std.join("', '", std.objectFields(sizes));
-
-// A size by its name, or one of one's own: the small one with some of its values replaced.
-local of_size(size) =
-  if std.isObject(size) then (
-    local unknown = std.setDiff(std.set(std.objectFields(size)), std.set(std.objectFields(sizes.small)));
-    assert unknown == [] :
-           'size may have %s, but has %s' % [std.join(', ', std.objectFields(sizes.small)), std.join(', ', unknown)];
-    sizes.small + size
-  )
-  else if std.isString(size) && std.objectHas(sizes, size) then sizes[size]
-  else error "size must be '%s', or an object like { cells: 512, projection: 64 }, but is %s" % [names, std.toString(size)];
+// A size by its name, or the small one with some of its values replaced.
+local of_size(size) = if std.isString(size) then sizes[size] else (
+  local unknown = std.setDiff(std.objectFields(size), std.objectFields(sizes.small));
+  assert unknown == [] : 'expected a size of %s, got %s' % [std.objectFields(sizes.small), unknown];
+  sizes.small + size
+);
 
 // A softmax for a biLM that stays as it is.
-local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 200 } };
+local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler+: { warmup_steps: 200 } };
 
 function(
-  // 'small' or 'original'; or what differs from the small one, as { cells: 512, projection: 64 }.
+  // 'small', 'original', or what differs from the small one, as { cells: 512, projection: 64 }.
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
@@ -74,7 +68,7 @@ function(
   min_count=3,
   // Text: a file, a folder or a pattern.
   text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
-  // Whether text is put into Unicode's form NFC, in which the commands that read text put theirs.
+  // Whether text is normalised to NFC, as the commands that read text do.
   nfc=true,
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
@@ -86,8 +80,8 @@ function(
   scheduler=training.scheduler,
 ) (
   local shape = of_size(size);
-  assert start == null || size == 'small' : 'size is that of a new biLM: with start, give epochs, tokens_per_batch, optimizer or scheduler';
-  assert start != null || !frozen : 'frozen must have the biLM that keeps its weights: give start';
+  assert start == null || size == 'small' : 'expected no size with start: give epochs, tokens_per_batch, optimizer or scheduler';
+  assert start != null || !frozen : 'expected start, the biLM that keeps its weights, with frozen';
   local loader = { type: 'elmo_lm', max_tokens_per_batch: tokens_per_batch };
 
   {
