@@ -4,7 +4,7 @@ AllenNLP 2.10.1 and allennlp-models 2.10.1 on today's Python, torch, NumPy and t
 torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP imports
 torch before anything that needs a fix, also in worker processes. `install` runs for everyone who imports torch in this
 environment: it imports the standard library only, replaces nothing before a module of AllenNLP is imported, and never
-raises.
+raises. `ELMO_TASKS_WITHOUT_FIXES` switches fixes off by their names, with commas between them.
 """
 
 import sys
@@ -17,8 +17,8 @@ _installed = False
 
 def install() -> None:
     """
-    Registers all fixes, once. Called by torch; with `TORCH_DEVICE_BACKEND_AUTOLOAD=0`, call it yourself before AllenNLP
-    is imported.
+    Registers all fixes by importing them. Called by torch; with `TORCH_DEVICE_BACKEND_AUTOLOAD=0`, call it yourself
+    before AllenNLP is imported.
     """
     global _installed
     if _installed:
@@ -28,9 +28,12 @@ def install() -> None:
         if "allennlp.version" in sys.modules:
             # Its modules have imported functions from each other, which can no longer be replaced.
             raise ImportError("AllenNLP was imported before torch: import torch first")
-        from elmo_tasks.compat import fixes
+        from elmo_tasks.compat import archives, deferred_imports, errors, placeholders, third_party, training  # noqa: F401
+        from elmo_tasks.compat.import_hooks import FIXES, WITHOUT
 
-        fixes.register()
+        names = {fix.__name__ for fix in FIXES}
+        if not names >= WITHOUT:
+            raise ValueError(f"ELMO_TASKS_WITHOUT_FIXES: expected names among {sorted(names)}, got {sorted(WITHOUT)}")
     # An error here must not stop programs that only need torch.
     except Exception as error:
         try:

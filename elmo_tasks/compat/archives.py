@@ -7,15 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import Module, replaces
-
-__all__ = ["load_archives_safely", "read_configs_as_json", "refuse_unregistered_types", "remember_packages"]
+from elmo_tasks.compat.import_hooks import Module, after_import, replaces
+from elmo_tasks.compat.startup import INCLUDED_PACKAGES
 
 # The archive that is being loaded in this context.
 _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
-_INCLUDED_PACKAGES: set[str] = set()
 
 
+@after_import("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
     Symptom: loading an archive writes files outside its temporary folder, and follows links in it.
@@ -34,6 +33,7 @@ def load_archives_safely(archival: Module) -> None:
             _LOADING.reset(token)
 
 
+@after_import("allennlp.models.archival", "allennlp.training.util")
 def read_configs_as_json(module: Module) -> None:
     """
     Symptom: the config of an archive, and with `--recover` of a run, may read local files and the environment.
@@ -58,6 +58,7 @@ def read_configs_as_json(module: Module) -> None:
     module.Params = JsonParams
 
 
+@after_import("allennlp.common.registrable")
 def refuse_unregistered_types(registrable: Module) -> None:
     """
     Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
@@ -74,7 +75,7 @@ def refuse_unregistered_types(registrable: Module) -> None:
         if name in registrable.Registrable._registry[cls]:
             return original(cls, name)
         package = name.split(".")[0]
-        if _LOADING.get() is not None and "." in name and package not in _INCLUDED_PACKAGES:
+        if _LOADING.get() is not None and "." in name and package not in INCLUDED_PACKAGES:
             raise ConfigurationError(
                 f"expected a registered {cls.__name__}, got {name!r}: {_LOADING.get()} (if you trust the package, add "
                 f"--include-package {package})"
@@ -85,16 +86,3 @@ def refuse_unregistered_types(registrable: Module) -> None:
         return found, constructor
 
     registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
-
-
-def remember_packages(util: Module) -> None:
-    """
-    Symptom: none by itself. `refuse_unregistered_types` needs the packages that `--include-package` has named.
-
-    Cause: AllenNLP imports them and forgets their names.
-    """
-
-    @replaces(util, "import_module_and_submodules")
-    def import_and_remember(original: Any, package_name: str, *args: Any, **kwargs: Any) -> None:
-        _INCLUDED_PACKAGES.add(package_name.split(".")[0])
-        original(package_name, *args, **kwargs)

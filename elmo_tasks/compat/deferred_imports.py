@@ -4,15 +4,12 @@ Deferred imports of heavy modules, which AllenNLP imports on every start for fun
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import temporary_modules
-
-__all__ = ["DEFERRED_IMPORTS", "defer"]
+from elmo_tasks.compat.import_hooks import around_import, temporary_modules
 
 _BERT = "transformers.models.bert.modeling_bert"
 
@@ -49,20 +46,18 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def defer(*names: str) -> Callable[[], AbstractContextManager[None]]:
+@around_import(*DEFERRED_IMPORTS)
+@contextmanager
+def defer_imports(module: str) -> Iterator[None]:
     """
     Symptom: `allennlp --help` takes nearly twice as much CPU time, for SciPy, scikit-learn, nltk and torch's compiler.
 
-    Cause: AllenNLP imports all of itself on every start. In these surroundings of an import (see `around_import`) the
-    modules `names` are not imported: a name taken from them imports its module at its first use.
+    Cause: AllenNLP imports all of itself on every start. Now a name taken from one of these modules imports it at its
+    first use.
     """
-    return partial(_deferred, names)
-
-
-@contextmanager
-def _deferred(names: tuple[str, ...]) -> Iterator[None]:
     # Programs without AllenNLP import modules of transformers too.
-    with temporary_modules({name: _DeferredModule(name) for name in names if "allennlp" in sys.modules}):
+    names = DEFERRED_IMPORTS[module] if "allennlp" in sys.modules else ()
+    with temporary_modules({name: _DeferredModule(name) for name in names}):
         yield
 
 

@@ -8,9 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import Module, replaces
-
-__all__ = ["end_in_one_line", "warn_of_mistyped_overrides"]
+from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +22,7 @@ _RESUME = {
 }
 
 
+@after_import("allennlp.commands")
 def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, a missing file, and Ctrl-C, end `allennlp` with forty lines of traceback.
@@ -72,6 +71,7 @@ def _is_for_the_user(error: BaseException) -> bool:
     return isinstance(error, ValueError | ImportError) and raised_in.partition(".")[0] in _PACKAGES
 
 
+@after_import("allennlp.common.params")
 def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.

@@ -1,6 +1,7 @@
 """Code that runs around and after the import of a named module."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -10,22 +11,42 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Module", "after_import", "around_import", "replaces", "temporary_modules"]
+__all__ = ["FIXES", "Module", "after_import", "around_import", "replaces", "temporary_modules"]
 
 # A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
 Fix = Callable[[Module], None]
-Surroundings = Callable[[], AbstractContextManager[None]]
+Surroundings = Callable[[str], AbstractContextManager[None]]
+
+FIXES: list[Callable[..., object]] = []
+"""Each with a docstring that names the symptom and its cause."""
+
+WITHOUT = set(filter(None, os.environ.get("ELMO_TASKS_WITHOUT_FIXES", "").split(",")))
+"""Names of fixes that are switched off."""
 
 
-def after_import(name: str, fix: Fix) -> None:
-    """Calls `fix(module)` after each execution of module `name`, after the fixes registered for it earlier."""
-    _finder().fixes.setdefault(name, []).append(fix)
+def after_import(*modules: str) -> Callable[[Fix], Fix]:
+    """Decorates a function that is called with each of the modules after its execution, in the order of definition."""
+
+    def declare(fix: Fix) -> Fix:
+        FIXES.append(fix)
+        for module in modules if fix.__name__ not in WITHOUT else ():
+            _FINDER.fixes.setdefault(module, []).append(fix)
+        return fix
+
+    return declare
 
 
-def around_import(name: str, surroundings: Surroundings) -> None:
-    """Executes module `name`, whenever it is imported, inside the context manager `surroundings()`."""
-    _finder().surroundings[name] = surroundings
+def around_import(*modules: str) -> Callable[[Surroundings], Surroundings]:
+    """Decorates a context manager, called with the module's name, that each of the modules is executed in."""
+
+    def declare(surroundings: Surroundings) -> Surroundings:
+        FIXES.append(surroundings)
+        for module in modules if surroundings.__name__ not in WITHOUT else ():
+            _FINDER.surroundings[module] = surroundings
+        return surroundings
+
+    return declare
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
@@ -71,7 +92,7 @@ class _HookLoader(Loader):
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with self._surroundings():
+        with self._surroundings(module.__name__):
             self._loader.exec_module(module)
         for fix in self._fixes:
             fix(module)
@@ -101,9 +122,4 @@ class _HookFinder(MetaPathFinder):
 
 
 _FINDER = _HookFinder()
-
-
-def _finder() -> _HookFinder:
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
-    return _FINDER
+sys.meta_path.insert(0, _FINDER)

@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["replace_missing_packages"]
+from elmo_tasks.compat.import_hooks import around_import
 
 # The modules that AllenNLP imports, and the names that it imports *from* them (a `from` import needs the name).
 _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -25,8 +25,15 @@ _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+@around_import(
+    "allennlp.data.image_loader",
+    "allennlp.modules.vision.grid_embedder",
+    "allennlp.modules.vision.region_detector",
+    "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper",
+    "allennlp.nn.parallel.fairscale_fsdp_accelerator",
+)
 @contextmanager
-def replace_missing_packages() -> Iterator[None]:
+def replace_missing_packages(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
     torch, `operator torchvision::nms does not exist`), and `No module named 'fairscale'`.

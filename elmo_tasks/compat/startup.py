@@ -8,15 +8,10 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from elmo_tasks.compat.import_hooks import Module, replaces
+from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 
-__all__ = [
-    "add_our_plugin",
-    "bring_back_elmo_embedder",
-    "check_versions",
-    "import_submodules_quickly",
-    "skip_scripts_of_allennlp_models",
-]
+# That AllenNLP has imported for plugins and `--include-package`.
+INCLUDED_PACKAGES: set[str] = set()
 
 _SUPPORTED = "2.10.1"
 _OUR_PLUGIN = "elmo_tasks.plugin"
@@ -24,6 +19,7 @@ _OUR_PLUGIN = "elmo_tasks.plugin"
 _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
 
 
+@after_import("allennlp", "allennlp_models")
 def check_versions(package: Module) -> None:
     """
     Symptom: with a different AllenNLP, the fixes would replace functions that do something else.
@@ -36,6 +32,7 @@ def check_versions(package: Module) -> None:
         raise ImportError(f"elmo_tasks: expected {distribution} {_SUPPORTED}, got {found}", name=package.__name__)
 
 
+@after_import("allennlp.common.plugins")
 def add_our_plugin(plugins: Module) -> None:
     """
     Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`, and a plugin that cannot be
@@ -55,6 +52,7 @@ def add_our_plugin(plugins: Module) -> None:
         importlib.import_module(_OUR_PLUGIN)
 
 
+@after_import("allennlp.commands")
 def bring_back_elmo_embedder(commands: Module) -> None:
     """
     Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
@@ -65,6 +63,7 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     module.__getattr__ = lambda name: getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
 
 
+@after_import("allennlp.common.util")
 def import_submodules_quickly(util: Module) -> None:
     """
     Symptom: over a second of every start goes into looking for modules.
@@ -93,6 +92,7 @@ def _import_module_and_submodules(name: str, excluded: set[str]) -> None:
             _import_module_and_submodules(f"{name}.{child}", excluded)
 
 
+@after_import("allennlp.common.util")
 def skip_scripts_of_allennlp_models(util: Module) -> None:
     """
     Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
@@ -104,3 +104,17 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
     @replaces(util, "import_module_and_submodules")
     def import_others(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
         original(package_name, _SCRIPTS | (exclude or set()))
+
+
+@after_import("allennlp.common.util")
+def remember_packages(util: Module) -> None:
+    """
+    Symptom: none by itself. `refuse_unregistered_types` needs the packages that `--include-package` has named.
+
+    Cause: AllenNLP imports them and forgets their names.
+    """
+
+    @replaces(util, "import_module_and_submodules")
+    def import_and_remember(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
+        INCLUDED_PACKAGES.add(package_name.split(".")[0])
+        original(package_name, exclude)

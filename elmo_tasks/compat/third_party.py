@@ -5,16 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, replaces
-
-__all__ = [
-    "accept_add_special_tokens",
-    "accept_numbers_in_checkpoints",
-    "accept_verbose_reduce_on_plateau",
-    "restore_transformers_adamw",
-]
+from elmo_tasks.compat.import_hooks import Module, after_import, around_import, replaces
 
 
+@after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")
 def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
     """
     Symptom: the scheduler `reduce_on_plateau` raises `unexpected keyword argument 'verbose'`.
@@ -34,6 +28,7 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
             original(*args, **kwargs)
 
 
+@after_import("allennlp.training.checkpointer")
 def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
@@ -49,6 +44,7 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes])
 
 
+@after_import("allennlp.common.cached_transformers")
 def accept_add_special_tokens(cached_transformers: Module) -> None:
     """
     Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`.
@@ -64,8 +60,9 @@ def accept_add_special_tokens(cached_transformers: Module) -> None:
         return original(model_name, **kwargs)
 
 
+@around_import("allennlp.training.optimizers")
 @contextmanager
-def restore_transformers_adamw() -> Iterator[None]:
+def restore_transformers_adamw(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
 

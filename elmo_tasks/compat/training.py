@@ -4,17 +4,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, replaces
+from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = [
-    "end_recovered_runs_that_had_ended",
-    "lock_in_context_of_workers",
-    "write_archives_whole",
-    "write_best_weights_whole",
-]
 
-
+@after_import("allennlp.training.gradient_descent_trainer")
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a run that was killed while it wrote best.th ends after `--recover` with an archive that cannot be opened.
@@ -28,6 +22,7 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
             original(self, str(temporary))
 
 
+@after_import("allennlp.models.archival")
 def write_archives_whole(archival: Module) -> None:
     """
     Symptom: a training that was killed at its end leaves an archive that is cut off.
@@ -46,6 +41,7 @@ def write_archives_whole(archival: Module) -> None:
         return str(path)
 
 
+@after_import("allennlp.training.gradient_descent_trainer")
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a run that was killed after its last epoch, when its patience had run out, trains on after `--recover`, and
@@ -62,6 +58,7 @@ def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
             self._num_epochs = self._start_after_epochs_completed
 
 
+@after_import("allennlp.data.data_loaders.multiprocess_data_loader")
 def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock created in

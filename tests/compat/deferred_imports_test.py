@@ -10,22 +10,23 @@ from allennlp.fairness.fairness_metrics import Independence
 from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp.training.metrics import Auc, SpearmanCorrelation
 
-from elmo_tasks.compat.deferred_imports import defer
+from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer_imports
 
 
 @pytest.fixture
-def deferred():
+def deferred(monkeypatch):
     """A function that takes names from a module that is not imported until they are used."""
 
     def take(module, *names):
-        with defer(module)():
+        monkeypatch.setitem(DEFERRED_IMPORTS, "tests", (module,))
+        with defer_imports("tests"):
             stand_in = importlib.import_module(module)
             return [getattr(stand_in, name) for name in names]
 
     return take
 
 
-class TestDefer:
+class TestDeferImports:
     def test_a_start_imports_none_of_the_heavy_modules(self, start):
         heavy = {"scipy.optimize", "scipy.stats", "sklearn", "torch._dynamo", "torch.distributed.tensor"}
         assert not heavy & set(start["modules"])

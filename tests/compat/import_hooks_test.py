@@ -23,7 +23,7 @@ def module(tmp_path, monkeypatch, request):
 
 
 @contextmanager
-def marked():
+def marked(name):
     sys.marks.append("around")
     try:
         yield
@@ -33,12 +33,12 @@ def marked():
 
 class TestAroundImport:
     def test_the_module_is_executed_inside_the_surroundings(self, module):
-        around_import(module, marked)
+        around_import(module)(marked)
         assert importlib.import_module(module).seen == ["around"]
         assert sys.marks == []
 
     def test_the_module_sees_its_own_loader(self, module):
-        around_import(module, marked)
+        around_import(module)(marked)
         imported = importlib.import_module(module)
         assert "sys.marks" in inspect.getsource(imported)
         assert imported.__loader__ is imported.__spec__.loader is not None
@@ -46,27 +46,27 @@ class TestAroundImport:
     def test_an_error_is_raised_at_every_attempt(self, module):
 
         @contextmanager
-        def refuse():
+        def refuse(name):
             yield
             raise ImportError("refused")
 
-        around_import(module, refuse)
+        around_import(module)(refuse)
         for _ in range(2):
             with pytest.raises(ImportError, match="refused"):
                 importlib.import_module(module)
 
     def test_it_works_together_with_a_hook_after_the_import(self, module):
         fixed = []
-        after_import(module, lambda imported: fixed.append((imported.seen, list(sys.marks))))
-        around_import(module, marked)
+        after_import(module)(lambda imported: fixed.append((imported.seen, list(sys.marks))))
+        around_import(module)(marked)
         importlib.import_module(module)
         assert [seen for seen, _ in fixed] == [["around"]]
 
 
 class TestAfterImport:
     def test_fixes_are_applied_in_their_order_after_the_module(self, module):
-        after_import(module, lambda imported: imported.seen.append("first"))
-        after_import(module, lambda imported: imported.seen.append("second"))
+        after_import(module)(lambda imported: imported.seen.append("first"))
+        after_import(module)(lambda imported: imported.seen.append("second"))
         assert importlib.import_module(module).seen == ["first", "second"]
 
 

@@ -30,7 +30,7 @@ class TestReplaceMissingPackages:
             assert "fairscale cannot be imported" in start["errors"][use]
 
     def test_tools_that_walk_through_all_modules_work(self, broken_torchvision):
-        with replace_missing_packages():
+        with replace_missing_packages(""):
             import torchvision
         assert importlib.util.find_spec("torchvision") is not None
         assert inspect.getmodule(type(self)) is sys.modules[__name__]
@@ -46,7 +46,7 @@ class TestReplaceMissingPackages:
         names = {name for name in sys.modules if name.split(".")[0] == "torchvision"}
         for name in names:
             monkeypatch.delitem(sys.modules, name)
-        with replace_missing_packages():
+        with replace_missing_packages(""):
             import torchvision
         assert torchvision.real
         for name in ("torchvision", "torchvision.ops", "torchvision.ops.boxes"):
