@@ -11,19 +11,7 @@ _BATCHES_AHEAD = 8
 
 
 def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[list[str]]]:
-    """
-    # Parameters
-
-    sentences
-        Lists of words.
-    batch_tokens
-        See `batches_by_length`.
-
-    # Returns
-
-    `Iterator[List[List[str]]]`
-        The sentences in their order, as many at a time as make about eight batches.
-    """
+    """The sentences in their order, as many at a time as make about eight batches: see `batches_by_length`."""
     chunk: list[list[str]] = []
     n_tokens = 0
     for sentence in sentences:
@@ -38,18 +26,8 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
 
 def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iterator[list[int]]:
     """
-    # Parameters
-
-    sentences
-        Lists of words.
-    batch_tokens
-        The largest size of a batch, padding and the two boundaries of each sentence counted. A longer sentence has a
-        batch of its own.
-
-    # Returns
-
-    `Iterator[List[int]]`
-        The indices of the sentences of each batch, the longest first.
+    The indices of the sentences of each batch, the longest first. A batch has at most `batch_tokens` words, padding and
+    the two boundaries of each sentence counted; a longer sentence is a batch by itself.
     """
     lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable").tolist()

@@ -40,18 +40,8 @@ def embed_groups(
     embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
 ) -> Iterator[tuple[_Key, np.ndarray]]:
     """
-    # Parameters
-
-    embed
-        Embeds sentences, as `Elmo.embed_iter`.
-    groups
-        The sentences of each group, and whatever tells one group from another. A group may be empty.
-
-    # Returns
-
-    `Iterator[Tuple[Key, np.ndarray]]`
-        The vectors of all words of each group, of shape `(n_words, dim)`, or `(n_layers, n_words, dim)` with
-        `layers="all"`.
+    The vectors of all words of each group of sentences, of shape `(n_words, dim)`, or `(n_layers, n_words, dim)` with
+    `layers="all"`; each with the key of its group. A group may be empty. `embed` is `Elmo.embed_iter`.
     """
     read: deque[tuple[_Key, int]] = deque()
 

@@ -45,11 +45,6 @@ class Elmo:
     tokenizer
         Splits sentences that are strings into words. `None`: spaCy's rules for English, for which spaCy must be
         installed; sentences that are lists of words need no tokenizer.
-
-    # Raises
-
-    `ValueError`
-        If the biLM is stateful, or has a layer cache and is not frozen.
     """
 
     def __init__(
@@ -89,13 +84,6 @@ class Elmo:
             Of the matrix products: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
             See the class.
-
-        # Raises
-
-        `ValueError`
-            If the biLM is neither a known name nor a folder, or a file is damaged or has a different format.
-        `OSError`
-            If a file is missing, or cannot be downloaded.
         """
         files = pretrained_files(bilm)
         return cls.from_files(*files, device=device, precision=precision, layer_cache=layer_cache, tokenizer=tokenizer)
@@ -176,11 +164,6 @@ class Elmo:
             For each sentence its vectors, float32, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
             `layers="all"` `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place: it
             has the shape `(0, dim)`, and zeros with a `pool`.
-
-        # Raises
-
-        `ValueError`
-            At once, if an argument has another value; when it is read, if a sentence has an empty word.
         """
         if isinstance(sentences, str):
             sentences = [sentences]

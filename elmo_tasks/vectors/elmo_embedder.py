@@ -16,7 +16,7 @@ from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, downloaded, pretrained_files
 
-__all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder", "device_of"]
+__all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder"]
 
 # The address of the authors' files in old programs, and of the same files today.
 _OLD_SERVER, _SERVER = "https://s3-us-west-2.amazonaws.com/allennlp/", "https://allennlp.s3.amazonaws.com/"
@@ -48,7 +48,8 @@ class ElmoEmbedder:
         weight_file: str | PathLike[str] = DEFAULT_WEIGHT_FILE,
         cuda_device: int = -1,
     ) -> None:
-        self._elmo = Elmo.from_files(*_local_files(options_file, weight_file), device=device_of(cuda_device))
+        device = "cpu" if cuda_device < 0 else f"cuda:{cuda_device}"
+        self._elmo = Elmo.from_files(*_local_files(options_file, weight_file), device=device)
         self.elmo_bilm = self._elmo.bilm
         self.cuda_device = cuda_device
         # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; there are none to be moved.
@@ -126,11 +127,6 @@ class ElmoEmbedder:
                 input_file = copy.name
             keywords: Any = {"layout": layout, "elmo": self._elmo, **of_job}
             embed_file(input_file, output_file_path, options, **keywords)
-
-
-def device_of(cuda_device: int) -> str:
-    """The device that a number of AllenNLP's means: negative ones are the CPU."""
-    return "cpu" if cuda_device < 0 else f"cuda:{cuda_device}"
 
 
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:

@@ -29,14 +29,9 @@ class LayerSelection:
     weights
         For `"mix"` only, a number for each layer before the softmax. `None`: the plain average of the layers.
     gamma
-        Scales the vectors, whatever `layers` is.
+        Scales the vectors.
     pool
         One vector for the sentence: see `pooled`. `None`: a vector for each word.
-
-    # Raises
-
-    `ValueError`
-        If an argument has another value.
     """
 
     n_layers: int
@@ -91,22 +86,17 @@ class LayerSelection:
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
     """
-    One vector for many words.
+    One vector for many words, of shape `(..., dim)`; zeros where there are no words at all.
 
     # Parameters
 
     vectors
         Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no word.
     mask
-        Boolean, shape `(..., timesteps)`: where there is a word, without gaps from the first step on.
+        Boolean, shape `(..., timesteps)`: where there is a word, with all words before the padding.
     pool
         `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units of the
         last word and the backward units of the first, which have each read the whole sentence.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(..., dim)`; zeros where there are no words at all.
     """
     # Shape: (..., 1)
     lengths = mask.sum(-1, keepdim=True)

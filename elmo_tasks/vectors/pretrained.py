@@ -63,15 +63,6 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     bilm
         A key of `NAMED_BILMS`; or a folder with `options.json` and `weights.hdf5`, or with the files of a model of
         ELMoForManyLangs. A known name takes precedence over a folder of that name; write `./name` for the folder.
-
-    # Raises
-
-    `ValueError`
-        If it is neither.
-    `FileNotFoundError`
-        If a folder lacks one of the two.
-    `ConnectionError`
-        If a biLM cannot be downloaded.
     """
     if not isinstance(bilm, str) or bilm not in NAMED_BILMS:
         return _files_in(Path(bilm).expanduser())

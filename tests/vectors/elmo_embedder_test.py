@@ -3,7 +3,7 @@
 import io
 import json
 import pickle
-from types import SimpleNamespace
+import shutil
 
 import h5py
 import numpy as np
@@ -11,10 +11,11 @@ import pytest
 import torch
 
 import elmo_tasks
-from elmo_tasks import ElmoEmbedder
+from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.vectors import elmo_embedder as module
-from tests.bilm.helpers import random_bilm, save
+from tests.bilm.helpers import save
+from tests.paths import TINY_BILM
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀"], ["The", "cat"]]
 TEXT = "The cat sat .\nEncyclopædia 😀\n\nThe cat sat .\n"
@@ -154,14 +155,14 @@ class TestThePackage:
         assert elmo_tasks.ElmoEmbedder is module.ElmoEmbedder
         assert "ElmoEmbedder" in dir(elmo_tasks)
 
-    def test_the_defaults_are_the_authors_files(self, monkeypatch):
-        monkeypatch.setattr(module, "local_files", lambda *files: files)
-        given = []
-        loaded = SimpleNamespace(bilm=random_bilm())
-        monkeypatch.setattr(module.Elmo, "from_files", lambda *files, **arguments: given.append(files) or loaded)
-        ElmoEmbedder()
-        root = "https://s3-us-west-2.amazonaws.com/allennlp/models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_"
-        assert given == [(f"{root}2048cnn_2xhighway_options.json", f"{root}2048cnn_2xhighway_weights.hdf5")]
+    def test_the_default_is_the_authors_bilm(self, tmp_path, monkeypatch):
+        assert module.DEFAULT_WEIGHT_FILE == (
+            "https://s3-us-west-2.amazonaws.com/allennlp/models/elmo/2x4096_512_2048cnn_2xhighway/"
+            "elmo_2x4096_512_2048cnn_2xhighway_weights.hdf5"
+        )
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path))
+        shutil.copytree(TINY_BILM, tmp_path / "original")
+        assert ElmoEmbedder().elmo_bilm.options == Elmo.from_pretrained(TINY_BILM).bilm.options
 
 
 def test_a_string_is_not_a_list_of_words(embedder):
