@@ -59,23 +59,8 @@ class CorefReader(TaskReader):
         genre: str | None = None,
     ) -> Instance:
         """
-        # Parameters
-
-        sentences : `Sequence[Sequence[str]]`
-            The words of a document.
-        speakers : `Sequence[Sequence[str]]`, optional
-            The speaker of each word.
-        clusters : `Iterable[Iterable[Tuple[int, int]]]`, optional
-            First and last words of the mentions of each cluster, counted from the beginning of the document.
-        name, part : `str`, `int`, optional
-            Name and part of the document.
-        genre : `str`, optional
-            Two letters as in OntoNotes, by default the first two of the name.
-
-        # Returns
-
-        `Instance`
-            `tokens`, a list of sentences, and `metadata`.
+        `tokens`, a list of sentences, and `metadata`. Clusters are the first and last words of their mentions, counted
+        from the beginning of the document; `genre` is by default the first two letters of the name, as in OntoNotes.
         """
         metadata: dict[str, Any] = {
             "document": name,

@@ -49,17 +49,7 @@ class LmReader(DatasetReader):
         return map(self.text_to_instance, self.shard_iterable(self.text(file_path)))
 
     def text_to_instance(self, words: Sequence[str]) -> Instance:
-        """
-        # Parameters
-
-        words : `Sequence[str]`
-            A sentence.
-
-        # Returns
-
-        `Instance`
-            `word_ids`; `apply_token_indexers` adds `character_ids`, which a vocabulary does not need.
-        """
+        """`word_ids`; `apply_token_indexers` adds `character_ids`, which a vocabulary does not need."""
         return Instance({"word_ids": _WordsField(words)})
 
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
-from allennlp.data.fields import Field, MetadataField, TextField
 
-from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, blocks, columns_of, located
+from elmo_tasks.data.dataset_readers.task_reader import (
+    SpanTagsField,
+    TaskReader,
+    blocks,
+    columns_of,
+    located,
+    sentence_fields,
+)
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
@@ -45,24 +51,11 @@ class NerReader(TaskReader):
             yield words, tags or None
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
-        """
-        # Parameters
-
-        words : `Sequence[Union[str, Token]]`
-            A sentence.
-        tags : `Sequence[str]`, optional
-            A tag for each word.
-
-        # Returns
-
-        `Instance`
-            `tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given.
-        """
-        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
-        text = TextField(tokens)
-        fields: dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": [t.text for t in tokens]})}
+        """`tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given."""
+        fields = sentence_fields(words)
         if tags is not None:
-            fields["tags"] = SpanTagsField(spans_to_bioul(tags_to_spans(tags), len(tags)), text, prefixes="BILU")
+            bioul = spans_to_bioul(tags_to_spans(tags), len(tags))
+            fields["tags"] = SpanTagsField(bioul, fields["tokens"], prefixes="BILU")
         return Instance(fields)
 
 

@@ -75,21 +75,8 @@ class SquadReader(AllenNlpSquadReader):
         passage_tokens: list[Token] | None = None,
     ) -> Instance | None:
         """
-        # Parameters
-
-        question, passage : `str`
-            Texts of at least one word.
-        answers : `Sequence[Tuple[str, int]]`, optional
-            Parts of the passage, each with the place of its first character.
-        question_id : `str`, optional
-            The id of the question.
-        passage_tokens : `List[Token]`, optional
-            The tokens of the passage, if they are known.
-
-        # Returns
-
-        `Optional[Instance]`
-            As of AllenNLP's `squad1`. `None` if all answers are beyond `max_passage_tokens`.
+        As of AllenNLP's `squad1`. Answers are parts of the passage, each with the place of its first character; if all
+        are beyond `max_passage_tokens`, there is no instance.
         """
         instance = super().text_to_instance(
             question,

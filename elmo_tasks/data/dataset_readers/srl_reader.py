@@ -4,13 +4,20 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
-from allennlp.data.fields import Field, MetadataField, SequenceLabelField, TextField
+from allennlp.data.fields import SequenceLabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, blocks, columns_of, located, word_of
+from elmo_tasks.data.dataset_readers.task_reader import (
+    SpanTagsField,
+    TaskReader,
+    blocks,
+    columns_of,
+    located,
+    sentence_fields,
+    word_of,
+)
 
 __all__ = ["SrlReader"]
 
@@ -60,31 +67,18 @@ class SrlReader(TaskReader):
         self, words: Sequence[str | Token], verb_indicator: Sequence[int], tags: Sequence[str] | None = None
     ) -> Instance:
         """
-        # Parameters
-
-        words : `Sequence[Union[str, Token]]`
-            A sentence.
-        verb_indicator : `Sequence[int]`
-            1 at the words of the predicate, 0 at the others.
-        tags : `Sequence[str]`, optional
-            The arguments in the BIO scheme.
-
-        # Returns
-
-        `Instance`
-            `tokens`, `verb_indicator`, `metadata`, and `tags` if they are given. The metadata has `words`, `verb` and
-            `verb_index` (the first word of the predicate and its place), and `gold_tags`, if tags are given.
+        `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the BIO scheme if they
+        are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate and its place),
+        and `gold_tags`.
         """
-        text = TextField([word if isinstance(word, Token) else Token(word) for word in words])
-        texts = [token.text for token in text.tokens]
+        fields = sentence_fields(words)
+        text, metadata = fields["tokens"], fields["metadata"].metadata
         index = list(verb_indicator).index(1)
-        metadata: dict[str, Any] = {"words": texts, "verb": texts[index], "verb_index": index}
-        indicator = SequenceLabelField(list(verb_indicator), text)
-        fields: dict[str, Field] = {"tokens": text, "verb_indicator": indicator}
+        metadata |= {"verb": metadata["words"][index], "verb_index": index}
+        fields["verb_indicator"] = SequenceLabelField(list(verb_indicator), text)
         if tags is not None:
             fields["tags"] = SpanTagsField(tags, text, prefixes="BI")
             metadata["gold_tags"] = list(tags)
-        fields["metadata"] = MetadataField(metadata)
         return Instance(fields)
 
 

@@ -5,9 +5,9 @@ from typing import Any, Optional
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
-from allennlp.data.fields import Field, LabelField, MetadataField, TextField
+from allennlp.data.fields import LabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader, located
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, located, sentence_fields
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["TREEBANK_WORDS", "SstReader"]
@@ -70,22 +70,8 @@ class SstReader(TaskReader):
                     yield words, phrase.label() if self.reads_gold else None
 
     def text_to_instance(self, words: Sequence[str | Token], label: str | None = None) -> Instance:
-        """
-        # Parameters
-
-        words : `Sequence[Union[str, Token]]`
-            A sentence or a phrase.
-        label : `str`, optional
-            Its sentiment, from `"0"` to `"4"`.
-
-        # Returns
-
-        `Instance`
-            `tokens`, `metadata` (the words), and `label` if there is one.
-        """
-        tokens = [word if isinstance(word, Token) else Token(word) for word in words]
-        metadata = MetadataField({"words": [token.text for token in tokens]})
-        fields: dict[str, Field] = {"tokens": TextField(tokens), "metadata": metadata}
+        """`tokens`, `metadata` (the words), and `label`, from `"0"` to `"4"`, if there is one."""
+        fields = sentence_fields(words)
         if label is not None:
             fields["label"] = LabelField(label)
         return Instance(fields)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from allennlp.data import DatasetReader, Instance, TokenIndexer
-from allennlp.data.fields import ListField, SequenceLabelField, TextField
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
+from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["SpanTagsField", "TaskReader", "blocks", "columns_of", "located", "word_of"]
+__all__ = ["SpanTagsField", "TaskReader", "blocks", "columns_of", "located", "sentence_fields", "word_of"]
 
 
 class TaskReader(DatasetReader):
@@ -42,10 +42,6 @@ class SpanTagsField(SequenceLabelField):
 
     # Parameters
 
-    tags : `Sequence[str]`
-        `O`, or a prefix and a label for each word.
-    text : `TextField`
-        The words.
     prefixes : `str`
         Of the scheme: `BIO` has `BI`, and `BIOUL` has `BILU`.
     """
@@ -60,6 +56,12 @@ class SpanTagsField(SequenceLabelField):
         for label in sorted({tag[2:] for tag in self.labels if tag != "O"}):
             for prefix in self._prefixes:
                 counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
+
+
+def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
+    """`tokens` and `metadata`, which has the `words`."""
+    tokens = [word if isinstance(word, Token) else Token(word) for word in words]
+    return {"tokens": TextField(tokens), "metadata": MetadataField({"words": [token.text for token in tokens]})}
 
 
 @contextmanager

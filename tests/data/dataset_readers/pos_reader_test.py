@@ -1,4 +1,3 @@
-import logging
 from pathlib import Path
 
 import pytest
@@ -63,15 +62,6 @@ class TestPosReader:
         assert sentences["train"][39][0] == ["Tom", "ordered", "soup", ",", "and", "Eva", "salad", "."]
         known = {tag for _, tags in sentences["train"] for tag in tags}
         assert {tag for part in ("dev", "test") for _, tags in sentences[part] for tag in tags} <= known
-
-    def test_a_file_without_tags_is_for_prediction_and_says_so(self, path, caplog):
-        """Oracle: by hand, and the warning; the other column has tags."""
-        with caplog.at_level(logging.WARNING, logger="elmo_tasks"):
-            assert read(path, line(1, "Dogs", xpos="_"), tags="xpos") == [(["Dogs"], None)]
-        assert "xpos" in caplog.text
-        caplog.clear()
-        assert read(path, line(1, "Dogs", xpos="_")) == [(["Dogs"], ["NOUN"])]
-        assert not caplog.records
 
     def test_text_to_instance_takes_words_and_tokens(self):
         """Oracle: by hand."""
