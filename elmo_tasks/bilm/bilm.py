@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -64,33 +64,25 @@ class Bilm(nn.Module):
             BidirectionalLayer(pair)  # type: ignore[arg-type]
             for pair in zip(self.forward_layers, self.backward_layers, strict=True)
         ]
-        begin, end = self.word_rows.boundary_rows()
-        self.register_buffer("_begin_ids", begin, persistent=False)
-        self.register_buffer("_end_ids", end, persistent=False)
-        self._begin_ids: torch.Tensor
-        self._end_ids: torch.Tensor
+        # Shape: (2, width)
+        self.register_buffer("_boundary_ids", torch.stack(self.word_rows.boundary_rows()), persistent=False)
+        self._boundary_ids: torch.Tensor
         # Of a stateful biLM: a different object after each `reset_states`.
         self.carried_states = CarriedStates()
 
     @classmethod
-    def from_files(
-        cls,
-        options_file: str | PathLike[str],
-        weight_file: str | PathLike[str],
-        *,
-        stateful: bool = False,
-        precision: Literal["float32", "bf16"] = "float32",
-    ) -> "Bilm":
+    def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str], **settings: Any) -> "Bilm":
         """
         Reads a biLM in the public format, from local paths of its `options.json` and of its HDF5 or safetensors file;
         or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model.
+        `settings` are those of the class.
 
         # Raises
 
         `ValueError`
             If a file has a different format, or the two do not match; the message names file, key, expected and found.
         """
-        bilm = cls(read_any_options(options_file), stateful=stateful, precision=precision)
+        bilm = cls(read_any_options(options_file), **settings)
         bilm.load_weights(weight_file)
         return bilm
 
@@ -133,7 +125,7 @@ class Bilm(nn.Module):
         return self.options.output_dim
 
     def reset_states(self) -> None:
-        """Clears the carried states, so that the next batch starts from zero; no effect unless stateful."""
+        """Clears the carried states: the next batch starts from zero. No effect unless stateful."""
         self.carried_states = CarriedStates()
 
     def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
@@ -141,8 +133,8 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)`, zero where there is no
-            word. Sentence boundaries are added here.
+            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)`, zero for padding.
+            Sentence boundaries are added here.
 
         # Returns
 
@@ -197,11 +189,11 @@ class Bilm(nn.Module):
 
     def _packed(self, character_ids: torch.Tensor, lengths: np.ndarray) -> tuple[PackedSentences, torch.Tensor]:
         """The packing of a batch, and the vectors of its words, with the two boundaries after the last word."""
-        device = self._begin_ids.device
+        device = self._boundary_ids.device
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         # Shape: (n_words, width)
         words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
-        words = torch.cat([words.to(device), torch.stack([self._begin_ids, self._end_ids])])
+        words = torch.cat([words.to(device), self._boundary_ids])
         dtype = _computing_dtype(self.precision, self.character_encoder.projection.weight)
         with torch.autocast(device.type, enabled=False):
             # Shape: (n_words + 2, projection_dim)
@@ -240,7 +232,7 @@ class Bilm(nn.Module):
         """The threads of the CPU for a batch of so many sentences."""
         # Of the gates in one step of one direction.
         n_multiply_adds = n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
-        if self._begin_ids.device.type != "cpu" or n_multiply_adds > _ENOUGH_FOR_TWO_THREADS:
+        if self._boundary_ids.device.type != "cpu" or n_multiply_adds > _ENOUGH_FOR_TWO_THREADS:
             return nullcontext()
         return _one_thread()
 

@@ -19,7 +19,7 @@ from elmo_tasks.bilm.options import BilmOptions
 __all__ = ["CharacterEncoder", "distinct_rows"]
 
 _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
-# How many words are encoded at once: enough to be fast, few enough for small intermediate results.
+# Words that are encoded together: enough to be fast, few enough for small intermediate results.
 _WORDS_AT_ONCE = {"cpu": 256}
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
@@ -67,7 +67,7 @@ class CharacterEncoder(nn.Module):
         self._activation = _ACTIVATIONS[options.activation]
         self.embedding: nn.Embedding | None = None
         if of_own is None:
-            # The id 0 is that of no word.
+            # The id 0 is for places without a word.
             self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
         elif of_own.n_characters:
             self.embedding = nn.Embedding(of_own.n_characters, options.character_dim)
@@ -129,7 +129,7 @@ class CharacterEncoder(nn.Module):
         self, words: torch.Tensor, is_used: torch.Tensor, dtype: torch.dtype, others: torch.Tensor | None = None
     ) -> torch.Tensor:
         """
-        Ids of shape `(n_words, width)`, of which `is_used` are no padding, to `(n_words, projection_dim)`, without the
+        Ids of shape `(n_words, width)`, not padding where `is_used`, to `(n_words, projection_dim)`, without the
         columns in which all words have padding. The projection reads `others`, of shape `(n_words, n_others)`, before
         the filters.
         """

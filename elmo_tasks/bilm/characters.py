@@ -2,7 +2,7 @@
 Words as character ids, in the scheme that every public ELMo was trained with (section 3.1 of the paper and bilm-tf).
 
 A word is its UTF-8 bytes between a begin and an end marker, padded to 50 ids. Ids start at 1: 1 to 256 are the bytes
-0 to 255, 257 to 261 the markers below, and 0 is left for positions where there is no word at all.
+0 to 255, 257 to 261 the markers below, and 0 is for positions without a word.
 """
 
 from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -191,7 +191,7 @@ class CachedBilm:
         """To be called where weights are trained, which may change them in ways that are not counted."""
         self._digest.forget()
 
-    def _model_digest(self, weights: list[torch.Tensor]) -> bytes:
+    def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
         """A digest of all that determines the layers; the weights are hashed again only if they changed."""
         settings = self.bilm.options, self.bilm.precision, weights[0].device.type, _product_precision(), __version__
 
@@ -205,7 +205,8 @@ class CachedBilm:
 def _product_precision() -> tuple[str, ...]:
     """torch's switches for the precision of float32 products, which have new names since torch 2.9."""
     if hasattr(torch.backends, "fp32_precision"):
-        return torch.backends.cuda.matmul.fp32_precision, torch.backends.mkldnn.matmul.fp32_precision
+        mkldnn: Any = torch.backends.mkldnn
+        return torch.backends.cuda.matmul.fp32_precision, mkldnn.matmul.fp32_precision
     return (torch.get_float32_matmul_precision(),)
 
 

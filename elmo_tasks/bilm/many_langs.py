@@ -63,7 +63,7 @@ def _words_of(rows: np.ndarray) -> list[str]:
 class Dictionary(nn.Module):
     """
     The rows of an embedding by their keys. The keys are a part of the state, as bytes of UTF-8 with a line feed between
-    them, so that they are wherever the weights are.
+    them, and so go wherever the weights go.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     return _weights(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
 
 
-# The network of all published models, whose archives lack the file that `config_path` names.
+# The network of all published models: their archives lack the file that `config_path` names.
 _PUBLISHED: Mapping[str, Any] = {
     "encoder": {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2},
     "token_embedder": {

@@ -18,9 +18,9 @@ class BilmOutput:
     layers
         `n_layers + 1` tensors of shape `(batch_size, timesteps, 2 * projection_dim)`, forward units before backward
         ones: first the context-insensitive layer (the character encoder's vector, twice), then the LSTMs from the
-        lowest to the highest. Zero where there is no word.
+        lowest to the highest. Zero for padding.
     mask
-        Shape `(batch_size, timesteps)`: where there is a word.
+        Shape `(batch_size, timesteps)`: true for words, false for padding.
     """
 
     layers: tuple[torch.Tensor, ...]

@@ -1,6 +1,7 @@
 """Packing: the lengths of the sentences of a batch, sentences packed by length, and unpacking."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ __all__ = ["PackedSentences", "pack_sentences", "sentence_lengths"]
 class PackedSentences:
     """
     Some sentences of a batch, each between its two boundaries, laid out step by step, and within a step from the
-    longest sentence to the shortest. For the backward direction each sentence comes from its end to its begin, so that
-    both directions have the same number of sentences at every step.
+    longest sentence to the shortest. The backward direction reads each sentence from its end, so both directions have
+    the same number of sentences at every step.
 
     # Parameters
 
@@ -47,7 +48,8 @@ class PackedSentences:
 
     def to(self, device: torch.device) -> "PackedSentences":
         """The same with its tensors on a device."""
-        return replace(self, **{name: v.to(device) for name, v in vars(self).items() if isinstance(v, torch.Tensor)})
+        moved: Any = {name: part.to(device) for name, part in vars(self).items() if isinstance(part, torch.Tensor)}
+        return replace(self, **moved)
 
     def fill_in(self, layer: torch.Tensor, packed: torch.Tensor) -> None:
         """Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without boundaries."""
@@ -101,7 +103,7 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
 def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.ndarray:
     """
     The number of words in each sentence, of shape `(batch_size,)`, from ids of shape `(batch_size, timesteps, width)`,
-    zero where there is no word. Checks the ids, and that the words of a sentence come before its padding.
+    zero for padding. Checks the ids, and that the words of a sentence come before its padding.
     """
     if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(

@@ -213,7 +213,7 @@ def read_softmax(
     if set(arrays) != {name.key for name in names}:
         raise ValueError(f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}")
     if words is not None and notes.get(_WORDS_NOTE, digest := _digest(words)) != digest:
-        raise ValueError(f"the softmax predicts words other than those of vocab.txt: {weight_file}")
+        raise ValueError(f"the softmax was trained with a different vocab.txt: {weight_file}")
     return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
 
 

@@ -42,7 +42,7 @@ class BidirectionalLayer:
         states
             For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
         dtype
-            The type of the products. `None`: that of the parameters.
+            The type of the products, by default the parameters'.
 
         # Returns
 

@@ -1,7 +1,7 @@
 """
 Linear layers with a packed weight, which stays the same from call to call.
 
-The packed product is oneDNN's with a weight in a layout of its own: two operators of torch that have no public name.
+The packed product is oneDNN's, with a weight in its own layout: two operators of torch without a public name.
 They are tested once per process and type, and `torch.nn.functional.linear` replaces them if they fail.
 """
 
@@ -45,7 +45,7 @@ def _is_usable(dtype: torch.dtype) -> bool:
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
             return False
         with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.inference_mode(False), torch.device("cpu"):
-            # Whole numbers, whose products and sums every type holds exactly.
+            # Whole numbers: every type holds their products and sums exactly.
             weight = (torch.arange(37 * 71) % 3 - 1).view(37, 71).to(dtype)
             inputs, addend = (torch.arange(5 * n).remainder(5).sub(2).view(5, n).to(dtype) for n in (71, 37))
             product = linear(inputs, weight)

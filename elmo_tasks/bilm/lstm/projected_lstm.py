@@ -16,8 +16,8 @@ LstmState = tuple[torch.Tensor, torch.Tensor]
 
 class ProjectedLstm(nn.Module):
     """
-    One layer of one direction of the biLM: an LSTM whose output is projected to fewer units, also for the next step
-    (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
+    One layer of one direction of the biLM: an LSTM with an output that is projected to fewer units, also for the next
+    step (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
 
         i, g, f, o = x_t W_x + h_{t-1} W_h + b
         m_t = clip_c(sigmoid(f + 1) * m_{t-1} + sigmoid(i) * tanh(g))

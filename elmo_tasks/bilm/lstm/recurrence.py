@@ -95,7 +95,7 @@ def run_lstms(
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
     # On a CPU, allocating memory for the gates of a step takes longer than computing them.
-    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)) if gates is None else None
+    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)) if gates is None else gates
     for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
         first, last = steps[0][0].start, steps[-1][0].stop
         # Shape: (some words, 4 * cell_dim), for each LSTM
@@ -105,7 +105,7 @@ def run_lstms(
             # Shape: (n_now, 4 * cell_dim), for each LSTM
             products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
             now = memory[:, :n_now]
-            gates_now = gates[:, rows] if scratch is None else scratch[:, :n_now]
+            gates_now = scratch[:, :n_now] if gates is None else gates[:, rows]
             units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
             if memories is not None and hidden is not None:
                 memories[:, rows] = now

@@ -13,7 +13,7 @@ from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives, draw_negative
 
 __all__ = ["LmSoftmax"]
 
-# How many logits are in memory at once: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
+# Logits in memory at the same time: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
 # Rows for each thread, and words, of the blocks of logits on a CPU: 1 MB of float32, which stays in the cache.
 _ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
@@ -113,8 +113,8 @@ class LmSoftmax(nn.Module):
 
     def _sums_of_exponentials(self, hidden: torch.Tensor) -> torch.Tensor:
         """
-        Shape `(n,)`, float64: `sum_j exp(h W_j) exp(b_j)`, a block of rows and words at a time, so that the logits do
-        not leave the cache of the processor, and with two passes over them and no more: the bias is in the sum.
+        Shape `(n,)`, float64: `sum_j exp(h W_j) exp(b_j)`, one block of rows and words at a time, small enough for
+        the cache of the processor, in two passes: the bias is in the sum.
         """
         n_rows = _ROWS_IN_CACHE * torch.get_num_threads()
         buffer = hidden.new_empty(min(n_rows, len(hidden)) * min(_WORDS_IN_CACHE, self.n_words))
