@@ -1,27 +1,30 @@
 """
-Speed of `elmo_lstm` and `elmo_gru` and of AllenNLP's `lstm` and `gru`, on the same weights and on batches as those of
-the task models: `python benchmarks/encoders.py`.
+Speed of our encoders and of AllenNLP's, on the same weights and on batches as those of the task models, forward and
+backward: `python benchmarks/encoders.py`. `elmo_lstm` and `elmo_gru` against `lstm` and `gru`, and the highway LSTM of
+semantic roles against `alternating_lstm`.
 
 Each encoder runs by turns with the other in one process. A time is the shortest of all turns, which a busy machine
 disturbs least; with one thread it is that of the processor. What counts is the ratio of AllenNLP's time to ours.
-
-`--choice` compares our recurrence with torch in the cases in which `elmo_tasks/modules/recurrent/encoders.py` has to
-choose: with and without gradients, and with sentences of one length and of several.
 """
 
 import argparse
-import itertools
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
-from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder
+from allennlp.modules.seq2seq_encoders import (
+    GruSeq2SeqEncoder,
+    LstmSeq2SeqEncoder,
+    StackedAlternatingLstmSeq2SeqEncoder,
+)
 
-from elmo_tasks.modules import GruEncoder, LstmEncoder
+from elmo_tasks.modules import AlternatingHighwayLstm, GruEncoder, LstmEncoder
 
 CLASSES = {"gru": (GruSeq2SeqEncoder, GruEncoder), "lstm": (LstmSeq2SeqEncoder, LstmEncoder)}
+N_LAYERS, DROPOUT = 8, 0.1
 
 
 class Shape(NamedTuple):
@@ -48,6 +51,7 @@ SHAPES = [
     Shape("NER, lower", "lstm", 228, 200, [(64, 12, 15)]),
     Shape("NER, upper", "lstm", 400, 100, [(64, 12, 15)]),
     Shape("NER, one length", "lstm", 228, 200, [(64, 13, 13)]),
+    Shape("SRL", "highway", 200, 300, [(80, 10, 40)]),
 ]
 
 
@@ -62,8 +66,17 @@ def batch_of(shape: Shape) -> tuple[torch.Tensor, torch.Tensor]:
 
 def encoders_of(shape: Shape) -> list[Seq2SeqEncoder]:
     """AllenNLP's and ours, with the same weights."""
-    theirs, ours = (make(shape.input_dim, shape.dim, bidirectional=True) for make in CLASSES[shape.kind])
-    ours.load_state_dict(theirs.state_dict())
+    if shape.kind != "highway":
+        theirs, ours = (make(shape.input_dim, shape.dim, bidirectional=True) for make in CLASSES[shape.kind])
+        ours.load_state_dict(theirs.state_dict())
+        return [theirs, ours]
+    sizes = shape.input_dim, shape.dim, N_LAYERS, DROPOUT
+    ours = AlternatingHighwayLstm(*sizes)
+    theirs = StackedAlternatingLstmSeq2SeqEncoder(*sizes, use_highway=True, use_input_projection_bias=False)
+    for layer, cell in zip(ours.layers, (layer.cell for layer in theirs._module.lstm_layers), strict=True):
+        cell.input_linearity.weight.data.copy_(layer.input_weight.data)
+        cell.state_linearity.weight.data.copy_(layer.state_weight.data)
+        cell.state_linearity.bias.data.copy_(layer.state_bias.data)
     return [theirs, ours]
 
 
@@ -79,67 +92,37 @@ def shortest(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     return times
 
 
-def compare(shape: Shape, repeats: int, *, with_gradients: bool = True) -> tuple[list[float], float]:
-    """The times of AllenNLP and ours, and the largest difference of outputs."""
+def compare(shape: Shape, repeats: int) -> None:
     inputs, mask = batch_of(shape)
     encoders = encoders_of(shape)
-    direction = torch.randn(*mask.shape, encoders[0].get_output_dim())
+    # With gradients: without them ours leaves some shapes to torch.
+    one, other = (encoder.eval()(inputs, mask).detach() for encoder in encoders)
+    difference = (one - other).abs().max().item()
+    direction = torch.randn_like(one)
 
     def step(encoder: Seq2SeqEncoder) -> None:
-        if with_gradients:
-            encoder.zero_grad()
-            inputs.grad = None
-            encoder(inputs, mask).backward(direction)
-        else:
-            with torch.no_grad():
-                encoder(inputs, mask)
+        encoder.train().zero_grad()
+        inputs.grad = None
+        encoder(inputs, mask).backward(direction)
 
-    with torch.no_grad():
-        difference = (encoders[0](inputs, mask) - encoders[1]._run(inputs, mask, inputs.dtype)).abs().max().item()
-    return shortest([lambda encoder=encoder: step(encoder) for encoder in encoders], repeats), difference
-
-
-def print_tasks(repeats: int) -> None:
-    for shape in SHAPES:
-        (theirs, ours), difference = compare(shape, repeats)
-        print(
-            f"{shape.task:22} {shape.kind:5} forward and backward: AllenNLP {1000 * theirs:7.1f} ms   "
-            f"ours {1000 * ours:7.1f} ms   ratio {theirs / ours:5.2f}   difference {difference:.1e}",
-            flush=True,
-        )
-
-
-def print_choice(repeats: int) -> None:
-    # Our recurrence runs in all cases.
-    for encoder in (GruEncoder, LstmEncoder):
-        encoder._is_left_to_torch = lambda *_: False
-    for kind, dim, n_rows, n_steps in itertools.product(("gru", "lstm"), (50, 100, 300), (1, 8, 64), (4, 12, 40)):
-        ratios = []
-        for shortest_length, with_gradients in itertools.product((n_steps, n_steps // 2), (True, False)):
-            shape = Shape("", kind, 200, dim, [(1, n_steps, n_steps), (n_rows - 1, shortest_length, n_steps)])
-            (theirs, ours), _ = compare(shape, repeats, with_gradients=with_gradients)
-            ratios.append(f"{theirs / ours:5.2f}")
-        print(
-            f"{kind:5} {dim:3} units, {n_rows:2} sentences of {n_steps:2} words: training {ratios[0]}, evaluation "
-            f"{ratios[1]}; of several lengths: {ratios[2]}, {ratios[3]}",
-            flush=True,
-        )
+    theirs, ours = shortest([partial(step, encoder) for encoder in encoders], repeats)
+    print(
+        f"{shape.task:22} {shape.kind:7} AllenNLP {1000 * theirs:7.1f} ms   ours {1000 * ours:7.1f} ms   "
+        f"ratio {theirs / ours:5.2f}   difference {difference:.1e}",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--choice", action="store_true", help="compare the cases of the choice instead, in one thread")
     arguments = parser.parse_args()
-    if arguments.choice:
-        torch.set_num_threads(1)
-        print_choice(arguments.repeats)
-        return
     for n_threads in arguments.threads:
         print(f"{n_threads} thread{'s' * (n_threads > 1)}")
         torch.set_num_threads(n_threads)
-        print_tasks(arguments.repeats)
+        for shape in SHAPES:
+            compare(shape, arguments.repeats)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """
-Time from a command to its first line, and from the start of a training to its first batch, without a cache of tokens
-and with one: `ELMO_TASKS_DATA=DATA python benchmarks/startup.py [--tasks snli squad]`.
+Time of the start of a command, and from the start of a training to its first batch:
+`ELMO_TASKS_DATA=DATA python benchmarks/startup.py [--tasks snli squad]`.
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -19,12 +18,9 @@ COMMANDS = {
 CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
 
 
-def seconds(command: list[str], **variables: str) -> float:
+def seconds(command: list[str]) -> float:
     start = time.perf_counter()
-    # The times of a training are those with the data of the environment.
-    subprocess.run(
-        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **variables}
-    )
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 
@@ -41,10 +37,6 @@ def make_first_batch(task: str) -> None:
         next(iter(training.trainer.data_loader))
 
 
-def report(name: str, times: list[float]) -> None:
-    print(f"{name:30} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", nargs="*", default=[], help="tasks whose first batch is made")
@@ -54,18 +46,11 @@ def main() -> None:
     if arguments.first_batch:
         make_first_batch(arguments.first_batch)
         return
-    with tempfile.TemporaryDirectory() as cache:
-        runs = {name: (command, {}) for name, command in COMMANDS.items()}
-        for task in arguments.tasks:
-            command = [sys.executable, __file__, "--first-batch", task]
-            runs[f"{task}, no cache"] = command, {"ELMO_TASKS_CACHE": ""}
-            runs[f"{task}, cached tokens"] = command, {"ELMO_TASKS_CACHE": cache}
-        # By turns, so that a busy machine slows all; the first round fills the caches.
-        rounds = [
-            [seconds(command, **variables) for command, variables in runs.values()] for _ in range(arguments.rounds + 1)
-        ][1:]
+    runs = {**COMMANDS, **{task: [sys.executable, __file__, "--first-batch", task] for task in arguments.tasks}}
+    # By turns, so that a busy machine slows all; the first round fills the caches of the system.
+    rounds = [[seconds(command) for command in runs.values()] for _ in range(arguments.rounds + 1)][1:]
     for name, times in zip(runs, zip(*rounds, strict=True), strict=True):
-        report(name, list(times))
+        print(f"{name:30} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,10 @@
 """
 A step of training of each of the six tasks: `python benchmarks/tasks.py`.
 
-The models of the published configs, without ELMo and with it (its layers from a warm cache), against
-
-- the same model with the encoders of `torch.nn`, AllenNLP's character CNN and torch's plain Adam ("torch"), and
-- AllenNLP's own model for the task ("AllenNLP"), of the same sizes, without ELMo: `crf_tagger`, `esim`, `bcn`,
-  `bidaf`, `srl` and `coref`;
-- with `--bf16`, on a CPU, the model without ELMo under `use_amp` ("ours, bf16").
-
-All take the same batches in one process, by turns, so that a busy machine slows all; what counts is the ratio of their
-seconds for a step (forward, backward, clipping, optimizer). The share of the peak is that of the products of matrices
-(counted by torch in the plain model) in the fastest step, against a product of 1,024 x 1,024 matrices in the same
-process; how many more of these there are with ELMo is printed too. Data are those of `ELMO_TASKS_DATA`, by default what
-ships.
+The models of the published configs, without ELMo and with it (its layers from a warm cache), against AllenNLP's own
+model for the task of the same sizes, without ELMo: `crf_tagger`, `esim`, `bcn`, `bidaf`, `srl` and `coref`. All take
+the same batches in one process by turns, so a busy machine slows all; what counts is the ratio of their seconds for a
+step (forward, backward, clipping, optimizer). Data are those of `ELMO_TASKS_DATA`, by default what ships.
 """
 
 import argparse
@@ -34,11 +26,10 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.training.optimizers import Optimizer
 from allennlp_models.coref.util import make_coref_instance
-from torch.utils.flop_counter import FlopCounterMode
 
 CONFIGS = Path(__file__).resolve().parent.parent / "training_configs"
 TASKS = ("ner", "snli", "sst", "squad", "srl", "coref")
-# Registered names of ours, and of what they replace.
+# Our registered names, and AllenNLP's.
 PLAIN = {
     "elmo_lstm": "lstm",
     "elmo_gru": "gru",
@@ -51,7 +42,7 @@ Batch = dict[str, Any]
 
 
 def plain(config: Any) -> Any:
-    """A config with torch's and AllenNLP's classes in place of ours."""
+    """A config with torch's and AllenNLP's classes instead of ours."""
     if isinstance(config, list):
         return [plain(value) for value in config]
     if not isinstance(config, dict):
@@ -179,14 +170,9 @@ def load(config: dict[str, Any], n_batches: int) -> tuple[list[Batch], Vocabular
 class Step:
     """A step of training on the next of the batches, again and again."""
 
-    def __init__(
-        self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str, *, bf16: bool = False
-    ) -> None:
+    def __init__(self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str) -> None:
         self.model = model.to(device).train()
-        self._bf16 = bf16
-        self._batches: Iterator[Batch] = itertools.cycle(
-            [move_to_device(batch, torch.device(device)) for batch in batches]
-        )
+        self._batches: Iterator[Batch] = itertools.cycle(move_to_device(batches, torch.device(device)))
         parameters = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
         self._optimizer = Optimizer.from_params(
             Params(copy.deepcopy(trainer["optimizer"])), model_parameters=parameters
@@ -196,12 +182,9 @@ class Step:
 
     def __call__(self) -> None:
         self._optimizer.zero_grad()
-        # As the trainer of AllenNLP has it with `use_amp`.
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._bf16):
-            output = self.model(**next(self._batches))
-            penalty = self.model.get_regularization_penalty()
-            loss = output["loss"] if penalty is None else output["loss"] + penalty
-        loss.backward()
+        loss = self.model(**next(self._batches))["loss"]
+        penalty = self.model.get_regularization_penalty()
+        (loss if penalty is None else loss + penalty).backward()
         if self._norm:
             torch.nn.utils.clip_grad_norm_(self._parameters, self._norm)
         self._optimizer.step()
@@ -220,21 +203,6 @@ def seconds(run: Callable[[], object], times: int = 1) -> float:
     return clock() - start
 
 
-def peak(device: str) -> float:
-    """Floating point operations per second of one large product, in float32."""
-    one, other = (torch.randn(1024, 1024, device=device) for _ in range(2))
-    return 2 * 1024**3 / min(seconds(lambda: one @ other) for _ in range(20))
-
-
-def floating_point_operations(step: Step, n_batches: int) -> int:
-    """Those of the products of matrices in a step for each of the batches."""
-    # oneDNN's LSTM is one call whose products torch cannot see.
-    with torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
-        for _ in range(n_batches):
-            step()
-    return counter.get_total_flops()
-
-
 def make(config: dict[str, Any], vocab: Vocabulary) -> Model:
     torch.manual_seed(0)
     return Model.from_params(Params(copy.deepcopy(config)), vocab=vocab)
@@ -242,22 +210,17 @@ def make(config: dict[str, Any], vocab: Vocabulary) -> Model:
 
 def steps_of(task: str, n_batches: int, device: str, cache: Path, models: list[str]) -> dict[str, Step]:
     baseline = Params.from_file(str(CONFIGS / f"{task}.jsonnet")).as_dict(quiet=True)
-    with_elmo = Params.from_file(
-        str(CONFIGS / f"{task}_elmo.jsonnet"), {"model.bilm.cache_folder": str(cache)}
-    ).as_dict(quiet=True)
+    overrides = {"model.bilm.cache_folder": str(cache)}
+    with_elmo = Params.from_file(str(CONFIGS / f"{task}_elmo.jsonnet"), overrides).as_dict(quiet=True)
     batches, vocab = load(with_elmo, n_batches)
-    steps = {}
-    for name in models:
-        if name == "AllenNLP":
-            config = plain(baseline)
-            model = make(allennlp_model(task, config["model"], vocab.get_vocab_size("labels")), vocab)
-            theirs = allennlp_batches(task, without_elmo(batches), config, vocab)
-            steps[name] = Step(model, theirs, config["trainer"], device)
-        else:
-            config = with_elmo if name.endswith("ELMo") else baseline
-            config = plain(config) if name.startswith("torch") else config
-            own = batches if name.endswith("ELMo") else without_elmo(batches)
-            steps[name] = Step(make(config["model"], vocab), own, config["trainer"], device, bf16=name.endswith("bf16"))
+    steps = {"ours": Step(make(baseline["model"], vocab), without_elmo(batches), baseline["trainer"], device)}
+    if "AllenNLP" in models:
+        config = plain(baseline)
+        model = make(allennlp_model(task, config["model"], vocab.get_vocab_size("labels")), vocab)
+        theirs = allennlp_batches(task, without_elmo(batches), config, vocab)
+        steps["AllenNLP"] = Step(model, theirs, config["trainer"], device)
+    if "ours + ELMo" in models:
+        steps["ours + ELMo"] = Step(make(with_elmo["model"], vocab), batches, with_elmo["trainer"], device)
     return steps
 
 
@@ -279,45 +242,27 @@ def compare(task: str, arguments: argparse.Namespace) -> None:
             for name, step in steps.items():
                 # The first turn warms up, and fills the cache.
                 elapsed = seconds(step, arguments.batches) / arguments.batches
-                if turn:
-                    times[name].append(elapsed)
-        # torch counts those of its own layers only.
-        n_operations = {
-            name: floating_point_operations(steps[name], arguments.batches) / arguments.batches
-            for name in ("torch", "torch + ELMo")
-            if name in steps
-        }
-    own = times["ours"]
-    share = n_operations["torch"] / min(own) / peak(device)
-    print(f"{task:6} ours {statistics.median(own):7.3f} s a step, {share:4.0%} of the peak", flush=True)
+                times[name] += [elapsed] * (turn > 0)
+    print(f"{task:6} ours {statistics.median(times['ours']):7.3f} s a step", flush=True)
     for name, measured in times.items():
         if name != "ours":
-            other = times["ours + ELMo"] if name == "torch + ELMo" else own
-            ratios = [their / our for their, our in zip(measured, other, strict=True)]
+            ratios = [other / own for other, own in zip(measured, times["ours"], strict=True)]
             print(
                 f"{'':6} {name:12} {statistics.median(measured):7.3f} s, {statistics.median(ratios):5.2f} of ours "
                 f"({min(ratios):.2f} to {max(ratios):.2f})",
                 flush=True,
             )
-    if "torch + ELMo" in n_operations:
-        print(f"{'':6} {'with ELMo':12} {n_operations['torch + ELMo'] / n_operations['torch']:7.2f} of the operations")
 
 
 def main() -> None:
-    names = ["ours", "torch", "AllenNLP", "ours + ELMo", "torch + ELMo"]
+    names = ["ours", "AllenNLP", "ours + ELMo"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--models", nargs="+", choices=names, default=names, help="'ours' and 'torch' always run")
-    parser.add_argument("--bf16", action="store_true", help="also ours in bfloat16, on a CPU")
+    parser.add_argument("--models", nargs="+", choices=names, default=names, help="'ours' always runs")
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    arguments.models = [name for name in names if name in {"ours", "torch", *arguments.models}]
-    if arguments.bf16:
-        if torch.cuda.is_available():
-            parser.error("--bf16 measures a CPU, but there is CUDA: set CUDA_VISIBLE_DEVICES to nothing")
-        arguments.models.insert(1, "ours, bf16")
     torch.set_num_threads(arguments.threads)
     import_plugins()
     print(f"torch {torch.__version__}, {arguments.threads} threads")

@@ -1,6 +1,5 @@
 """README.md's table and docs/replication/results.md: `python -m elmo_tasks.replication.pages` (`make results`)."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def main() -> None:
     sections, found = [], {}
     for exhibit, title in TITLES.items():
         if exhibit == "table 5":
-            senses = word_senses(plan)
+            senses = word_senses(plan) or {}
             made, below = word_sense_table(senses), word_sense_notes(senses)
         else:
             found[exhibit] = _runs(plan, exhibit)
@@ -50,7 +49,8 @@ def main() -> None:
     sections += ["## Data and settings", "\n".join(f"- {note}" for note in plan.notes(TASKS))]
     for path, text in {Path("README.md"): _markdown(short), _PAGE: "\n\n".join(sections)}.items():
         old = path.read_text("utf-8")
-        new = re.sub(f"{_BEGIN}.*{_END}", lambda _, text=text: f"{_BEGIN}\n\n{text}\n\n{_END}", old, flags=re.DOTALL)
+        before, after = old.partition(_BEGIN)[0], old.partition(_END)[2]
+        new = f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}"
         if new != old and "--check" in sys.argv:
             sys.exit(f"{path} differs from results/: run `make results`")
         path.write_text(new, "utf-8")
