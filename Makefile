@@ -74,7 +74,7 @@ bench: install  ## speed on the CPU: the biLM against AllenNLP's, the layer cach
 	$(BIN)/python benchmarks/bilm.py --repeats 2 --batch-sizes 1 64
 	$(BIN)/python benchmarks/layer_cache.py
 	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/srl_encoder.py
+	$(BIN)/python benchmarks/encoders.py
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/startup.py
 
