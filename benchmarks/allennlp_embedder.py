@@ -87,9 +87,8 @@ def main() -> None:
                 folder = run.folder / name[:4]
                 metrics = train(config, folder)
                 dev, test = (100 * metrics.get(f"{key}_{metric}", 0) for key in ("best_validation", "test"))
-                print(
-                    f"{run.name} {name:10} dev {dev:.2f} test {test:.2f} {median(seconds_of_epochs(folder)):.0f} s/epoch"
-                )
+                seconds = median(seconds_of_epochs(folder))
+                print(f"{run.name} {name:10} dev {dev:.2f} test {test:.2f} {seconds:.0f} s/epoch", flush=True)
 
 
 if __name__ == "__main__":

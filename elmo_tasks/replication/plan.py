@@ -137,7 +137,10 @@ class Plan:
         """The config of each variant as JSON, evaluated in one pass, since Jsonnet reads its library each time."""
         parts = []
         for (name, _), arguments in calls.items():
-            given = {**self.tasks[name].get("arguments", {}), **arguments}
+            given = dict(self.tasks[name].get("arguments", {}))
+            for key, value in arguments.items():
+                # `elmo` of both.
+                given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
             template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
             parts.append(
                 f"(import {template})({', '.join(f'{key}={json.dumps(value)}' for key, value in given.items())})"
