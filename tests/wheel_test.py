@@ -101,8 +101,8 @@ class TestWheel:
         assert metadata["License"] == "Apache-2.0" and metadata["Author"] == "The elmo_tasks developers"
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
-        assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm", "filelock"}
-        extras = {"allennlp", "spacy", "sklearn", "neighbors", "parquet", "ray", "demo", "browser", "docs", "dev"}
+        assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm"}
+        extras = {"allennlp", "spacy", "sklearn", "parquet", "ray", "demo", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/licenses/LICENSE")]
         assert b"SPDX-License-Identifier: Apache-2.0" in wheel.read(name)
