@@ -151,7 +151,9 @@ class TestEveryReader:
                 read(path)
             except (ValueError, ConfigurationError) as error:
                 # Keys of senses have a file of their own.
-                assert path.name.partition(".")[0] in str(error), f"mutation {number}: the message names no file: {error}"
+                assert path.name.partition(".")[0] in str(error), (
+                    f"mutation {number}: the message names no file: {error}"
+                )
                 n_refused += 1
         assert n_refused, "no mutation was refused: the reader was not called"
 
