@@ -12,7 +12,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 from elmo_tasks.__main__ import main as elmo_tasks_main
-from tests.docs.hooks import hooks
 from tests.paths import CHECKOUT
 
 # What bash may run; anything else must be one of our commands.
@@ -119,16 +118,15 @@ def _shortened(arguments: list[str]) -> list[str]:
 def check_command(words: list[str], line: str) -> None:
     """That a command which is not run still exists: its options, its file, its target or its extra."""
     if words[0] == "allennlp":
-        from allennlp.commands import main
+        from allennlp.commands import parse_args
 
-        arguments = hooks.parser_of(lambda: main(prog="allennlp")).parse_args(words[1:])
+        with patch.object(sys, "argv", words):
+            _, arguments = parse_args("allennlp")
         if words[1] == "train":
             from allennlp.common import Params
 
             # The overrides of a page must fit its config: AllenNLP refuses a name with dots that ends in nothing.
             Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
-    elif words[:3] == ["python", "-m", "elmo_tasks"]:
-        hooks.parser_of(elmo_tasks_main).parse_args(words[3:])
     elif words[:3] == ["python", "-m", "pytest"]:
         paths = [word for word in words[3:] if word.startswith("tests/")]
         assert all((CHECKOUT / path).exists() for path in paths), line
