@@ -9,7 +9,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
 from elmo_tasks.predictors.sentence import list_of
 from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
@@ -80,14 +80,14 @@ class CorefPredictor(JsonLinesPredictor):
         words = [[token.text for token in of] for of in sentences]
         instance = self._dataset_reader.text_to_instance(words, genre=genre)
         for field, of in zip(instance["tokens"], sentences, strict=False):
-            field.tokens = [Token(token.text, token.idx) for token in of]
+            field.tokens = [Token(token.text, token.idx, token.idx + len(token)) for token in of]
         return instance
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         output["document_name"] = output["document"]
         output["document"] = list(chain.from_iterable(output["sentences"]))
-        tokens = [token for text in instance["tokens"] for token in text.tokens]
-        if tokens and tokens[0].idx is not None:
+        tokens = tokens_of(instance["tokens"])
+        if tokens[0].idx is not None:
             output["places"] = [[places(tokens, *mention) for mention in of] for of in output["clusters"]]
         return output
 

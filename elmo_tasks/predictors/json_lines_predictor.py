@@ -2,6 +2,7 @@
 
 import copy
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.text import in_nfc
 
-__all__ = ["JsonLinesPredictor", "places"]
+__all__ = ["JsonLinesPredictor", "places", "tokens_of"]
 
 # With padding, of a batch. A line of 3,000 words in a batch of 32 would take gigabytes.
 _MAX_WORDS = 8192
@@ -123,6 +124,14 @@ class JsonLinesPredictor(Predictor):
             raise ValueError(f"expected the keys {', '.join(allowed)}, got {', '.join(unknown)}")
         ids = {key: inputs[key] for key in _IDS if key in inputs}
         outcome = self.outcome_of({key: in_nfc(value) for key, value in inputs.items()})
+        for key, name in (
+            ("sentence", "tokens"),
+            ("document", "tokens"),
+            ("passage", "passage"),
+            ("context", "passage"),
+        ):
+            if name in outcome and inputs.get(key) != in_nfc(inputs.get(key)):
+                _relocate(tokens_of(outcome[name]), inputs[key])
         if not isinstance(outcome, Instance):
             return outcome | ids
         outcome["metadata"].metadata.update(ids)
@@ -205,8 +214,18 @@ def _batches(instances: Sequence[Instance]) -> Iterator[list[Instance]]:
         yield batch
 
 
+def tokens_of(text: Any) -> list[Token]:
+    """The tokens of a text, or of all sentences of a document."""
+    return [token for part in text for token in tokens_of(part)] if isinstance(text, ListField) else list(text)
+
+
 def places(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
     """The first character of a span of words and the one after its last, if the words come from a text."""
-    if tokens[start].idx is None:
-        return {}
-    return {"start_char": tokens[start].idx, "end_char": tokens[end].idx + len(tokens[end].text)}
+    return {} if tokens[start].idx is None else {"start_char": tokens[start].idx, "end_char": tokens[end].idx_end}
+
+
+def _relocate(tokens: Sequence[Token], text: str) -> None:
+    """Changes the places of tokens in the NFC form of a text to places in the text."""
+    lengths = [len(in_nfc(text[:end])) for end in range(len(text) + 1)]
+    for token in tokens:
+        token.idx, token.idx_end = (bisect_right(lengths, place) - 1 for place in (token.idx, token.idx_end))

@@ -102,7 +102,8 @@ class SrlPredictor(JsonLinesPredictor):
         return [self._instance(sentence["tokens"], of[0]) for sentence, of in zip(sentences, predicates, strict=True)]
 
     def _instance(self, tokens: Sequence[Token], predicate: int) -> Instance:
-        marked = [Token(token.text, token.idx, tag_="V" if i == predicate else None) for i, token in enumerate(tokens)]
+        marked = [Token(token.text, token.idx, token.idx_end) for token in tokens]
+        marked[predicate].tag_ = "V"
         return self._dataset_reader.text_to_instance(marked, _indicator(marked))
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:

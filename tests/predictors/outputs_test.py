@@ -1,5 +1,7 @@
 """Tests of what each predictor adds to the output of its model."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 import spacy
@@ -55,6 +57,17 @@ class TestPlaces:
                 assert text_at(TEXT, place).replace(" ", "") == words
         tokenized = predictor.predict_tokenized(output["document"])
         assert tokenized["clusters"] == output["clusters"] and "places" not in tokenized
+
+    @pytest.mark.parametrize("task", ["ner", "coref"])
+    def test_are_in_the_text_as_it_was_given(self, made_predictor, task):
+        """Oracle: a text in the form NFD, with more characters than the words in NFC that the model reads."""
+        predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
+        key = {"ner": "sentence", "coref": "document"}[task]
+        field = predictor._json_to_instance({key: text})["tokens"]
+        tokens = field.tokens if task == "ner" else field[0].tokens
+        assert [token.text for token in tokens] == ["René", "und", "나는", "sangen", "."]
+        for token in tokens:
+            assert unicodedata.normalize("NFC", text[token.idx : token.idx_end]) == token.text
 
     def test_of_answers(self, made_predictor):
         output = made_predictor("squad").predict("Who  said so?", TEXT)
