@@ -155,24 +155,19 @@ class JsonLinesPredictor(Predictor):
         return self._embedded_text
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The gradients of the loss in the embedded words: `grad_input_1` is of the last text of the instances."""
+        """The gradients of the loss in the embedded words: `grad_input_1` is of the last text."""
         model, readable = self._model, self._model.make_output_human_readable
-        lengths = [[_row_lengths(instance[name]) for instance in instances] for name in self.texts]
+        texts = [instance[name] for name in self.texts for instance in instances]
 
         def through_layer(module: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
             # Shape: (n_rows * timesteps, dim)
-            words, timesteps, row = output.flatten(0, -2), output.size(-2), 0
-            for of_text in lengths:
-                numbers = []
-                for rows in of_text:
-                    numbers.append([n for i, length in enumerate(rows) for n in _range(row + i, length, timesteps)])
-                    row += len(rows)
-                # Shape: (n_instances, n_words)
-                number = torch.tensor(
-                    [[*of_row, *of_row[-1:] * (max(map(len, numbers)) - len(of_row))] for of_row in numbers]
-                )
-                number = number.to(words.device)
-                words = words.index_copy(0, number.flatten(), self._embedded_text(words[number]).flatten(0, 1))
+            words = output.flatten(0, -2)
+            # Shape: (n_rows, timesteps)
+            rows = iter(torch.arange(len(words), device=words.device).view(-1, output.size(-2)))
+            for text in texts:
+                # Shape: (n_words,)
+                number = torch.cat([next(rows)[:length] for length in _row_lengths(text) if length])
+                words = words.index_copy(0, number, self._embedded_text(words[number][None])[0])
             return words.view_as(output)
 
         hook = self.get_interpretable_text_field_embedder().register_forward_hook(through_layer)
@@ -190,21 +185,16 @@ class _Copy(torch.nn.Module):
         return embedded.clone()
 
 
-def _range(row: int, length: int, timesteps: int) -> range:
-    return range(row * timesteps, row * timesteps + length)
-
-
 def _row_lengths(field: Field) -> list[int]:
     """The number of words of a text, or of each sentence of a document."""
     return [len(text) for text in field] if isinstance(field, ListField) else [len(field)]
 
 
 def _batches(instances: Sequence[Instance]) -> Iterator[list[Instance]]:
-    batch: list[Instance] = []
-    longest = 0
+    batch, longest = [], 0
     for instance in instances:
         texts = [field for field in instance.fields.values() if isinstance(field, ListField | TextField)]
-        length = max((sum(_row_lengths(text)) for text in texts), default=0)
+        length = max(sum(_row_lengths(text)) for text in texts)
         longest = max(longest, length)
         if batch and longest * (len(batch) + 1) > _MAX_WORDS:
             yield batch
