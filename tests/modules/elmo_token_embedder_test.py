@@ -3,7 +3,6 @@ import copy
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn import RegularizerApplicator
 
@@ -72,46 +71,6 @@ class TestElmoTokenEmbedder:
         first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
         assert not torch.equal(first != 0, second != 0)
 
-    def test_gradients_reach_the_mix_and_not_a_frozen_bilm(self, pretrained, batch):
-        """Oracle: the names of the parameters that train."""
-        embedder = ElmoTokenEmbedder(pretrained())
-        embedder(batch).square().sum().backward()
-        assert parameters_with_gradient(embedder) == {"mix.layer_weights", "mix.gamma"}
-
-    def test_gradients_reach_a_bilm_that_is_trained(self, pretrained, batch):
-        """Oracle: all names of parameters."""
-        embedder = ElmoTokenEmbedder(pretrained(requires_grad=True))
-        embedder(batch).square().sum().backward()
-        assert parameters_with_gradient(embedder) == {name for name, _ in embedder.named_parameters()}
-
-    def test_embedders_that_share_a_bilm_run_it_once_a_batch(self, pretrained, batch, count_passes):
-        """Oracle: the runs of the biLM; the vectors of embedders that have a biLM each."""
-        bilm = pretrained()
-        passes = count_passes(bilm)
-        first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm, layers="top")
-        for _ in range(2):
-            assert torch.equal(first(batch), ElmoTokenEmbedder(pretrained())(batch))
-            assert torch.equal(second(batch), ElmoTokenEmbedder(pretrained(), layers="top")(batch))
-        assert len(passes) == 1
-        # Another batch.
-        other = batch[1:]
-        first(other), second(other)
-        assert len(passes) == 2
-        # Other weights.
-        with torch.no_grad():
-            next(bilm.parameters()).mul_(2.0)
-        first(batch), second(batch)
-        assert len(passes) == 3
-
-    def test_embedders_that_share_a_bilm_have_mixes_of_their_own(self, pretrained, batch):
-        """Oracle: by hand: a change of one does not change the other."""
-        bilm = pretrained()
-        first, second = ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)
-        before = second(batch)
-        first.mix.layer_weights.data[CONTEXT_INSENSITIVE] = 3.0
-        assert torch.equal(second(batch), before)
-        assert not torch.equal(first(batch), before)
-
     def test_a_copy_of_two_places_still_shares_its_bilm(self, pretrained, batch, count_passes):
         """Oracle: the runs of the biLM of the copy."""
         bilm = pretrained()
@@ -125,16 +84,6 @@ class TestElmoTokenEmbedder:
         copied[1](again)
         assert len(passes) == 1
 
-    def test_the_state_makes_an_equal_embedder(self, pretrained, batch):
-        """Oracle: the embedder whose state it is, loaded strictly into one without weights."""
-        embedder = ElmoTokenEmbedder(pretrained())
-        embedder.mix.layer_weights.data[1] = 2.0
-        loaded = ElmoTokenEmbedder(pretrained(pretrained_file=None))
-        with pytest.raises(ConfigurationError, match="never loaded"):
-            loaded(batch)
-        loaded.load_state_dict(embedder.state_dict())
-        assert torch.equal(loaded(batch), embedder(batch))
-
     def test_padding_does_not_show(self, pretrained, batch):
         """Oracle: each sentence alone."""
         embedder = ElmoTokenEmbedder(pretrained())
@@ -143,18 +92,6 @@ class TestElmoTokenEmbedder:
             n_words = int((ids > 0).any(-1).sum())
             torch.testing.assert_close(row[:n_words], embedder(ids[None, :n_words])[0], rtol=0, atol=1e-6)
             assert not row[n_words:].any()
-
-    @pytest.mark.parametrize("dropout", [-0.1, 1.0, 1.5])
-    def test_a_dropout_out_of_range_is_an_error(self, pretrained, dropout):
-        """Oracle: the message says range and value."""
-        with pytest.raises(ConfigurationError, match=f"at least 0 and below 1, but is {dropout}"):
-            ElmoTokenEmbedder(pretrained(), dropout=dropout)
-
-    @pytest.mark.parametrize("arguments", [{"layers": 3}, {"layers": "all"}, {"layer_norm": "words"}])
-    def test_an_error_of_the_mix_is_an_error_of_the_config(self, pretrained, arguments):
-        """Oracle: the type of the error, and the value in its message."""
-        with pytest.raises(ConfigurationError, match=f"ELMo: .*but is {next(iter(arguments.values()))!r}"):
-            ElmoTokenEmbedder(pretrained(), **arguments)
 
 
 class TestFromParams:
@@ -167,31 +104,6 @@ class TestFromParams:
         nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
         embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
         assert torch.equal(embedders[0](batch), embedders[1](batch))
-
-    def test_a_shared_biLM_is_taken_as_it_is(self, config, pretrained):
-        """Oracle: the object itself."""
-        shared = pretrained()
-        embedder = TokenEmbedder.from_params(Params({"type": "elmo", "dropout": 0.5}), bilm=shared)
-        assert embedder.bilm is shared
-
-    def test_no_biLM_and_two_are_errors(self, config, pretrained):
-        """Oracle: the messages, with an example."""
-        with pytest.raises(ConfigurationError, match=r'has none: give it .*import "options.json"'):
-            TokenEmbedder.from_params(Params({"type": "elmo"}))
-        with pytest.raises(ConfigurationError, match="has two, its own and that of its model"):
-            TokenEmbedder.from_params(Params(dict(config)), bilm=pretrained())
-        for name, value in {"requires_grad": True, "cache_folder": "cache", "cache_max_bytes": 10**9}.items():
-            with pytest.raises(ConfigurationError, match="must be next to its options, in the model's 'bilm'"):
-                TokenEmbedder.from_params(Params({"type": "elmo", name: value}), bilm=pretrained())
-
-    def test_a_cache_may_be_configured(self, config, batch, tmp_path, count_passes):
-        """Oracle: the runs of the biLM of a second embedder, and the vectors of one without a cache."""
-        cache = {"cache_folder": str(tmp_path), "cache_dtype": "float32", "cache_max_bytes": 10**8}
-        TokenEmbedder.from_params(Params({**config, **cache}))(batch)
-        embedder = TokenEmbedder.from_params(Params({**config, **cache}))
-        passes = count_passes(embedder.bilm)
-        assert torch.equal(embedder(batch), TokenEmbedder.from_params(Params(dict(config)))(batch))
-        assert not passes
 
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])

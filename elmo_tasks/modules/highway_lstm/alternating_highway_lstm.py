@@ -1,13 +1,11 @@
 """Highway LSTMs that alternate in direction."""
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_dropout_mask
 
 from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence
 from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, pack
-from elmo_tasks.modules.recurrent.products import type_of_products
 
 __all__ = ["AlternatingHighwayLstm"]
 
@@ -17,12 +15,9 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
     """
     The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): LSTMs with highway connections on top
     of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices are
-    initialised orthonormal, gate by gate, and forget gates with a bias of 1.
-
-    Registered as a `Seq2SeqEncoder` with name "elmo_alternating_highway_lstm". It computes what AllenNLP's
-    `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with
-    gradients of its own. Under autocast it computes in the type of its weights, but for the products over all words of
-    a batch, which on a CPU are bfloat16 under autocast to it.
+    initialised orthonormal, gate by gate, and forget gates with a bias of 1. It computes what AllenNLP's
+    `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with its own
+    gradients.
 
     # Parameters
 
@@ -36,11 +31,6 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         Of an LSTM's output on its way to the next word: the same units at all words of a sentence.
     use_input_projection_bias : `bool`
         Whether the projection of the input has a bias too, in addition to the bias of the gates.
-
-    # Raises
-
-    `ConfigurationError`
-        If a size is not positive, or the probability is not at least 0 and below 1.
     """
 
     def __init__(
@@ -52,14 +42,6 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         use_input_projection_bias: bool = False,
     ) -> None:
         super().__init__()
-        for name, size in {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}.items():
-            if size < 1:
-                raise ConfigurationError(f"{name} of elmo_alternating_highway_lstm must be at least 1, but is {size}")
-        if not 0.0 <= recurrent_dropout_probability < 1.0:
-            raise ConfigurationError(
-                "recurrent_dropout_probability of elmo_alternating_highway_lstm must be at least 0 and below 1, but is "
-                f"{recurrent_dropout_probability}"
-            )
         self._dims = input_size, hidden_size
         widths = [input_size] + [hidden_size] * (num_layers - 1)
         self.layers = torch.nn.ModuleList(
@@ -73,40 +55,19 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
             for number, width in enumerate(widths)
         )
 
-    def forward(self, inputs: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        inputs : `torch.Tensor`
-            Shape `(batch_size, timesteps, input_size)`.
-        mask : `torch.BoolTensor`, optional
-            Shape `(batch_size, timesteps)`: true at words. `None`: everywhere.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, timesteps, hidden_size)`, zero where there is no word.
-
-        # Raises
-
-        `ValueError`
-            If a sentence has words after its padding.
+        From shape `(batch_size, timesteps, input_size)`, with words before padding, to
+        `(batch_size, timesteps, hidden_size)`, zero where there is no word.
         """
-        if mask is None:
-            mask = torch.ones(inputs.shape[:2], dtype=torch.bool, device=inputs.device)
-        batch, dtype = pack(mask), type_of_products(next(self.parameters()))
-        with torch.autocast(inputs.device.type, enabled=False):
-            # Shape: (n_words, input_size)
-            packed = inputs.flatten(0, 1).index_select(0, batch.positions).to(self._dtype)
-            for layer in self.layers:
-                packed = layer(packed, batch, dtype)
-            # Shape: (batch_size * timesteps, hidden_size)
-            outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
-        return outputs.view(*mask.shape, self.get_output_dim())
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return next(self.parameters()).dtype
+        batch = pack(mask)
+        # Shape: (n_words, input_size)
+        packed = inputs.flatten(0, 1).index_select(0, batch.positions)
+        for layer in self.layers:
+            packed = layer(packed, batch)
+        # Shape: (batch_size * timesteps, hidden_size)
+        outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
+        return outputs.view(*mask.shape, packed.size(-1))
 
     def get_input_dim(self) -> int:
         """Width of the input."""
@@ -137,34 +98,23 @@ class _HighwayLstm(torch.nn.Module):
         self.state_bias.data[dim : 2 * dim] = 1.0
         self.input_bias = torch.nn.Parameter(torch.zeros(6 * dim)) if input_bias else None
 
-    def forward(self, packed: torch.Tensor, batch: PackedBatch, dtype: torch.dtype) -> torch.Tensor:
-        """From shape `(n_words, input_dim)` to `(n_words, dim)`, with products over all words in `dtype`."""
+    def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+        """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
         n_gates = len(self.state_bias)
         bias: torch.Tensor = self.state_bias
         carry_bias: torch.Tensor | None = None
         if self.input_bias is not None:
             bias, carry_bias = bias + self.input_bias[:n_gates], self.input_bias[n_gates:]
         of_gates, of_carried = self.input_weight.split([n_gates, len(self.input_weight) - n_gates])
-        rows = packed.to(dtype)
         # Shape: (n_words, 5 * dim)
-        products = _linear(rows, of_gates, bias)
+        products = torch.nn.functional.linear(packed, of_gates, bias)
         # Shape: (n_words, dim)
-        carried = _linear(rows, of_carried, carry_bias)
+        carried = torch.nn.functional.linear(packed, of_carried, carry_bias)
         dropout_mask = None
         if self.training and self._dropout > 0.0:
             # Shape: (n_sentences, dim)
             dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(batch.n_sentences, carried.size(-1)))
-            dropout_mask = dropout_mask.to(packed.dtype)
-        settings = batch, self._runs_backward, dtype
-        return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, *settings)
-
-
-def _linear(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """The product in the type of the rows, and the sum in that of the weight, of shape `(n_rows, output_dim)`."""
-    if rows.dtype == weight.dtype:
-        return torch.nn.functional.linear(rows, weight, bias)
-    product = torch.nn.functional.linear(rows, weight.to(rows.dtype)).to(weight.dtype)
-    return product if bias is None else product + bias
+        return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, batch, self._runs_backward)
 
 
 def _orthonormal_blocks(n_blocks: int, n_rows: int, n_columns: int) -> torch.Tensor:

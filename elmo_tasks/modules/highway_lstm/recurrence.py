@@ -34,16 +34,15 @@ class HighwayRecurrence(torch.autograd.Function):
     A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
     the weights is one product over all words.
 
-    `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward, dtype)` takes `products`, of
-    shape `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
+    `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)` takes `products`, of shape
+    `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
     `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`, the weights of the
-    previous output; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the previous output; the
-    `PackedBatch`; and the type of the product that is the gradient of the weights. It returns the outputs, of shape
-    `(n_words, dim)`.
+    previous output; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the previous output; and
+    the `PackedBatch`. It returns the outputs, of shape `(n_words, dim)`.
     """
 
     @staticmethod
-    def forward(ctx, products, carried, weight, dropout_mask, batch, runs_backward, dtype):
+    def forward(ctx, products, carried, weight, dropout_mask, batch, runs_backward):
         recurrent_side = _with_doubled_candidate(weight).t()
         gates = _with_doubled_candidate(products, -1)
         outputs, memories = torch.empty_like(carried), torch.empty_like(carried)
@@ -64,18 +63,12 @@ class HighwayRecurrence(torch.autograd.Function):
             else:
                 torch.mul(output, dropout_mask[:n_now], out=state[:n_now])
         ctx.save_for_backward(gates, memories, outputs, carried, weight, dropout_mask)
-        ctx.batch, ctx.runs_backward, ctx.dtype = batch, runs_backward, dtype
+        ctx.batch, ctx.runs_backward = batch, runs_backward
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # The forward pass is not under autocast either.
-        with torch.autocast(d_outputs.device.type, enabled=False):
-            return HighwayRecurrence._backward(ctx, d_outputs)
-
-    @staticmethod
-    def _backward(ctx: Any, d_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gates, memories, outputs, carried, weight, dropout_mask = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         previous = batch.after if ctx.runs_backward else batch.before
@@ -103,8 +96,7 @@ class HighwayRecurrence(torch.autograd.Function):
         if dropout_mask is not None:
             read *= dropout_mask[batch.sentences]
         d_carried = d_outputs * (1.0 - gates.chunk(_N_GATES, -1)[4])
-        d_weight = (d_products.to(ctx.dtype).t() @ read.to(ctx.dtype)).to(weight.dtype)
-        return d_products, d_carried, d_weight, None, None, None, None
+        return d_products, d_carried, d_products.t() @ read, None, None, None
 
 
 def _slopes(

@@ -18,20 +18,17 @@ word, with all directions in each call: for the batches of tasks, a call costs a
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.recurrent.directions import (
-    GradientsWithoutGraph,
+from elmo_tasks.modules.recurrent.packed_batch import (
+    PackedBatch,
     directions_of,
     first_rows,
     gradient_of_words,
-    gradients_of_parameters,
     inputs_of,
-    parameters_by_kind,
     previous_of,
     words_of,
-    write_products,
 )
-from elmo_tasks.modules.recurrent.packed_batch import PackedBatch
 
 __all__ = ["GruRecurrence"]
 
@@ -41,29 +38,24 @@ class GruRecurrence(torch.autograd.Function):
     One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
     of each weight is one product over all words.
 
-    `GruRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes and returns what `LstmRecurrence` does,
-    with the parameters of `torch.nn.GRU`.
+    `GruRecurrence.apply` takes and returns what `LstmRecurrence.apply` does, with the parameters of `torch.nn.GRU`.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        words: torch.Tensor,
-        batch: PackedBatch,
-        n_directions: int,
-        dtype: torch.dtype,
-        *parameters: torch.Tensor,
+        ctx: Any, words: torch.Tensor, batch: PackedBatch, n_directions: int, *parameters: torch.Tensor
     ) -> torch.Tensor:
-        input_weights, state_weights, *biases = parameters_by_kind(parameters, n_directions)
+        n_kinds = len(parameters) // n_directions
+        input_weights, state_weights, *biases = (parameters[kind::n_kinds] for kind in range(n_kinds))
         dim, n_words, sizes = state_weights[0].size(1), len(words), batch.batch_sizes
         # Shape: (n_directions, 3 * dim, dim), with doubled candidates
-        state_weight = torch.stack(list(state_weights))
+        state_weight = torch.stack(state_weights)
         state_weight[:, 2 * dim :].mul_(2.0)
         # Shape: (n_directions, 3 * dim)
         state_bias = -state_weight.sum(2)
         input_bias = torch.zeros_like(state_bias)
         if biases:
-            input_bias, bias = (torch.stack(list(each)) for each in biases)
+            input_bias, bias = map(torch.stack, biases)
             state_bias += bias
             state_bias[:, 2 * dim :] += bias[:, 2 * dim :]
         # Shape: (n_directions, dim, 3 * dim)
@@ -74,11 +66,11 @@ class GruRecurrence(torch.autograd.Function):
         gates[..., 2 * dim :] = state_bias[:, None, 2 * dim :]
         # Shape: (n_directions, n_words, dim)
         candidates = words.new_empty(n_directions, n_words, dim)
-        for number, inputs in enumerate(inputs_of(words.to(dtype), n_directions, batch)):
+        for number, inputs in enumerate(inputs_of(words, n_directions, batch)):
             both = input_bias[number, : 2 * dim] + state_bias[number, : 2 * dim]
             of_gates, of_candidates = input_weights[number].split([2 * dim, dim])
-            write_products(inputs, of_gates, both, gates[number, :, : 2 * dim])
-            write_products(inputs, of_candidates, input_bias[number, 2 * dim :], candidates[number])
+            torch.addmm(both, inputs, of_gates.t(), out=gates[number, :, : 2 * dim])
+            torch.addmm(input_bias[number, 2 * dim :], inputs, of_candidates.t(), out=candidates[number])
         candidates.mul_(2.0)
 
         outputs = torch.empty_like(candidates)
@@ -93,32 +85,26 @@ class GruRecurrence(torch.autograd.Function):
             state = torch.lerp(n, state, u, out=h)
         outputs.mul_(2.0).sub_(1.0)
         ctx.save_for_backward(words, gates, candidates, outputs, *parameters)
-        ctx.batch, ctx.dtype = batch, dtype
+        ctx.batch = batch
         return words_of(outputs, batch)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # The forward pass is not under autocast either.
-        with torch.no_grad(), torch.autocast(d_words.device.type, enabled=False):
-            gradients = GruRecurrence._backward(ctx, d_words)
-        words, _, _, _, *parameters = ctx.saved_tensors
-        d_inputs, *d_parameters = GradientsWithoutGraph.apply(gradients, d_words, words, *parameters)
-        return d_inputs, None, None, None, *d_parameters
-
-    @staticmethod
-    def _backward(ctx: Any, d_words: torch.Tensor) -> list[torch.Tensor | None]:
         words, gates, candidates, outputs, *parameters = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         n_directions, _, dim = outputs.shape
-        input_weights, state_weights, *_ = parameters_by_kind(parameters, n_directions)
-        sizes, state_weight = batch.batch_sizes, torch.stack(list(state_weights))
+        n_kinds = len(parameters) // n_directions
+        input_weights, state_weights = (parameters[kind::n_kinds] for kind in range(2))
+        sizes, state_weight = batch.batch_sizes, torch.stack(state_weights)
+        # Shape: (n_directions, n_words, dim)
         previous = previous_of(outputs, batch)
         # The gradients of y. Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
         d_products, of_candidate = _slopes(gates, candidates, previous)
         # Shape: (n_directions, n_words, 3, dim)
         by_gate = d_products.unflatten(-1, (3, dim))
 
-        d_outputs = directions_of(d_words, n_directions, batch)
+        d_outputs = directions_of(d_words, dim, batch)
         d_steps = d_outputs.split(sizes, 1)
         each = (d_products, by_gate, gates.chunk(3, -1)[1])
         steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
@@ -131,23 +117,15 @@ class GruRecurrence(torch.autograd.Function):
                 d_previous = first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
-        d_state_weight = (d_products.to(ctx.dtype).transpose(1, 2) @ previous.to(ctx.dtype)).to(words.dtype)
+        d_state_weight = d_products.transpose(1, 2) @ previous
         d_state_bias = d_products.sum(1)
         # From here the gradients of z, which for r and u are the same.
         torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
-        d_input_bias = d_products.sum(1)
-        inputs, d_products = inputs_of(words.to(ctx.dtype), n_directions, batch), d_products.to(ctx.dtype)
-        return [
-            gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None,
-            *gradients_of_parameters(
-                [(part.t() @ each).to(words.dtype) for part, each in zip(d_products, inputs, strict=True)],
-                d_state_weight,
-                d_input_bias,
-                d_state_bias,
-                n_directions=n_directions,
-                n_parameters=len(parameters),
-            ),
-        ]
+        inputs = inputs_of(words, n_directions, batch)
+        d_input_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
+        by_kind = (d_input_weights, d_state_weight, d_products.sum(1), d_state_bias)[:n_kinds]
+        d_inputs = gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None
+        return d_inputs, None, None, *(gradient for direction in zip(*by_kind, strict=True) for gradient in direction)
 
 
 def _slopes(gates: torch.Tensor, candidates: torch.Tensor, previous: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

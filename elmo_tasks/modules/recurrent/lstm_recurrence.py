@@ -18,20 +18,17 @@ it computes.
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.recurrent.directions import (
-    GradientsWithoutGraph,
+from elmo_tasks.modules.recurrent.packed_batch import (
+    PackedBatch,
     directions_of,
     first_rows,
     gradient_of_words,
-    gradients_of_parameters,
     inputs_of,
-    parameters_by_kind,
     previous_of,
     words_of,
-    write_products,
 )
-from elmo_tasks.modules.recurrent.packed_batch import PackedBatch
 
 __all__ = ["LstmRecurrence"]
 
@@ -41,29 +38,24 @@ class LstmRecurrence(torch.autograd.Function):
     One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
     of each weight is one product over all words.
 
-    `LstmRecurrence.apply(words, batch, n_directions, dtype, *parameters)` takes `words`, of shape
-    `(n_words, input_dim)`, packed; the `PackedBatch`; the number of directions; the type of the products over all
-    words, which need not be that of all else; and for each direction its `weight_ih`, `weight_hh` and, where
-    there are any, `bias_ih` and `bias_hh` as `torch.nn.LSTM` has them. It returns the outputs, of shape
-    `(n_words, n_directions * dim)`.
+    `LstmRecurrence.apply(words, batch, n_directions, *parameters)` takes `words`, of shape `(n_words, input_dim)`,
+    packed; and for each direction `weight_ih`, `weight_hh` and, where there are any, `bias_ih` and `bias_hh` as
+    `torch.nn.LSTM` has them. It returns the outputs, of shape `(n_words, n_directions * dim)`. The backward direction
+    reads mirrored sentences, so that at each step both directions have the same number of sentences.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        words: torch.Tensor,
-        batch: PackedBatch,
-        n_directions: int,
-        dtype: torch.dtype,
-        *parameters: torch.Tensor,
+        ctx: Any, words: torch.Tensor, batch: PackedBatch, n_directions: int, *parameters: torch.Tensor
     ) -> torch.Tensor:
-        input_weights, state_weights, *biases = parameters_by_kind(parameters, n_directions)
+        n_kinds = len(parameters) // n_directions
+        input_weights, state_weights, *biases = (parameters[kind::n_kinds] for kind in range(n_kinds))
         dim, n_words, sizes = state_weights[0].size(1), len(words), batch.batch_sizes
         # Shape: (n_directions, n_words, 4 * dim)
         gates = words.new_empty(n_directions, n_words, 4 * dim)
-        for number, inputs in enumerate(inputs_of(words.to(dtype), n_directions, batch)):
-            bias = biases[0][number] + biases[1][number] if biases else None
-            write_products(inputs, input_weights[number], bias, gates[number])
+        for number, inputs in enumerate(inputs_of(words, n_directions, batch)):
+            bias = biases[0][number] + biases[1][number] if biases else words.new_zeros(4 * dim)
+            torch.addmm(bias, inputs, input_weights[number].t(), out=gates[number])
         input_gates, forget_gates, candidates, output_gates = gates.chunk(4, -1)
         candidates.mul_(2.0)
         # For outputs that are still halved. Shape: (n_directions, dim, 4 * dim)
@@ -83,32 +75,25 @@ class LstmRecurrence(torch.autograd.Function):
             state = torch.mul(o, q, out=h)
         outputs.mul_(2.0)
         ctx.save_for_backward(words, gates, memories, squashed, outputs, *parameters)
-        ctx.batch, ctx.dtype = batch, dtype
+        ctx.batch = batch
         return words_of(outputs, batch)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # The forward pass is not under autocast either.
-        with torch.no_grad(), torch.autocast(d_words.device.type, enabled=False):
-            gradients = LstmRecurrence._backward(ctx, d_words)
-        words, _, _, _, _, *parameters = ctx.saved_tensors
-        d_inputs, *d_parameters = GradientsWithoutGraph.apply(gradients, d_words, words, *parameters)
-        return d_inputs, None, None, None, *d_parameters
-
-    @staticmethod
-    def _backward(ctx: Any, d_words: torch.Tensor) -> list[torch.Tensor | None]:
         words, gates, memories, squashed, outputs, *parameters = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         n_directions, _, dim = outputs.shape
-        input_weights, state_weights, *_ = parameters_by_kind(parameters, n_directions)
-        sizes, state_weight = batch.batch_sizes, torch.stack(list(state_weights))
+        n_kinds = len(parameters) // n_directions
+        input_weights, state_weights = (parameters[kind::n_kinds] for kind in range(2))
+        sizes, state_weight = batch.batch_sizes, torch.stack(state_weights)
         # Shape: (n_directions, n_words, 4 * dim) and (n_directions, n_words, dim)
         d_products, to_memory = _slopes(gates, memories, squashed, batch)
         # Shape: (n_directions, n_words, 4, dim)
         by_gate = d_products.unflatten(-1, (4, dim))
         forget_gates = gates.chunk(4, -1)[1]
 
-        d_outputs = directions_of(d_words, n_directions, batch).split(sizes, 1)
+        d_outputs = directions_of(d_words, dim, batch).split(sizes, 1)
         # The gradient of the memory, with a row for each sentence, zero until its last word comes.
         d_memory = d_words.new_zeros(n_directions, batch.n_sentences, dim)
         each = (d_products, by_gate[..., :3, :], by_gate[..., 3, :], forget_gates, to_memory)
@@ -126,18 +111,13 @@ class LstmRecurrence(torch.autograd.Function):
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
         d_bias = d_products.sum(1)
-        inputs, d_products = inputs_of(words.to(ctx.dtype), n_directions, batch), d_products.to(ctx.dtype)
-        return [
-            gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None,
-            *gradients_of_parameters(
-                [(part.t() @ each).to(words.dtype) for part, each in zip(d_products, inputs, strict=True)],
-                (d_products.transpose(1, 2) @ previous_of(outputs.to(ctx.dtype), batch)).to(words.dtype),
-                d_bias,
-                d_bias.clone(),
-                n_directions=n_directions,
-                n_parameters=len(parameters),
-            ),
-        ]
+        inputs = inputs_of(words, n_directions, batch)
+        d_input_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
+        d_state_weight = d_products.transpose(1, 2) @ previous_of(outputs, batch)
+        # A copy: gradients are clipped in place.
+        by_kind = (d_input_weights, d_state_weight, d_bias, d_bias.clone())[:n_kinds]
+        d_inputs = gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None
+        return d_inputs, None, None, *(gradient for direction in zip(*by_kind, strict=True) for gradient in direction)
 
 
 def _slopes(

@@ -1,23 +1,29 @@
-"""
-The places of the words of a batch, for encoders that run over packed sentences.
+"""The places of the words of a batch, for encoders that run over packed sentences."""
 
-Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
-sentence to the shortest, so that padding costs nothing. Rows are gathered from the padded batch to their packed places
-at once: no batch is sorted first.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-__all__ = ["PackedBatch", "pack", "sentence_lengths"]
+__all__ = [
+    "PackedBatch",
+    "directions_of",
+    "first_rows",
+    "gradient_of_words",
+    "inputs_of",
+    "pack",
+    "previous_of",
+    "words_of",
+]
 
 
 @dataclass(frozen=True)
 class PackedBatch:
     """
-    The places of the words of a batch.
+    Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
+    sentence to the shortest, so that padding costs nothing. Rows are gathered from the padded batch to their packed
+    places directly: no batch is sorted first.
 
     # Parameters
 
@@ -29,8 +35,7 @@ class PackedBatch:
         Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where there is none.
     mirrored : `torch.Tensor`
         Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
-        its begin. Rows that are selected by it are packed too, each sentence from its end to its begin; and selected by
-        it once more, they are in their places again.
+        its beginning. Rows that are selected by it are packed too, each sentence from its end to its beginning.
     steps : `List[slice]`
         The packed rows of each step.
     """
@@ -54,18 +59,9 @@ class PackedBatch:
 
 
 def pack(mask: torch.Tensor) -> PackedBatch:
-    """
-    # Parameters
-
-    mask : `torch.BoolTensor`
-        Shape `(batch_size, timesteps)`: true where there is a word. A sentence may be empty.
-
-    # Raises
-
-    `ValueError`
-        If a sentence has words after its padding.
-    """
-    lengths = sentence_lengths(mask)
+    """From a mask of shape `(batch_size, timesteps)`, true at words, which come before the padding."""
+    # Shape: (batch_size,)
+    lengths = mask.sum(-1).cpu().numpy()
     timesteps = mask.shape[1]
     order = np.argsort(-lengths, kind="stable")
     longest = int(lengths.max(initial=0))
@@ -88,21 +84,40 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     # Shape: (5, n_words)
     on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
     steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    positions, sentences, before, after, mirrored = on_device.unbind()
-    return PackedBatch(positions, sentences, before, after, mirrored, steps)
+    return PackedBatch(*on_device.unbind(), steps)
 
 
-def sentence_lengths(mask: torch.Tensor) -> np.ndarray:
-    """The number of words of each sentence, of shape `(batch_size,)`; errors as in `pack`."""
-    is_word = mask.cpu().numpy()
-    # Shape: (batch_size,)
-    lengths: np.ndarray = is_word.sum(-1)
-    # Shape: (batch_size, timesteps)
-    expected = np.arange(is_word.shape[1]) < lengths[:, None]
-    if not np.array_equal(is_word, expected):
-        row = int(np.flatnonzero((is_word != expected).any(-1))[0])
-        raise ValueError(
-            f"the words of a sentence must come before its padding, but sentence {row} has words at positions "
-            f"{np.flatnonzero(is_word[row]).tolist()}: pad on the right"
-        )
-    return lengths
+def inputs_of(words: torch.Tensor, n_directions: int, batch: PackedBatch) -> list[torch.Tensor]:
+    """For each direction all words in its order, of shape `(n_words, dim)`: backward is mirrored."""
+    return [words, words.index_select(0, batch.mirrored)][:n_directions]
+
+
+def directions_of(words: torch.Tensor, dim: int, batch: PackedBatch) -> torch.Tensor:
+    """A copy in the order of each direction: from `(n_words, n_directions * dim)` to `(n_directions, n_words, dim)`."""
+    forward, *backward = words.split(dim, -1)
+    return torch.stack([forward, *(part.index_select(0, batch.mirrored) for part in backward)])
+
+
+def words_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+    """A copy of shape `(n_words, n_directions * dim)`: `directions_of` undone."""
+    return torch.cat([outputs[0], *(part.index_select(0, batch.mirrored) for part in outputs[1:])], -1)
+
+
+def previous_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+    """What each direction has at the word before, zero at the first words: shape `(n_directions, n_words, dim)`."""
+    n_first = batch.n_sentences
+    first = outputs.new_zeros(len(outputs), n_first, outputs.size(-1))
+    return torch.cat([first, outputs.index_select(1, batch.before[n_first:])], 1)
+
+
+def gradient_of_words(
+    d_products: torch.Tensor, input_weights: Sequence[torch.Tensor], batch: PackedBatch
+) -> torch.Tensor:
+    """The gradient of `words`, of shape `(n_words, dim)`, from that of their products in each direction."""
+    forward, *backward = (part @ weight for part, weight in zip(d_products, input_weights, strict=True))
+    return backward[0].index_select(0, batch.mirrored).add_(forward) if backward else forward
+
+
+def first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:
+    """The first rows of shape `(n_directions, n, dim)`. It is called in loops, in which a slice takes a while."""
+    return tensor if tensor.size(1) == n_rows else tensor[:, :n_rows]

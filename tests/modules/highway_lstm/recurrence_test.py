@@ -22,7 +22,7 @@ class TestHighwayRecurrence:
         lengths = [2, 4, 0, 4]
         batch = pack(mask_of(lengths))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)
-        outputs = HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward, torch.float64)
+        outputs = HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)
         for sentence in range(batch.n_sentences):
             rows = [row for row, owner in enumerate(batch.sentences.tolist()) if owner == sentence]
             memory, output = np.zeros(DIM), np.zeros(DIM)
@@ -42,16 +42,9 @@ class TestHighwayRecurrence:
         batch = pack(mask_of([3, 1, 0, 3]))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)
         assert torch.autograd.gradcheck(
-            lambda *tensors: HighwayRecurrence.apply(*tensors, dropout_mask, batch, runs_backward, torch.float64),
+            lambda *tensors: HighwayRecurrence.apply(*tensors, dropout_mask, batch, runs_backward),
             (products, carried, weight),
         )
-
-    def test_a_batch_without_words_has_no_outputs(self):
-        """Oracle: by hand."""
-        batch = pack(mask_of([0, 0]))
-        products, carried, weight, _ = arguments(batch, False)
-        outputs = HighwayRecurrence.apply(products, carried, weight, None, batch, False, torch.float64)
-        assert outputs.shape == (0, DIM)
 
 
 def logistic(x: np.ndarray) -> np.ndarray:
