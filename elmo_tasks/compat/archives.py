@@ -18,7 +18,6 @@ _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading",
 def load_archives_safely(archival: Module) -> None:
     """
     Symptom: loading an archive writes files outside its temporary folder, and follows links in it.
-
     Cause: `tarfile.extractall` without a filter.
     """
     # Python 3.14 has this filter by default.
@@ -37,7 +36,6 @@ def load_archives_safely(archival: Module) -> None:
 def read_configs_as_json(module: Module) -> None:
     """
     Symptom: the config of an archive, and with `--recover` of a run, may read local files and the environment.
-
     Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON.
     """
 
@@ -62,7 +60,6 @@ def read_configs_as_json(module: Module) -> None:
 def refuse_unregistered_types(registrable: Module) -> None:
     """
     Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
-
     Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds there.
     While an archive is loaded, only packages that `--include-package` or a plugin has named are imported; and what is
     found must be a subclass of the requested class.

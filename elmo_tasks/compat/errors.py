@@ -14,19 +14,13 @@ logger = logging.getLogger(__name__)
 
 # Packages that raise ValueError with a sentence for the user.
 _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
-_RESUME = {
-    "elmo": "the same command with --resume resumes",
-    "elmo-embed": "the same command with --resume resumes",
-    "elmo-tables": "the same command resumes each training from its last checkpoint",
-    "train": "the same command with --recover resumes",
-}
+_RESUME = {"elmo": "--resume", "elmo-embed": "--resume", "train": "--recover"}
 
 
 @after_import("allennlp.commands")
 def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, a missing file, and Ctrl-C, end `allennlp` with forty lines of traceback.
-
     Cause: `allennlp.commands.main` catches nothing. Errors of torch, and of the user's own code, keep their traceback,
     and `ALLENNLP_DEBUG=1` shows all. The statuses are those of shells.
     """
@@ -54,8 +48,9 @@ def _end(error: BaseException) -> None:
     elif os.environ.get("ALLENNLP_DEBUG"):
         return
     elif isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
-        resume = _RESUME.get(command.partition(" ")[2], "the same command starts over")
-        print(f"\n{command}: {message or f'interrupted: {resume}'}", file=sys.stderr)
+        option = _RESUME.get(command.partition(" ")[2])
+        again = f"interrupted: run it again{f' with {option} to resume' if option else ''}"
+        print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     elif _is_for_the_user(error):
         sys.exit(f"{command}: error: {message} (ALLENNLP_DEBUG=1 shows where)")
@@ -75,7 +70,6 @@ def _is_for_the_user(error: BaseException) -> bool:
 def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
-
     Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops what it does not know. A key that is
     not in the config, but similar to one next to it, is a warning.
     """

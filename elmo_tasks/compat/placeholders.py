@@ -37,7 +37,6 @@ def replace_missing_packages(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
     torch, `operator torchvision::nms does not exist`), and `No module named 'fairscale'`.
-
     Cause: AllenNLP imports both unconditionally, for images and sharded models. fairscale is no longer maintained.
     """
     for package, modules in _PACKAGES.items():

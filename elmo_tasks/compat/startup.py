@@ -23,7 +23,6 @@ _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb"
 def check_versions(package: Module) -> None:
     """
     Symptom: with a different AllenNLP, the fixes would replace functions that do something else.
-
     Cause: they replace functions of 2.10.1, the last release, by name.
     """
     found = importlib.import_module(f"{package.__name__}.version").VERSION
@@ -38,7 +37,6 @@ def add_our_plugin(plugins: Module) -> None:
     Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`, and a plugin that cannot be
     imported is one line in the log, after which half of the names are missing. Every command begins with log lines
     about plugins.
-
     Cause: `elmo_tasks.plugin` is not a default plugin, and `import_plugins` catches errors.
     """
     plugins.logger.setLevel(logging.WARNING)
@@ -56,7 +54,6 @@ def add_our_plugin(plugins: Module) -> None:
 def bring_back_elmo_embedder(commands: Module) -> None:
     """
     Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
-
     Cause: AllenNLP 1.0 removed it; the class is ours now.
     """
     module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
@@ -67,7 +64,6 @@ def bring_back_elmo_embedder(commands: Module) -> None:
 def import_submodules_quickly(util: Module) -> None:
     """
     Symptom: over a second of every start goes into looking for modules.
-
     Cause: before each of 500 modules `import_module_and_submodules` clears Python's caches of its path, looks for the
     package checklist, and walks into packages that it then skips.
     """
@@ -97,7 +93,6 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
     """
     Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
     are registered; with an older setuptools, every start tries to reach the network.
-
     Cause: the script for NarrativeQA imports py-rouge, and downloads data of nltk while it is imported.
     """
 
@@ -110,7 +105,6 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
 def remember_packages(util: Module) -> None:
     """
     Symptom: none by itself. `refuse_unregistered_types` needs the packages that `--include-package` has named.
-
     Cause: AllenNLP imports them and forgets their names.
     """
 

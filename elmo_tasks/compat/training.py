@@ -12,7 +12,6 @@ from elmo_tasks.files.atomic_files import atomic_file
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a run that was killed while it wrote best.th ends after `--recover` with an archive that cannot be opened.
-
     Cause: `_save_model_state` writes in place.
     """
 
@@ -26,7 +25,6 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
 def write_archives_whole(archival: Module) -> None:
     """
     Symptom: a training that was killed at its end leaves an archive that is cut off.
-
     Cause: `archive_model` writes in place.
     """
 
@@ -46,7 +44,6 @@ def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     """
     Symptom: a run that was killed after its last epoch, when its patience had run out, trains on after `--recover`, and
     its score may differ.
-
     Cause: the trainer asks whether to stop only after a further epoch.
     """
 
@@ -63,7 +60,6 @@ def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock created in
     a fork context is being shared with a process in a spawn context`.
-
     Cause: the lock of the progress bar is made in the default context and passed to workers of another one. Python
     checks that since 3.11.
     """

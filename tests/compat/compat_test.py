@@ -60,8 +60,8 @@ class TestFixes:
         """Oracle: the names and the docstrings of the functions."""
         rows = ["| fix | in | symptom without it |", "|---|---|---|"]
         for fix in FIXES:
-            symptom, cause, *_ = (" ".join(part.split()) for part in fix.__doc__.strip().split("\n\n"))
-            assert symptom.startswith("Symptom: ") and cause.startswith("Cause: "), fix
+            symptom, cause, _ = " ".join(fix.__doc__.split()).partition(" Cause: ")
+            assert symptom.startswith("Symptom: ") and cause, fix
             rows.append(
                 f"| `{fix.__name__}` | `{fix.__module__.split('.')[-1]}` | {symptom.removeprefix('Symptom: ')} |"
             )
