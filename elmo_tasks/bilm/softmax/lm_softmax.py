@@ -42,6 +42,9 @@ class LmSoftmax(nn.Module):
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
         super().__init__()
+        # Without negatives the loss would be 0.
+        if n_samples is not None and not 1 <= n_samples < n_words:
+            raise ValueError(f"expected n_samples from 1 to {n_words - 1}, fewer than the words, got {n_samples}")
         self.n_words = n_words
         self.n_samples = n_samples
         self.weight = nn.Parameter(torch.empty(n_words, dim))
