@@ -1,190 +1,189 @@
-"""The page: one tab per task, each of which is a function over HTTP too."""
+"""The page, made of Gradio's components, and its server: on this machine, without a network."""
 
-import functools
-import html
-import os
+import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
+from functools import wraps
+from html import escape
 from typing import Any
 
-# Before Gradio is imported.
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import gradio
+import pandas as pd
+from gradio.themes.utils import colors
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elmo_tasks.analysis.language_model import LanguageModel
-from elmo_tasks.analysis.neighbors import NeighborIndex, build_index
-from elmo_tasks.analysis.static_vectors import StaticVectors
-from elmo_tasks.demo.tasks import TaskArchive
-from elmo_tasks.demo.words import EXAMPLES, WordsInContext
-from elmo_tasks.shipped import FIXTURES
-from elmo_tasks.tokenization import blank_tokenizer
-from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.analysis import LanguageModel
+from elmo_tasks.demo.tasks import Task, TaskArchive
+from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
 
-_SHIPPED_TEXT = Path(__file__).with_name("sentences.txt")
 _MAX_CHARACTERS = 20_000
-# Gradio's page has scripts and styles of its own in the text; nothing comes from, or goes to, any other host.
+_MAX_WAITING = 64
+# The browser refuses whatever is not from this server. Gradio makes scripts of strings.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:"
+    "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
 )
-_OPTIONS: dict[str, Any] = {"flagging_mode": "never", "cache_examples": False}
 
 
 def make_page(
-    archives: Sequence[Path],
-    *,
-    bilm: str,
-    index: Path | None = None,
-    glove: Path | None = None,
-    language: str | None = None,
-    folder: Path,
-) -> gradio.TabbedInterface:
-    """
-    # Parameters
-
-    archives
-        Models; those of one task are next to each other.
-    bilm
-        A name or a folder.
-    index
-        One of `allennlp elmo-neighbors index` with the biLM's layers 0, 1, ... `None`: made of a small text that ships.
-    glove
-        Static vectors. `None`: English ones that ship.
-    language
-        spaCy's code, for the rules that split words. `None`: English, or Korean for `small-ko-open`.
-    folder
-        For an index that is made.
-    """
-    language = language or ("ko" if Path(bilm).name == "small-ko-open" else "en")
-    # spaCy's `ko` needs other packages, and splits words into morphemes.
-    rules = "xx" if language == "ko" else language
-    elmo, split = Elmo.from_pretrained(bilm), blank_tokenizer(rules)
-    if index is None:
-        lines = _SHIPPED_TEXT.read_text(encoding="utf-8").splitlines()
-        found = build_index(elmo, (line.split() for line in lines), folder, layers=range(elmo.n_layers))
-    else:
-        found = NeighborIndex(index)
-        found.check_bilm(elmo)
-    if glove is None and language == "en":
-        (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
-    words = WordsInContext(elmo, split, found, StaticVectors(glove) if glove else None)
-    tabs = {"Words in context": _words(words, EXAMPLES.get(language, []))}
-    loaded = [TaskArchive(path, rules) for path in archives]
-    for task in dict.fromkeys(archive.task for archive in loaded):
-        tabs[task.title] = _task([archive for archive in loaded if archive.task is task])
-    # A biLM without a softmax predicts no words.
-    with suppress(ValueError, OSError):
-        tabs["Likelihood"] = _likelihood(LanguageModel(bilm), split)
-    return gradio.TabbedInterface(list(tabs.values()), list(tabs), title=f"ELMo: {Path(bilm).name}")
+    words: Words,
+    examples: list[list[str]],
+    archives: Sequence[TaskArchive] = (),
+    language_model: LanguageModel | None = None,
+) -> gradio.Blocks:
+    """The page; each of its functions is one over HTTP too. Archives of one task are side by side."""
+    tasks: dict[str, list[TaskArchive]] = {}
+    for archive in archives:
+        tasks.setdefault(archive.task.name, []).append(archive)
+    with gradio.Blocks(title="ELMo", analytics_enabled=False) as page:
+        gradio.Markdown("# ELMo: words in context")
+        with gradio.Tab("Words in context"):
+            _words_tab(words, examples)
+        for of_task in tasks.values():
+            with gradio.Tab(of_task[0].task.title):
+                _task_tab(of_task[0].task, of_task)
+        if mixes := [mix for archive in archives for mix in archive.mixes()]:
+            with gradio.Tab("Layer weights"):
+                gradio.Dataframe(pd.DataFrame(mixes).fillna(""), label="What each model has learned to look at")
+        if language_model is not None:
+            with gradio.Tab("Likelihood"):
+                _likelihood_tab(words, language_model)
+    page.queue(max_size=_MAX_WAITING, api_open=False)
+    return page
 
 
-def serve(page: gradio.TabbedInterface, host: str, port: int, *, block: bool = True) -> str:
-    """Serves the page, for this machine only unless `host` says otherwise. Returns its address."""
-    hosts = ["127.0.0.1", "localhost", host] if host not in ("0.0.0.0", "::") else ["*"]
-    page.queue(max_size=64)
-    _, url, _ = page.launch(
+def _words_tab(words: Words, examples: list[list[str]]) -> None:
+    with gradio.Row():
+        sentences = _textbox("Sentences, one per line", lines=3)
+        with gradio.Column():
+            word = _textbox("Word, which is in each sentence")
+            layer = gradio.Radio(words.layers, value=words.layers[-1], label="Layer of neighbours and map")
+    inputs = [sentences, word, layer]
+    button = gradio.Button("Compare", variant="primary")
+    if examples:
+        sentences.value, word.value = examples[0]
+    gradio.Examples(examples, [sentences, word], cache_examples=False)
+    cosines = gradio.Dataframe(label="Cosines of the word's vectors")
+    neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
+    scatter = gradio.ScatterPlot(
+        x="x", y="y", color="of", tooltip=["sentence"], height=400, label="Occurrences in the sentences and the index"
+    )
+    _on(button, words.compare, inputs, [cosines, neighbors, scatter], "words")
+
+
+def _task_tab(task: Task, archives: Sequence[TaskArchive]) -> None:
+    inputs = [_textbox(name.capitalize(), lines=1 if name != "passage" else 5) for name in task.inputs]
+    button = gradio.Button("Predict", variant="primary")
+    gradio.Examples(task.examples, inputs, cache_examples=False)
+    agreement = gradio.Markdown(visible=len(archives) > 1)
+    outputs = []
+    with gradio.Row():
+        for archive in archives:
+            with gradio.Column(min_width=320):
+                outputs += task.components(archive.name)
+
+    def predict(*texts: str) -> list[Any]:
+        predictions = [archive.predict(*texts) for archive in archives]
+        shown = [task.values(prediction) for prediction in predictions]
+        return ["The models agree." if _same(shown) else "The models differ.", *(v for vs in shown for v in vs)]
+
+    _on(button, predict, inputs, [agreement, *outputs], task.name)
+
+
+def _same(shown: list[list[Any]]) -> bool:
+    """Whether all models show the same marks, or have the same best label."""
+    firsts = [values[0] for values in shown]
+    if isinstance(firsts[0], dict):
+        firsts = [max(first, key=first.get) for first in firsts]
+    return all(str(first) == str(firsts[0]) for first in firsts)
+
+
+def _likelihood_tab(words: Words, language_model: LanguageModel) -> None:
+    sentence = _textbox("Sentence")
+    button = gradio.Button("Score", variant="primary")
+    table = gradio.Dataframe(label="Log-likelihood of each word, in nats")
+
+    def score(text: str) -> pd.DataFrame:
+        found = language_model.score_words(words.tokenized(text))
+        rows = {"word": [*found.words, "(boundary)"], "forward": [*found.forward, found.end]}
+        return pd.DataFrame({**rows, "backward": [*found.backward, found.begin]}).round(2)
+
+    _on(button, score, [sentence], [table], "likelihood")
+
+
+def _textbox(label: str, lines: int = 1) -> gradio.Textbox:
+    return gradio.Textbox(label=label, lines=lines, max_lines=12, max_length=_MAX_CHARACTERS)
+
+
+def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], outputs: list[Any], name: str) -> None:
+    """One request is computed at a time: more would be slower on a CPU, and use more memory."""
+
+    @wraps(function)
+    def answer(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except (ValueError, OSError) as error:
+            # Gradio shows the message as HTML.
+            raise gradio.Error(escape(str(error), quote=False), print_exception=False) from error
+
+    triggers = [button.click, *(box.submit for box in inputs if isinstance(box, gradio.Textbox))]
+    gradio.on(triggers, answer, inputs, outputs, api_name=name, concurrency_limit=1, concurrency_id="elmo")
+
+
+def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blocks: bool = True) -> None:
+    """Serves the page until the process is interrupted."""
+    # Gradio's own deprecation warnings.
+    warnings.filterwarnings("ignore", module="gradio")
+    middleware = [Middleware(_WithPolicy)]
+    if host in ("127.0.0.1", "localhost"):
+        # No other site can have its name resolved to this machine and read the answers.
+        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]))
+    page.launch(
         server_name=host,
         server_port=port,
         share=False,
-        quiet=True,
-        show_error=True,
-        prevent_thread_lock=True,
         ssr_mode=False,
-        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
-        app_kwargs={"middleware": [Middleware(TrustedHostMiddleware, allowed_hosts=hosts), Middleware(_Policy)]},
+        show_error=True,
+        max_file_size="1kb",
+        footer_links=["api", "settings"],
+        theme=_theme(),
+        app_kwargs={"middleware": middleware, "openapi_url": None},
+        prevent_thread_lock=not blocks,
     )
-    if block:
-        print(f"ELMo is at {url} (Ctrl-C ends it)", flush=True)
-        page.block_thread()
-    return str(url)
 
 
-class _Policy:
-    """Adds a content security policy to every answer."""
+def _theme() -> gradio.themes.Base:
+    """The fonts of the system, and colours with enough contrast."""
+    theme = gradio.themes.Default(
+        primary_hue=colors.blue,
+        secondary_hue=colors.blue,
+        neutral_hue=colors.slate,
+        font=["system-ui", "sans-serif"],
+        font_mono=["ui-monospace", "monospace"],
+    )
+    return theme.set(
+        body_text_color_subdued="*neutral_600",
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_text_color="white",
+        button_primary_text_color_dark="white",
+    )
 
-    def __init__(self, app: Any) -> None:
+
+class _WithPolicy:
+    """Adds the policy to each response."""
+
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async def with_policy(message: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["Content-Security-Policy"] = _POLICY
             await send(message)
 
-        await self._app(scope, receive, with_policy)
-
-
-def _words(words: WordsInContext, examples: list[list[str]]) -> gradio.Interface:
-    names = list(words.layers)
-    return gradio.Interface(
-        _shown(words.look_at),
-        [
-            gradio.Textbox(label="Sentences, one per line", lines=3, max_length=_MAX_CHARACTERS),
-            gradio.Textbox(label="Word", max_length=100),
-            gradio.Radio(names, value=names[-1], label="Layer of map and neighbours"),
-        ],
-        [
-            gradio.Dataframe(label="Cosines by layer", wrap=True),
-            gradio.ScatterPlot(x="x", y="y", color="source", tooltip=["sentence"], label="Map of occurrences"),
-            gradio.Dataframe(label="Neighbours", wrap=True),
-        ],
-        examples=[[*example, names[-1]] for example in examples] or None,
-        api_name="words",
-        **_OPTIONS,
-    )
-
-
-def _task(archives: Sequence[TaskArchive]) -> gradio.Interface:
-    task = archives[0].task
-
-    def predict(*texts: str) -> Any:
-        values = [archive.show(*texts) for archive in archives]
-        return values if len(values) > 1 else values[0]
-
-    return gradio.Interface(
-        _shown(predict),
-        [gradio.Textbox(label=name, lines=2, max_length=_MAX_CHARACTERS) for name in task.inputs],
-        [task.component(archive.name) for archive in archives],
-        examples=task.examples,
-        article="\n\n".join(html.escape(line) for archive in archives for line in archive.mixes()),
-        api_name=task.title.lower().replace(" ", "_"),
-        **_OPTIONS,
-    )
-
-
-def _likelihood(model: LanguageModel, split: Callable[[str], list[str]]) -> gradio.Interface:
-    def score(sentence: str) -> list[list[Any]]:
-        scores = model.score_words(split(sentence))
-        columns = zip(scores.words, scores.forward, scores.backward, scores.is_known, strict=True)
-        return [[word, round(one, 2), round(other, 2), known] for word, one, other, known in columns]
-
-    headers = ["word", "forward, nats", "backward, nats", "in the vocabulary"]
-    return gradio.Interface(
-        _shown(score),
-        gradio.Textbox(label="sentence", max_length=_MAX_CHARACTERS),
-        gradio.Dataframe(headers=headers, label="Log-likelihood of each word"),
-        examples=[["She sat on the bank of the river ."]],
-        api_name="likelihood",
-        **_OPTIONS,
-    )
-
-
-def _shown(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Shows errors of input on the page, as text."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except ValueError as error:
-            raise gradio.Error(html.escape(str(error)), print_exception=False) from error
-
-    return call
+        await self._app(scope, receive, send_with_policy)

@@ -1,154 +1,213 @@
-"""Archives of trained models, and their predictions as values of Gradio's components."""
+"""Trained models on the page: what goes into each task, and how its prediction is shown."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import gradio
 import pandas as pd
-from allennlp.models import load_archive
+from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
+from gradio.components import Component
 
 from elmo_tasks.modules import LayerMix
+from elmo_tasks.tags import Span, tags_to_spans
+from elmo_tasks.text import in_nfc
 
 __all__ = ["TASKS", "Task", "TaskArchive"]
 
-Value = Any
-"""What a component shows."""
+_Prediction = dict[str, Any]
 
 
-def _entities(prediction: dict[str, Any]) -> Value:
-    return _chunks(prediction["words"], [(span["start"], span["end"], span["label"]) for span in prediction["spans"]])
-
-
-def _roles(prediction: dict[str, Any]) -> Value:
-    parts: list[tuple[str, str | None]] = []
-    for verb in prediction["verbs"]:
-        for word, tag in zip(prediction["words"], verb["tags"], strict=True):
-            parts.append((f"{word} ", None if tag == "O" else tag[2:]))
-        parts.append(("\n", None))
-    return parts
-
-
-def _parts_of_speech(prediction: dict[str, Any]) -> Value:
-    return [(f"{word} ", tag) for word, tag in zip(prediction["words"], prediction["tags"], strict=True)]
-
-
-def _answer(prediction: dict[str, Any]) -> Value:
-    first, last = prediction["best_span"] or (0, -1)
-    return _chunks(prediction["passage_tokens"], [(first, last, "answer")] if last >= first else [])
-
-
-def _clusters(prediction: dict[str, Any]) -> Value:
-    rows = [[number, mention] for number, texts in enumerate(prediction["texts"], start=1) for mention in texts]
-    return pd.DataFrame(rows, columns=["cluster", "mention"])
-
-
-def _chunks(words: Sequence[str], spans: Sequence[tuple[int, int, str]]) -> Value:
-    """The words with the labels of spans of first and last word."""
-    labels: list[str | None] = [None] * len(words)
-    for start, end, label in spans:
-        labels[start : end + 1] = [label] * (end + 1 - start)
-    return [(f"{word} ", label) for word, label in zip(words, labels, strict=True)]
-
-
-def _highlighted(name: str) -> Any:
-    return gradio.HighlightedText(label=name, combine_adjacent=True)
-
-
-def _label(name: str) -> Any:
-    return gradio.Label(label=name)
-
-
-def _table(name: str) -> Any:
-    return gradio.Dataframe(label=name, wrap=True)
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Task:
     """
-    A task on the page: its title, the examples and the names of its inputs, the component that shows a prediction, and
-    the function from a prediction to the component's value.
+    # Parameters
+
+    inputs
+        The keys of a line of the predictor.
+    examples
+        Values of the inputs.
+    components
+        Makes the components that show a prediction of the archive with a name.
+    values
+        The values of the components for a prediction.
     """
 
+    name: str
     title: str
+    inputs: Sequence[str]
     examples: list[list[str]]
-    value: Callable[[dict[str, Any]], Value]
-    component: Callable[[str], Any] = _highlighted
-    inputs: Sequence[str] = field(default=("sentence",))
+    components: Callable[[str], list[Component]]
+    values: Callable[[_Prediction], list[Any]]
 
 
-TASKS: Mapping[str, Task] = {
+def _highlighted(name: str) -> list[Component]:
+    return [gradio.HighlightedText(label=name, combine_adjacent=False, show_legend=False)]
+
+
+def _label(name: str) -> list[Component]:
+    return [gradio.Label(label=name)]
+
+
+def _label_and_attention(name: str) -> list[Component]:
+    tables = (gradio.Dataframe(label=f"{name}: attention of the {side}") for side in ("premise", "hypothesis"))
+    return [gradio.Label(label=name), *tables]
+
+
+def _table(name: str) -> list[Component]:
+    return [gradio.Dataframe(label=name, wrap=True)]
+
+
+def _marked(words: list[str], spans: Sequence[Span]) -> list[tuple[str, str | None]]:
+    """Texts with the labels of spans, which do not overlap, and texts between them."""
+    marked: list[tuple[str, str | None]] = []
+    done = 0
+    for label, start, end in sorted(spans, key=lambda span: span[1]):
+        marked += [(" ".join(words[done:start]) + " ", None), (" ".join(words[start : end + 1]), label), (" ", None)]
+        done = end + 1
+    return [*marked, (" ".join(words[done:]), None)]
+
+
+def _entities(prediction: _Prediction) -> list[Any]:
+    return [_marked(prediction["words"], [(s["label"], s["start"], s["end"]) for s in prediction["spans"]])]
+
+
+def _roles(prediction: _Prediction) -> list[Any]:
+    frames = [
+        [*_marked(prediction["words"], tags_to_spans(verb["tags"])), ("\n", None)] for verb in prediction["verbs"]
+    ]
+    return [list(chain.from_iterable(frames)) or [(" ".join(prediction["words"]), None)]]
+
+
+def _parts_of_speech(prediction: _Prediction) -> list[Any]:
+    return [list(zip(prediction["words"], prediction["tags"], strict=True))]
+
+
+def _entailment(prediction: _Prediction) -> list[Any]:
+    sides = prediction["premise_tokens"], prediction["hypothesis_tokens"]
+    weights = prediction["attention"]["premise"], prediction["attention"]["hypothesis"]
+    return [prediction["probabilities"], _attention(weights[0], *sides), _attention(weights[1], *reversed(sides))]
+
+
+def _attention(weights: list[list[float]], rows: list[str], columns: list[str]) -> pd.DataFrame:
+    """A row for each word, with its weights for the words of the other sentence; words may occur twice."""
+    numbered = [f"{word} ({number})" if columns.count(word) > 1 else word for number, word in enumerate(columns)]
+    table = pd.DataFrame(weights, columns=numbered).round(2)
+    table.insert(0, "", rows, allow_duplicates=True)
+    return table
+
+
+def _answer(prediction: _Prediction) -> list[Any]:
+    return [_marked(prediction["passage_tokens"], [(f"{prediction['score']:.2f}", *prediction["best_span"])])]
+
+
+def _clusters(prediction: _Prediction) -> list[Any]:
+    words = list(chain.from_iterable(prediction["sentences"]))
+    mentions = [[" ".join(words[start : end + 1]) for start, end in cluster] for cluster in prediction["clusters"]]
+    rows = [{"cluster": number, "mentions": " | ".join(texts)} for number, texts in enumerate(mentions, start=1)]
+    return [pd.DataFrame(rows, columns=["cluster", "mentions"])]
+
+
+TASKS: dict[str, Task] = {
     "elmo_ner": Task(
-        title="Named entities",
-        examples=[["Angela Merkel met Tim Cook of Apple in Berlin ."], ["Jordan beat Chelsea at Wembley ."]],
-        value=_entities,
+        "ner",
+        "Named entities",
+        ["sentence"],
+        [["Angela Merkel met Tim Cook of Apple in Berlin ."], ["Jordan beat Chelsea at Wembley ."]],
+        _highlighted,
+        _entities,
     ),
     "elmo_srl": Task(
-        title="Semantic roles",
-        examples=[["She gave the children a book and they read it in the garden ."]],
-        value=_roles,
+        "srl",
+        "Semantic roles",
+        ["sentence"],
+        [["She gave the children a book and they read it in the garden ."]],
+        _highlighted,
+        _roles,
     ),
     "elmo_snli": Task(
-        title="Entailment",
-        inputs=("premise", "hypothesis"),
-        examples=[["Two dogs run across a green field .", "Animals are outside ."]],
-        value=lambda prediction: prediction["probabilities"],
-        component=_label,
+        "snli",
+        "Entailment",
+        ["premise", "hypothesis"],
+        [["Two dogs run across a green field .", "Animals are outside ."]],
+        _label_and_attention,
+        _entailment,
     ),
     "elmo_sst": Task(
-        title="Sentiment",
-        examples=[["A warm and funny film with a wonderful cast ."], ["Long , loud and very dull ."]],
-        value=lambda prediction: prediction["probabilities"],
-        component=_label,
+        "sst",
+        "Sentiment",
+        ["sentence"],
+        [["A warm and funny film with a wonderful cast ."], ["Long , loud and very dull ."]],
+        _label,
+        lambda prediction: [prediction["probabilities"]],
     ),
     "elmo_squad": Task(
-        title="Questions",
-        inputs=("question", "passage"),
-        examples=[["Who designed the bridge ?", "The bridge was designed by Anna Keller and opened in 1932 ."]],
-        value=_answer,
+        "squad",
+        "Questions",
+        ["question", "passage"],
+        [["Who designed the bridge ?", "The bridge was designed by Anna Keller . It crosses the river ."]],
+        _highlighted,
+        _answer,
     ),
     "elmo_coref": Task(
-        title="Coreference",
-        inputs=("document",),
-        examples=[["Ann met her brother at the station. She was tired, and he carried her bag."]],
-        value=_clusters,
-        component=_table,
+        "coref",
+        "Coreference",
+        ["document"],
+        [["Ann met her brother at the station. She was tired, and he carried her bag."]],
+        _table,
+        _clusters,
     ),
     "elmo_pos": Task(
-        title="Parts of speech",
-        examples=[["They play on Saturdays ."], ["The play was a great success ."]],
-        value=_parts_of_speech,
+        "pos",
+        "Parts of speech",
+        ["sentence"],
+        [["They play on Saturdays ."], ["The play was a great success ."]],
+        _highlighted,
+        _parts_of_speech,
     ),
 }
 """By the registered name of the model."""
 
 
 class TaskArchive:
-    """A trained model with its predictor; a text is split by spaCy's rules of the language where the task allows it."""
+    """A trained model: an archive or the folder of a run. The language's rules of spaCy split texts into words."""
 
     def __init__(self, path: Path, language: str) -> None:
-        archive = load_archive(path)
-        kind = archive.config["model"]["type"]
-        if kind not in TASKS:
-            raise ValueError(f"expected a model of {', '.join(TASKS)}, got {kind}: {path}")
-        self.task = TASKS[kind]
-        self.name = path.parent.name if path.name == "model.tar.gz" else path.name
-        takes_language = "language" in signature(Predictor.by_name(type(archive.model).default_predictor)).parameters
-        arguments = {"language": language} if takes_language else {}
-        self._predictor = Predictor.from_archive(archive, extra_args=arguments)
+        archive = load_archive(str(path))
+        model = archive.config["model"]["type"]
+        if model not in TASKS:
+            raise ValueError(f"expected a model of {', '.join(TASKS)}, got {model!r}: {path}")
+        self.task = TASKS[model]
+        self.name = path.resolve().parent.name if path.name == "model.tar.gz" else path.name
+        known = signature(Predictor.by_name(Model.by_name(model).default_predictor)).parameters
+        arguments = {"attention": True, "language": language}
+        self._predictor = Predictor.from_archive(
+            archive, extra_args={name: value for name, value in arguments.items() if name in known}
+        )
 
-    def show(self, *texts: str) -> Value:
-        """The prediction for some texts as the value of the task's component."""
-        return self.task.value(self._predictor.predict_json(dict(zip(self.task.inputs, texts, strict=True))))
+    def predict(self, *texts: str) -> _Prediction:
+        """The prediction, as `allennlp predict` writes it."""
+        for key, text in zip(self.task.inputs, texts, strict=True):
+            if not text.strip():
+                raise ValueError(f"expected a {key}, got no words")
+        prediction: _Prediction = self._predictor.predict_json(
+            dict(zip(self.task.inputs, in_nfc(list(texts)), strict=True))
+        )
+        return prediction
 
-    def mixes(self) -> list[str]:
-        """What the model has learnt to mix, in words."""
-        mixes = ((name, mix) for name, mix in self._predictor._model.named_modules() if isinstance(mix, LayerMix))
+    def mixes(self) -> list[dict[str, Any]]:
+        """The learned weights of the layers, at the input and at the output of the model's encoder."""
         return [
-            f"{self.name}, {name}: layers "
-            f"{' '.join(f'{weight:.2f}' for weight in mix.normalized_weights.tolist())}, gamma {float(mix.gamma):.2f}"
-            for name, mix in mixes
+            {
+                "archive": self.name,
+                "ELMo at": "output" if name.startswith("output_embedder.") else "input",
+                "gamma": round(module.gamma.item(), 3),
+                **{f"layer {n}": round(w, 3) for n, w in enumerate(module.normalized_weights().tolist())},
+            }
+            for name, module in self._predictor._model.named_modules()
+            if isinstance(module, LayerMix)
         ]

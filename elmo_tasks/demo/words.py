@@ -1,21 +1,23 @@
-"""What the layers of a biLM make of a word in its sentence: cosines, a map of occurrences, and neighbours."""
+"""A word in several sentences: how similar its vectors are, its neighbours, and a map of its occurrences."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from elmo_tasks.analysis.neighbors import NeighborIndex, Query
-from elmo_tasks.analysis.static_vectors import StaticVectors
+from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index
+from elmo_tasks.analysis.neighbors import Query
+from elmo_tasks.data import LmText
+from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["EXAMPLES", "WordTables", "WordsInContext"]
+__all__ = ["EXAMPLES", "Words", "shipped_index"]
 
-_MAX_POINTS = 200
-
-EXAMPLES = {
+EXAMPLES: dict[str, list[list[str]]] = {
     "en": [
         ["They play football on Saturdays .\nThe play opens at the theatre tonight .", "play"],
         ["She sat on the bank of the river .\nThe bank lends money to farmers .", "bank"],
@@ -26,113 +28,122 @@ EXAMPLES = {
         ["아침에 사과를 깎아 먹었다 .\n그는 잘못을 인정하고 사과를 했다 .", "사과를"],
     ],
 }
-"""Sentences and a word, by spaCy's code of the language."""
+"""Sentences and a word that has different senses in them, by spaCy's code of the language."""
+
+# Each occurrence is compared with each other one; points of a map.
+_MAX_FOUND, _MAX_POINTS = 12, 300
+_N_NEIGHBORS = 8
 
 
-class WordTables(NamedTuple):
+class Words:
     """
-    The cosines of the occurrences of a word in each layer; their places on a map of one layer, with occurrences in the
-    index; and the nearest words in the index, and of the static vector.
-    """
+    The vectors of words in their sentences.
 
-    cosines: pd.DataFrame
-    places: pd.DataFrame
-    neighbors: pd.DataFrame
-
-
-class WordsInContext:
-    """
     # Parameters
 
-    elmo
-        The biLM.
-    split
-        Splits a sentence into words.
     index
-        A text with the vectors of all layers.
+        Of the same biLM, for neighbours and maps; with single layers only, not their mix.
     static
-        Vectors that are the same in every sentence, for comparison.
+        For comparison.
     """
 
     def __init__(
-        self, elmo: Elmo, split: Callable[[str], list[str]], index: NeighborIndex, static: StaticVectors | None
+        self, elmo: Elmo, tokenizer: Callable[[str], list[str]], index: NeighborIndex, static: StaticVectors | None
     ) -> None:
-        self._elmo, self._split, self._index, self._static = elmo, split, index, static
-        self.layers = {self.name_of(layer): layer for layer in index.layers}
+        self._elmo, self._tokenizer, self._index, self._static = elmo, tokenizer, index, static
+        top = elmo.n_layers - 1
+        self._layers = {f"layer {top if layer == 'top' else layer}": layer for layer in index.layers if layer != "mix"}
 
-    def name_of(self, layer: int | str) -> str:
-        """The name of a layer for people."""
-        return "0, without context" if layer == 0 else f"{layer}, LSTM" if isinstance(layer, int) else layer
+    @property
+    def layers(self) -> list[str]:
+        """The names of the layers in the index."""
+        return list(self._layers)
 
-    def look_at(self, text: str, word: str, layer: str, k: int = 8) -> WordTables:
+    def compare(self, text: str, word: str, layer: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """
+        The cosines of the occurrences in all layers, the neighbours in one layer, and a map of it.
+
         # Parameters
 
         text
-            One sentence per line.
-        word
-            A word that occurs in them, in any case.
-        layer
-            The name of the layer of map and neighbours.
-        k
-            How many neighbours.
+            One sentence per line, each with the word, in any case.
         """
-        word = in_nfc(word.strip())
-        sentences = [self._split(in_nfc(line)) for line in text.splitlines() if line.strip()]
-        found = [
-            Query(words, position)
-            for words in sentences
-            for position, each in enumerate(words)
-            if each.lower() == word.lower()
-        ]
-        if not found:
-            raise ValueError(f"expected a word of the sentences, got '{word}'")
-        # Shape of each: (n_layers, n_words, dim)
+        found = self._occurrences(text, in_nfc(word).strip())
         arrays = self._elmo.embed([query.words for query in found], layers="all", progress=False)
         # Shape: (n_layers, n_found, dim)
         vectors = np.stack([array[:, query.position] for array, query in zip(arrays, found, strict=True)], 1)
         vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
-        which = self.layers[layer]
-        return WordTables(
-            self._cosines(found, vectors),
-            self._places(found, vectors[which], word, which),
-            self._neighbors(found, word, which, k),
+        of_layer = vectors[-1 if self._layers[layer] == "top" else int(self._layers[layer])]
+        return self._cosines(found, vectors), self._neighbors(found, layer), self._map(found, of_layer, layer)
+
+    def tokenized(self, text: str) -> list[str]:
+        """The words of a sentence."""
+        words: list[str] = in_nfc(self._tokenizer(text))
+        if not words:
+            raise ValueError("expected a sentence, got no words")
+        return words
+
+    def _occurrences(self, text: str, word: str) -> list[Query]:
+        found = []
+        for line in filter(str.strip, text.splitlines()):
+            words = self.tokenized(line)
+            places = [place for place, other in enumerate(words) if other.casefold() == word.casefold()]
+            if not places:
+                raise ValueError(f"expected the word {word!r} in each sentence, got {' '.join(words)!r}")
+            found += [Query(words, place) for place in places]
+        if not 0 < len(found) <= _MAX_FOUND:
+            raise ValueError(f"expected 1 to {_MAX_FOUND} occurrences of {word!r}, got {len(found)}")
+        return found
+
+    def _cosines(self, found: list[Query], vectors: np.ndarray) -> pd.DataFrame:
+        # Shape: (n_layers, n_found, n_found)
+        cosines = vectors @ vectors.swapaxes(1, 2)
+        return pd.DataFrame(
+            [
+                {
+                    "occurrences": f"{one + 1} and {other + 1}",
+                    **{f"layer {layer}": round(float(row[one, other]), 3) for layer, row in enumerate(cosines)},
+                }
+                for one, other in combinations(range(len(found)), 2)
+            ]
         )
 
-    def _cosines(self, found: Sequence[Query], vectors: np.ndarray) -> pd.DataFrame:
-        rows = []
-        for one in range(len(found)):
-            for other in range(one + 1, len(found)):
-                cosines = (vectors[:, one] * vectors[:, other]).sum(-1)
-                row = {"one": _marked(found[one]), "other": _marked(found[other])}
-                rows.append(row | {self.name_of(layer): round(float(c), 2) for layer, c in enumerate(cosines)})
-        return pd.DataFrame(rows, columns=["one", "other", *map(self.name_of, range(len(vectors)))])
+    def _neighbors(self, found: list[Query], layer: str) -> pd.DataFrame:
+        """A column for each occurrence, and one for the static vector."""
+        many = self._index.search(self._elmo, found, _N_NEIGHBORS, layer=self._layers[layer])
+        columns: dict[str, list[str]] = {}
+        if self._static is not None:
+            nearest = self._static.nearest(found[0].words[found[0].position], _N_NEIGHBORS)
+            columns["static vector"] = [other for other, _ in nearest]
+        for number, neighbors in enumerate(many, start=1):
+            columns[f"occurrence {number}"] = [
+                f"{neighbor.similarity:.2f} {_shown(Query(neighbor.words, neighbor.position))}"
+                for neighbor in neighbors
+            ]
+        return pd.DataFrame({name: pd.Series(column, dtype=str) for name, column in columns.items()}).fillna("")
 
-    def _places(self, found: Sequence[Query], vectors: np.ndarray, word: str, layer: int | str) -> pd.DataFrame:
-        rows = self._index.occurrences(word)
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MAX_POINTS), dtype=int))]
-        # Shape: (n_points, dim)
-        points = np.concatenate([vectors, np.asarray(self._index.vectors[layer][rows], np.float32)])
-        centred = points - points.mean(0)
-        # The first two principal components. Shape: (n_points, 2)
-        places = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
-        places = np.pad(places, [(0, 0), (0, 2 - places.shape[1])])
-        sentences = [_marked(query) for query in [*found, *map(self._index.at, rows)]]
-        source = ["your sentence"] * len(found) + ["index"] * len(rows)
-        return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "source": source, "sentence": sentences})
-
-    def _neighbors(self, found: Sequence[Query], word: str, layer: int | str, k: int) -> pd.DataFrame:
-        rows = []
-        for query, nearest in zip(found, self._index.search(self._elmo, found, k, layer=layer), strict=True):
-            for neighbor in nearest:
-                marked = _marked(Query(neighbor.words, neighbor.position))
-                rows.append([_marked(query), marked, round(neighbor.similarity, 2)])
-        for other, cosine in self._static.nearest(word, k) if self._static else []:
-            rows.append(["static vector", other, round(cosine, 2)])
-        return pd.DataFrame(rows, columns=["word", "neighbour", "cosine"])
+    def _map(self, found: list[Query], vectors: np.ndarray, layer: str) -> pd.DataFrame:
+        """The occurrences in the sentences and in the index, by the first two principal components."""
+        rows = self._index.occurrences(found[0].words[found[0].position])
+        # Evenly spaced through the text.
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MAX_POINTS)).astype(int))]
+        points = np.concatenate([vectors, self._index.vectors[self._layers[layer]][rows].astype(np.float32)])
+        centered = points - points.mean(0)
+        # Shape: (n_points, 2)
+        places = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
+        x, y = np.pad(places, ((0, 0), (0, 2 - places.shape[1]))).T
+        names = [f"occurrence {number}" for number in range(1, len(found) + 1)] + ["index"] * len(rows)
+        sentences = [_shown(query) for query in [*found, *map(self._index.at, rows.tolist())]]
+        return pd.DataFrame({"x": x, "y": y, "of": names, "sentence": sentences})
 
 
-def _marked(query: Query) -> str:
-    words = list(query.words)
-    words[query.position] = f"[{words[query.position]}]"
-    return " ".join(words)
+def _shown(query: Query, context: int = 8) -> str:
+    words = [f"[{word}]" if place == query.position else word for place, word in enumerate(query.words)]
+    return " ".join(words[max(0, query.position - context) : query.position + context + 1])
+
+
+def shipped_index(elmo: Elmo, folder: Path) -> NeighborIndex:
+    """An index of all layers of the small text that ships; small, because it is computed at each start."""
+    files: list[Any] = [FIXTURES / "lm" / "dev.txt", Path(__file__).with_name("sentences.txt")]
+    sentences = [sentence for file in files for sentence in LmText(file)]
+    return build_index(elmo, sentences, folder, layers=range(elmo.n_layers))

@@ -53,7 +53,9 @@ class SoftLabelPredictor(Predictor):
         lines = []
         for instance, rows in zip(instances, found, strict=True):
             fields = instance.fields.items()
-            texts = {name: [t.text for t in field] for name, field in fields if isinstance(field, TextField)}
-            rows = rows[: len(texts["tokens"])] if rows.dim() == 2 else rows
+            words = {name: [t.text for t in field] for name, field in fields if isinstance(field, TextField)}
+            rows = rows[: len(words["tokens"])] if rows.dim() == 2 else rows
+            # Readers of one sentence take its words, the reader of pairs takes two texts.
+            texts = words if "tokens" in words else {name: " ".join(text) for name, text in words.items()}
             lines.append({**texts, "labels": self._labels, "probabilities": rows.tolist()})
         return lines

@@ -1,0 +1,203 @@
+"""The page and its functions over HTTP, on archives with random weights."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from elmo_tasks.analysis import LanguageModel, StaticVectors
+from elmo_tasks.vectors.elmo import Elmo
+from tests.demo.archives import write_archive
+from tests.paths import SHIPPED_BILM, TINY_BILM
+
+pytest.importorskip("gradio")
+
+from elmo_tasks.demo.page import make_page, serve
+from elmo_tasks.demo.tasks import TASKS, TaskArchive
+from elmo_tasks.demo.words import Words, shipped_index
+
+pytestmark = pytest.mark.slow
+
+TEXT = "They play football .\nThe play opens ."
+open_url = build_opener(ProxyHandler({})).open
+
+
+@pytest.fixture(scope="module")
+def elmo() -> Elmo:
+    return Elmo.from_pretrained(TINY_BILM, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def words(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> Words:
+    folder = tmp_path_factory.mktemp("words")
+    (folder / "vectors.txt").write_text("play 1 0\ngame 1 1\nfilm 0 1\n")
+    return Words(elmo, str.split, shipped_index(elmo, folder / "index"), StaticVectors(folder / "vectors.txt"))
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> list[TaskArchive]:
+    folder = tmp_path_factory.mktemp("archives")
+    paths = [
+        *(write_archive(folder / "ner", "ner"), write_archive(folder / "ner_elmo", "ner", "both", seed=1)),
+        *(write_archive(folder / task, task) for task in ("srl", "snli", "sst", "squad", "coref")),
+    ]
+    return [TaskArchive(path, "en") for path in paths]
+
+
+@pytest.fixture(scope="module")
+def url(words: Words, archives: list[TaskArchive]) -> Iterator[str]:
+    page = make_page(words, [[TEXT, "play"]], archives, LanguageModel(SHIPPED_BILM))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    serve(page, port=port, blocks=False)
+    yield f"http://127.0.0.1:{port}/"
+    page.close()
+
+
+@pytest.fixture
+def call(url: str) -> Callable[..., Any]:
+    """Calls a function over HTTP: its results, or the error as a text."""
+
+    def run(name: str, *values: str) -> Any:
+        address, body = f"{url}gradio_api/call/{name}", json.dumps({"data": values}).encode()
+        event = json.load(open_url(Request(address, body, {"Content-Type": "application/json"})))["event_id"]
+        kind, data = open_url(f"{address}/{event}").read().decode().split("\n")[:2]
+        answer = json.loads(data.removeprefix("data: "))
+        return answer if kind == "event: complete" else answer["error"]
+
+    return run
+
+
+class TestWords:
+    def test_cosines_are_of_the_vectors_of_all_layers(self, words, elmo):
+        table, _, _ = words.compare(f"{TEXT}\nplay and Play", "play", "layer 2")
+        arrays = elmo.embed([line.split() for line in f"{TEXT}\nplay and Play".splitlines()], layers="all")
+        places = [(arrays[0], 1), (arrays[1], 1), (arrays[2], 0), (arrays[2], 2)]
+        for layer in range(3):
+            vectors = np.stack([array[layer, place] / np.linalg.norm(array[layer, place]) for array, place in places])
+            expected = (vectors @ vectors.T)[np.triu_indices(4, 1)]
+            assert list(table[f"layer {layer}"]) == pytest.approx(expected, abs=1e-3)
+        assert list(table["occurrences"])[:4] == ["1 and 2", "1 and 3", "1 and 4", "2 and 3"]
+
+    def test_neighbours_contain_the_static_ones(self, words):
+        _, neighbors, _ = words.compare(TEXT, "play", "layer 0")
+        assert list(neighbors["static vector"][:3]) == ["game", "film", ""]
+        # All occurrences have one vector in the context-insensitive layer.
+        assert all(cell.startswith("1.00 ") and "[play]" in cell for cell in neighbors["occurrence 1"])
+
+    def test_the_map_is_by_principal_components(self, words):
+        _, _, places = words.compare(TEXT, "play", "layer 2")
+        assert list(places["of"][:2]) == ["occurrence 1", "occurrence 2"]
+        assert set(places["of"][2:]) == {"index"} and len(places) > 20
+        x, y = places["x"].to_numpy(), places["y"].to_numpy()
+        assert x.var() >= y.var() > 0
+        assert [x.mean(), y.mean(), (x * y).mean()] == pytest.approx([0, 0, 0], abs=1e-5)
+
+    @pytest.mark.parametrize(("text", "word"), [("A game .", "play"), ("", "play"), ("play " * 13, "play")])
+    def test_a_word_must_be_in_each_sentence(self, words, text, word):
+        with pytest.raises(ValueError, match=word):
+            words.compare(text, word, "layer 2")
+
+
+class TestPage:
+    def test_a_function_answers_what_the_page_shows(self, call, words):
+        found = call("words", TEXT, "play", "layer 1")
+        for answer, table in zip(found[:2], words.compare(TEXT, "play", "layer 1"), strict=False):
+            assert (answer["headers"], answer["data"]) == (list(table.columns), table.to_numpy().tolist())
+
+    def test_models_of_one_task_are_side_by_side(self, call, archives):
+        text = "Angela <b>Merkel</b> met Tim Cook ."
+        agreement, *found = call("ner", text)
+        predictions = [archive.predict(text) for archive in archives[:2]]
+        for answer, prediction in zip(found, predictions, strict=True):
+            spans = [(mark["token"], mark["class_or_confidence"]) for mark in answer if mark["class_or_confidence"]]
+            assert spans == [(span["text"], span["label"]) for span in prediction["spans"]]
+            assert "".join(mark["token"] for mark in answer).split() == prediction["words"]
+        is_same = predictions[0]["tags"] == predictions[1]["tags"]
+        assert agreement == ("The models agree." if is_same else "The models differ.")
+
+    def test_each_task_shows_its_prediction(self, call, archives):
+        for archive in archives[2:]:
+            texts = archive.task.examples[0]
+            prediction, (_, *found) = archive.predict(*texts), call(archive.task.name, *texts)
+            if archive.task.name in ("snli", "sst"):
+                best = max(prediction["probabilities"], key=prediction["probabilities"].get)
+                assert found[0]["label"] == best
+            elif archive.task.name == "squad":
+                (answer,) = [mark["token"] for mark in found[0] if mark["class_or_confidence"]]
+                assert answer.split() == prediction["best_span_str"].split()
+            elif archive.task.name == "srl":
+                assert sum(mark["token"] == "\n" for mark in found[0]) == len(prediction["verbs"])
+            else:
+                assert len(found[0]["data"]) == len(prediction["clusters"])
+
+    def test_the_likelihood_of_each_word(self, call):
+        (found,) = call("likelihood", "They play .")
+        expected = LanguageModel(SHIPPED_BILM).score_words(["They", "play", "."])
+        assert [row[1] for row in found["data"]] == pytest.approx([*expected.forward, expected.end], abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("name", "values", "named"),
+        [
+            ("words", ("A game .", "<b>", "layer 1"), "&lt;b&gt;"),
+            ("ner", (" ",), "sentence"),
+            ("snli", ("A .", ""), "hypo"),
+        ],
+    )
+    def test_errors_are_sentences(self, call, name, values, named):
+        assert named in call(name, *values)
+
+    def test_eight_users_get_their_own_answers(self, call):
+        texts = [f"They play {number} games ." for number in range(8)]
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda text: call("ner", text)[1], texts))
+        assert ["".join(mark["token"] for mark in marks).split() for marks in found] == [text.split() for text in texts]
+
+    def test_only_this_machine_reads_and_nothing_is_fetched(self, url):
+        answer = open_url(url)
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+        with pytest.raises(HTTPError, match="400"):
+            open_url(Request(url, headers={"Host": "evil.example"}))
+
+    def test_a_port_in_use_is_an_error(self, url, words):
+        with pytest.raises(OSError, match="port"):
+            serve(make_page(words, []), port=int(url.split(":")[2].strip("/")), blocks=False)
+
+
+class TestTasks:
+    def test_entailment_has_the_attention_of_both_sides(self):
+        prediction = {
+            "probabilities": {"neutral": 1.0},
+            "premise_tokens": ["a", "b"],
+            "hypothesis_tokens": ["c", "d", "c"],
+            "attention": {"premise": [[0.2, 0.3, 0.5], [1.0, 0, 0]], "hypothesis": [[0.4, 0.6]] * 3},
+        }
+        _, premise, hypothesis = TASKS["elmo_snli"].values(prediction)
+        expected = pd.DataFrame({"": ["a", "b"], "c (0)": [0.2, 1], "d": [0.3, 0], "c (2)": [0.5, 0]})
+        pd.testing.assert_frame_equal(premise, expected, check_dtype=False)
+        assert hypothesis.to_numpy().tolist() == [[word, 0.4, 0.6] for word in ("c", "d", "c")]
+
+    def test_roles_and_clusters(self):
+        frame = {"words": ["He", "eats"], "verbs": [{"tags": ["B-ARG0", "B-V"]}]}
+        assert [mark for mark in TASKS["elmo_srl"].values(frame)[0] if mark[1]] == [("He", "ARG0"), ("eats", "V")]
+        document = {"sentences": [["Ann", "sang", "."], ["She", "won", "."]], "clusters": [[[0, 0], [3, 3]]]}
+        assert TASKS["elmo_coref"].values(document)[0].to_numpy().tolist() == [[1, "Ann | She"]]
+
+    def test_the_mixes_are_of_each_place(self, archives):
+        assert [mix["ELMo at"] for mix in archives[1].mixes()] == ["input", "output"]
+        assert archives[0].mixes() == []
+
+    def test_a_language_model_is_not_a_task(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        archive = type("Archive", (), {"config": {"model": {"type": "elmo_bilm"}}})
+        monkeypatch.setattr("elmo_tasks.demo.tasks.load_archive", lambda path: archive)
+        with pytest.raises(ValueError, match="elmo_bilm"):
+            TaskArchive(tmp_path, "en")
