@@ -1,5 +1,6 @@
 """Runs the shell commands of a page: `allennlp` and `python -m elmo_tasks` in this process, and the rest in bash."""
 
+import argparse
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from elmo_tasks.__main__ import main as elmo_tasks_main
+from elmo_tasks.embed import add_arguments
 from tests.paths import CHECKOUT
 
 # What bash may run; anything else must be one of our commands.
@@ -130,6 +132,10 @@ def check_command(words: list[str], line: str) -> None:
     elif words[:3] == ["python", "-m", "pytest"]:
         paths = [word for word in words[3:] if word.startswith("tests/")]
         assert all((CHECKOUT / path).exists() for path in paths), line
+    elif words[:4] == ["python", "-m", "elmo_tasks", "embed"]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        parser.parse_args(words[4:])
     elif words[0] == "python":
         script = (CHECKOUT / words[1]).read_text(encoding="utf-8")
         missing = [word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script]
