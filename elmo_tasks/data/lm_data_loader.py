@@ -157,23 +157,9 @@ def batch_tensors(
     sentences: Sequence[str], vocabulary: Mapping[str, int], device: torch.device | None = None
 ) -> dict[str, torch.Tensor]:
     """
-    Tensors of a batch. The characters of a token take 400 bytes in them; only the characters of each different word,
-    and the number of that word for each token, are sent to the device.
-
-    # Parameters
-
-    sentences : `Sequence[str]`
-        Words with a space between them, at least one in each.
-    vocabulary : `Mapping[str, int]`
-        The number of each word; `<UNK>` stands for all others.
-    device : `torch.device`, optional
-        Of the tensors; `None` is the CPU.
-
-    # Returns
-
-    `Dict[str, torch.Tensor]`
-        `character_ids`, of shape `(batch_size, timesteps, 50)`, zero where there is no word; and `word_ids`, of shape
-        `(batch_size, timesteps)`, -1 where there is no word.
+    `character_ids`, of shape `(batch_size, timesteps, 50)`, zero where there is no word, and `word_ids`, of shape
+    `(batch_size, timesteps)`, -1 where there is no word, from sentences with a space between words. Only the characters
+    of each different word, which take 400 bytes in the tensors, and the number of a word per token go to the device.
     """
     words = " ".join(sentences).split(" ")
     numbers = {word: number for number, word in enumerate(dict.fromkeys(words), start=1)}

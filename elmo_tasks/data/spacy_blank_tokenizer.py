@@ -24,12 +24,7 @@ class SpacyBlankTokenizer(Tokenizer):
         self._tokenizer = blank_pipeline(language).tokenizer
 
     def tokenize(self, text: str) -> list[Token]:
-        """
-        # Returns
-
-        `List[Token]`
-            The words with their places in `text`, in characters, without white space.
-        """
+        """The words with their places in `text`, in characters, without white space."""
         document = self._tokenizer(text)
         if not isinstance(self._tokenizer, RuleTokenizer):
             return [Token(token.text, token.idx, token.idx + len(token)) for token in document if not token.is_space]

@@ -54,19 +54,6 @@ class TestReadDocuments:
         assert (second.sentences, second.speakers) == ([["It", "it"]], [["-", "-"]])
         assert second.clusters == [[(0, 0), (1, 1)]]
 
-    def test_marks_of_conversations_lose_their_slash(self, path):
-        """Oracle: the words of AllenNLP's reader: `/.` and `/?` alone."""
-        text = document("-", "-", "-", "-")
-        for number, word in enumerate(("/.", "/?", "/-", "1/2")):
-            text = text.replace(f"word{number}", word)
-        (found,) = read(path, text)
-        assert found.sentences == [[".", "?", "/-", "1/2"]]
-
-    def test_with_few_columns_there_are_no_speakers(self, path):
-        """Oracle: by hand."""
-        (found,) = read(path, document("(0)", "-", "(0)"))
-        assert (found.speakers, found.clusters) == ([["-"] * 3], [[(0, 0), (2, 2)]])
-
     @pytest.mark.parametrize(
         ("cells", "clusters"),
         [
@@ -86,10 +73,6 @@ class TestReadDocuments:
         """Oracle: by hand: the first and the last share words 2, the second is another."""
         (found,) = read(path, document("(0)", "(1)", "(0)|(2)", "(1)", "(2)"))
         assert found.clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
-
-    def test_a_mention_twice_in_a_cluster_is_one(self, path):
-        """Oracle: by hand."""
-        assert read(path, document("(0)|(0)", "(0)"))[0].clusters == [[(0, 0), (1, 1)]]
 
     def test_the_clusters_of_the_reader_of_allennlp_are_the_same(self, fixtures_root):
         """Oracle: AllenNLP's `Ontonotes`, on the data that ships."""
@@ -117,7 +100,6 @@ class TestReadDocuments:
 
 class TestDocumentLines:
     def test_the_lines_are_those_of_conll(self):
-        """Oracle: by hand."""
         lines = list(document_lines("a/b", 3, [["Ann", "Cole"], ["She"]], [[(0, 1), [2, 2]], [(1, 1)]]))
         assert [line.split("\t") for line in lines] == [
             ["#begin document (a/b); part 003"],

@@ -46,21 +46,6 @@ class TestElmoTokenIndexer:
             assert torch.equal(ours, theirs)
             assert ours.dtype == theirs.dtype
 
-    def test_a_tensor_may_be_written_to(self):
-        """Oracle: a second batch of the same word, whose kept ids have not changed."""
-        indexer = ElmoTokenIndexer()
-        before = ids_of([["word"]], indexer, "character_ids")
-        expected = before.clone()
-        before.zero_()
-        assert torch.equal(ids_of([["word"]], indexer, "character_ids"), expected)
-
-    def test_a_longer_text_than_the_padding_is_cut(self):
-        """Oracle: by hand: the lengths of the tensor are the padding lengths."""
-        indexer = ElmoTokenIndexer()
-        indexed = indexer.tokens_to_indices([Token("a"), Token("b")], Vocabulary())
-        padded = indexer.as_padded_tensor_dict(indexed, {"character_ids": 1})["character_ids"]
-        assert torch.equal(padded, torch.tensor(indexed["character_ids"][0])[None])
-
     def test_unicode_characters_are_those_of_the_bilm(self, environment):
         """Oracle: the rows of a biLM with dictionaries."""
         from allennlp.common import Params

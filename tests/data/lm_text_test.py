@@ -25,14 +25,12 @@ class TestLmText:
         [("text", bytes), ("text.txt", bytes), ("text.txt.gz", gzip.compress), ("text.txt.xz", lzma.compress)],
     )
     def test_plain_and_compressed_files_are_read(self, tmp_path, name, pack):
-        """Oracle: by hand."""
         (tmp_path / name).write_bytes(pack(LINES))
         text = LmText(tmp_path / name)
         assert list(text) == SENTENCES
         assert list(text) == SENTENCES, "the second pass"
 
     def test_a_folder_is_its_files_by_name_without_hidden_ones(self, tmp_path):
-        """Oracle: by hand."""
         for name in ("b.txt", "a.txt", ".hidden"):
             (tmp_path / name).write_text(f"{name}\n")
         (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"c\n"))
@@ -50,7 +48,6 @@ class TestLmText:
 
     @pytest.mark.parametrize("name", ["none.txt", "*.none", "empty"])
     def test_a_path_without_files_is_refused_at_once(self, tmp_path, name):
-        """Oracle: the message names the path."""
         (tmp_path / "empty").mkdir()
         with pytest.raises(ConfigurationError, match=re.escape(str(tmp_path / name))):
             LmText(tmp_path / name)
@@ -83,7 +80,6 @@ class TestLmText:
         assert list(LmText(path, max_words=4)) == [["a", "b"], ["c", "d", "e"]]
 
     def test_a_long_line_is_skipped_if_asked(self, path):
-        """Oracle: by hand."""
         path.write_text("a b c\nd e\n")
         assert list(LmText(path, max_words=2, long_lines="skip")) == [["d", "e"]]
 

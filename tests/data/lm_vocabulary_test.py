@@ -23,7 +23,6 @@ def words_of(vocabulary: Vocabulary) -> list[str]:
 
 class TestFromCounts:
     def test_frequent_words_come_first_and_equal_ones_by_the_alphabet(self):
-        """Oracle: by hand."""
         vocabulary = LmVocabulary.from_counts(instances("b a b c", "a d b"))
         assert words_of(vocabulary) == [*SPECIAL, "b", "a", "c", "d"]
 
@@ -32,18 +31,7 @@ class TestFromCounts:
         [({"min_count": 2}, ["b", "a"]), ({"max_words": 4}, ["b"]), ({"min_count": 3, "max_words": 6}, ["b"])],
     )
     def test_rare_words_are_dropped(self, options, words):
-        """Oracle: by hand."""
         assert words_of(LmVocabulary.from_counts(instances("b a b c", "a d b"), **options)) == [*SPECIAL, *words]
-
-    def test_special_words_of_the_text_are_the_special_words(self):
-        """Oracle: by hand."""
-        assert words_of(LmVocabulary.from_counts(instances("<UNK> a <UNK> </S>"))) == [*SPECIAL, "a"]
-
-    def test_it_is_registered(self):
-        """Oracle: the same by hand."""
-        params = Params({"type": "elmo_lm", "min_count": 2})
-        vocabulary = Vocabulary.from_params(params, instances=instances("b a b"))
-        assert words_of(vocabulary) == [*SPECIAL, "b"]
 
 
 class TestFromWordList:
@@ -54,7 +42,6 @@ class TestFromWordList:
 
     @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
     def test_words_have_the_numbers_of_their_lines(self, tmp_path, end):
-        """Oracle: by hand."""
         lines = ["</S>", "<S>", "<UNK>", "the", "ça", "@@UNKNOWN@@"]
         vocabulary = self.read(tmp_path / "vocab.txt", end.join(line.encode() for line in lines))
         assert words_of(vocabulary) == lines

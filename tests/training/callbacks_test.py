@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
@@ -79,11 +78,6 @@ class TestLearnedMixCallback:
             f"ELMo has learned: input: layers {shown}, gamma {gamma:.3f}; output: a single layer, gamma -3.000"
         ]
 
-    def test_without_elmo_nothing_is_printed(self, environment, tmp_path, capsys):
-        """Oracle: the output."""
-        train(Mixes(), tmp_path)
-        assert capsys.readouterr().out == ""
-
     def test_an_embedder_elsewhere_has_its_own_name(self, environment, tmp_path, capsys):
         """Oracle: the name of the module in a model that is not ours."""
         train(Mixes(passage="mix"), tmp_path)
@@ -102,11 +96,6 @@ class Guess(Model):
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         return {"perplexity": float(self.weight.detach()), "unknown_share": 0.125}
-
-
-class Fail(TrainerCallback):
-    def on_epoch(self, trainer: Any, **kwargs: Any) -> None:
-        raise KeyboardInterrupt
 
 
 def train_guess(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Model:
@@ -144,9 +133,3 @@ class TestPerplexityBeforeCallback:
         train_guess(tmp_path, 3)
         assert "): 100.00 before, 97.00 after;" in capsys.readouterr().out
         assert (tmp_path / "metrics_before.json").read_text() == before
-
-    def test_an_interrupted_run_prints_nothing(self, tmp_path, capsys):
-        """Oracle: the output."""
-        with pytest.raises(KeyboardInterrupt):
-            train_guess(tmp_path, 1, Fail(str(tmp_path)))
-        assert "before" not in capsys.readouterr().out

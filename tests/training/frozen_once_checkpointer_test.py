@@ -133,13 +133,6 @@ class TestFrozenOnceCheckpointer:
         train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
-    def test_a_model_without_frozen_weights_has_no_such_file(self, tmp_path):
-        """Oracle: the names of files, and in the checkpoint."""
-        model = train(tmp_path, SmallModel(is_frozen=False), 1)
-        assert not [name for name in os.listdir(tmp_path) if name.startswith("frozen")]
-        assert names_in(tmp_path / "model_state_e1_b0.th") == FROZEN | TRAINED
-        assert_equal_weights(train(tmp_path, SmallModel(seed=7, is_frozen=False), 1), model)
-
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
     def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(self, tmp_path, monkeypatch, n_whole):
         """Oracle: a run that was not killed; the second checkpoint has none, or one whole, of its two files."""
@@ -176,13 +169,6 @@ class TestFrozenOnceCheckpointer:
             file.unlink()
         assert FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint() is None
         assert_equal_weights(train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2))
-
-    def test_another_model_in_the_folder_of_a_killed_run_has_its_own_weights(self, tmp_path):
-        train(tmp_path, SmallModel(), 1)
-        for file in tmp_path.glob("*_state_*"):
-            file.unlink()
-        model = train(tmp_path, SmallModel(seed=7), 1)
-        assert_equal_weights(train(tmp_path, SmallModel(seed=8), 1), model)
 
     def test_old_checkpoints_go_and_the_frozen_weights_stay(self, tmp_path):
         """Oracle: the names of files, with `keep_most_recent_by_count`, a parameter of `Checkpointer`."""

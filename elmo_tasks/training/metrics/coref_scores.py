@@ -46,13 +46,8 @@ class CorefScores(Metric):
         kept: Sequence[Iterable[Hashable]] | None = None,
     ) -> None:
         """
-        # Parameters
-
-        predicted, gold : `Sequence[Sequence[Iterable[Hashable]]]`
-            The clusters of each document, and the mentions of each cluster, `(start, end)` for example. A mention is
-            in one cluster.
-        kept : `Sequence[Iterable[Hashable]]`, optional
-            The spans of each document for which a model looks for antecedents.
+        The clusters of each document, and the mentions of each cluster, `(start, end)` for example; a mention is in
+        one cluster. `kept` has the spans of each document for which a model looks for antecedents.
         """
         counts, mentions = torch.zeros_like(self._counts), torch.zeros_like(self._mentions)
         for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
@@ -68,11 +63,8 @@ class CorefScores(Metric):
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
-        # Returns
-
-        `Dict[str, float]`
-            `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures'; `muc_f1`,
-            `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
+        `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures'; `muc_f1`, `b_cubed_f1`
+        and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
         """
         scores = []
         for precise, predicted, recalled, gold in self._counts.tolist():

@@ -36,14 +36,9 @@ class Perplexity(Metric):
 
     def __call__(self, losses: torch.Tensor, n_predictions: int, word_ids: torch.Tensor) -> None:
         """
-        # Parameters
-
-        losses : `torch.Tensor`
-            Shape `(2,)`: the negative log-likelihood of all predictions of a batch, forward and backward, in nats.
-        n_predictions : `int`
-            Their number in each direction: one for each word, and one for the end of each sentence.
-        word_ids : `torch.Tensor`
-            Shape `(batch_size, timesteps)`: the words, -1 where there is none.
+        `losses`, of shape `(2,)`, is the negative log-likelihood of all predictions of a batch, forward and backward,
+        in nats; `n_predictions` is their number in each direction: one for each word, and one for the end of each
+        sentence. `word_ids` has the shape `(batch_size, timesteps)`, and -1 where there is no word.
         """
         if self._since is None:
             # The first batch is not timed: its start is not known.
@@ -57,12 +52,8 @@ class Perplexity(Metric):
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
-        # Returns
-
-        `Dict[str, float]`
-            `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share`, the share of unknown
-            words; and `tokens_per_second`, since the last reset. All but the share are 0 before the first
-            batch.
+        `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share` (of the words), and
+        `tokens_per_second` since the last reset. All but the share are 0 before the first batch.
         """
         seconds = 0.0 if self._since is None else time.monotonic() - self._since
         # Also without a batch: a sum over processes waits for each of them.

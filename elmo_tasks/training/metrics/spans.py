@@ -15,14 +15,7 @@ _CONTINUATION = "C-"
 
 
 class _SpanCounts(Metric):
-    """
-    Counts of right, predicted and gold spans.
-
-    # Parameters
-
-    labels : `Iterable[str]`
-        The labels that spans may have.
-    """
+    """Counts of right, predicted and gold spans with some `labels`."""
 
     # The label of the predicate, which is given and does not count.
     _given: str | None = None
@@ -36,12 +29,7 @@ class _SpanCounts(Metric):
         self._counts = torch.zeros(len(self._rows) + 1, 3, dtype=torch.long)
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
-        """
-        # Parameters
-
-        predicted, gold : `Sequence[Sequence[str]]`
-            Tags of the same sentences, in any scheme that `tags_to_spans` reads.
-        """
+        """Counts sentences, each with its predicted and its gold tags in any scheme that `tags_to_spans` reads."""
         counts = torch.zeros_like(self._counts)
         for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
             found, wanted = self.spans_of(predicted_tags), self.spans_of(gold_tags)
@@ -88,12 +76,7 @@ class SpanF1(_SpanCounts):
         return set(tags_to_spans(tags))
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """
-        # Returns
-
-        `Dict[str, float]`
-            `precision`, `recall` and `f1-measure`, each followed by `-overall` and by each type.
-        """
+        """`precision`, `recall` and `f1-measure`, each followed by `-overall` and by each type."""
         metrics = {
             f"{name}-{label or 'overall'}": value
             for label, values in self.scores().items()
@@ -139,13 +122,7 @@ class SrlF1(_SpanCounts):
         return {(label, tuple(parts)) for label, parts in arguments}
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """
-        # Returns
-
-        `Dict[str, float]`
-            `precision`, `recall` and `f1` of all arguments except the predicate, and each of them followed by `-` and a
-            label; `perfect`, the share of perfect propositions, 0 if there are none.
-        """
+        """`precision`, `recall` and `f1`, also followed by `-` and a label; `perfect`, the share of propositions."""
         metrics = {
             f"{name}-{label}" if label else name: value
             for label, values in self.scores().items()

@@ -1,18 +1,16 @@
 """Tests of the contract that AllenNLP has with every dataset reader."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data import DatasetReader, Instance
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 from allennlp.data.fields import ListField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.data import ElmoTokenIndexer, NerReader
+from elmo_tasks.data import ElmoTokenIndexer
 from tests.paths import FIXTURES
 
 # A small file of each reader that is registered for a task.
@@ -72,16 +70,3 @@ class TestEveryReader:
             parts.append(words_of(reader.read(FILES[name])))
         assert sorted(words for part in parts for words in part) == sorted(alone)
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
-@pytest.mark.slow
-def test_a_data_loader_with_workers_gives_every_sentence_once(environment, tmp_path: Path):
-    """Oracle: the sentences of the file. For spawned workers, which get a copy of the reader, see `cli_test.py`."""
-    path = tmp_path / "file.txt"
-    path.write_text("".join(f"word{number} O\n\n" for number in range(7)))
-    loader = MultiProcessDataLoader(
-        NerReader({"x": ElmoTokenIndexer()}), str(path), batch_size=2, num_workers=2, start_method="fork"
-    )
-    loader.index_with(Vocabulary.from_instances(NerReader().read(str(path))))
-    words = [sentence["words"][0] for batch in loader for sentence in batch["metadata"]]
-    assert sorted(words) == [f"word{number}" for number in range(7)]

@@ -62,7 +62,6 @@ class TestCorefReader:
 
     @pytest.mark.parametrize(("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])])
     def test_clusters_of_one_mention_can_be_dropped(self, remove, kept):
-        """Oracle: by hand."""
         reader = CorefReader(remove_singleton_clusters=remove)
         instance = reader.text_to_instance(SENTENCES, clusters=[[(1, 1)], [(0, 0), (3, 3)]])
         assert metadata_of(instance)["clusters"] == kept

@@ -18,7 +18,6 @@ def path(tmp_path: Path) -> Path:
 
 class TestLmReader:
     def test_it_is_registered_and_has_the_options_of_the_text(self, path):
-        """Oracle: by hand."""
         reader = DatasetReader.from_params(Params({"type": "elmo_lm", "max_words": 2, "long_lines": "skip"}))
         assert isinstance(reader, LmReader)
         assert [instance["word_ids"].words for instance in reader.read(path)] == [["d"]]

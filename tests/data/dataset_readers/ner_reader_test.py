@@ -61,7 +61,6 @@ class TestNerReader:
         assert [content_of(instance) for instance in NerReader().read(file)] == expected
 
     def test_a_file_of_words_has_no_tags(self, path):
-        """Oracle: by hand."""
         assert read(path, "New\nYork\n\nParis\n") == [(["New", "York"], None), (["Paris"], None)]
 
     @pytest.mark.parametrize(
@@ -88,7 +87,6 @@ class TestNerReader:
         assert set(vocabulary.get_token_to_index_vocabulary("labels")) == tags
 
     def test_a_no_break_space_is_a_part_of_its_word_and_a_byte_order_mark_is_not(self, path):
-        """Oracle: by hand."""
         assert read(path, "\ufeff-DOCSTART- O\n\n10\u00a0000 O\n") == [(["10\u00a0000"], ["O"])]
 
     def test_text_to_instance_takes_words_and_tokens(self):

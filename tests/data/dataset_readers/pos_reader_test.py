@@ -37,7 +37,6 @@ class TestPosReader:
         assert read(path, content, tags="xpos") == [(["Dogs", "bark"], ["NNS", "VBP"]), (["Yes"], ["UH"])]
 
     def test_multiword_tokens_and_empty_nodes_are_skipped(self, path):
-        """Oracle: by hand."""
         content = (
             line("0.1", "They", "PRON", "PRP")
             + line("1-2", "don't", "_", "_")
@@ -48,7 +47,6 @@ class TestPosReader:
         assert read(path, content) == [(["do", "n't"], ["AUX", "PART"])]
 
     def test_a_word_may_have_spaces_or_be_an_underscore(self, path):
-        """Oracle: by hand."""
         assert read(path, line(1, "20 000", "NUM") + line(2, "_", "SYM")) == [(["20 000", "_"], ["NUM", "SYM"])]
 
     def test_the_fixtures_are_read(self, fixtures_root):
@@ -64,7 +62,6 @@ class TestPosReader:
         assert {tag for part in ("dev", "test") for _, tags in sentences[part] for tag in tags} <= known
 
     def test_text_to_instance_takes_words_and_tokens(self):
-        """Oracle: by hand."""
         for words in (["It", "works"], [Token("It"), Token("works")]):
             assert content_of(PosReader().text_to_instance(words)) == (["It", "works"], None)
             assert content_of(PosReader().text_to_instance(words, ["a", "b"])) == (["It", "works"], ["a", "b"])

@@ -40,7 +40,6 @@ def path(tmp_path: Path) -> Path:
 
 class TestSquadReader:
     def test_an_instance(self, path):
-        """Oracle: by hand."""
         (instance,) = SquadReader().read(squad(path, ("Ann Lee won.", [["Lee"]])))
         assert [token.text for token in instance["question"].tokens] == ["What", "is", "0", "?"]
         assert [token.text for token in instance["passage"].tokens] == ["Ann", "Lee", "won", "."]

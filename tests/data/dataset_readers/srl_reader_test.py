@@ -72,14 +72,6 @@ class TestSrlReader:
         assert len(expected) > 60
         assert [content_of(instance) for instance in SrlReader().read(str(folder))] == expected
 
-    def test_the_metadata_has_what_predictions_need(self, path):
-        """Oracle: by hand; of a predicate of two words the first."""
-        path.write_text(rows("He went on", "(ARG0*) (V* *)"))
-        (instance,) = SrlReader().read(str(path))
-        words, tags = ["He", "went", "on"], ["B-ARG0", "B-V", "I-V"]
-        expected = {"words": words, "verb": "went", "verb_index": 1, "gold_tags": tags}
-        assert instance["metadata"].metadata == expected
-
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
         """Oracle: by hand; files with other endings are ignored."""
         for name in ("b/z.gold_conll", "b/a.v4_gold_conll", "a/c/x.gold_conll", "a/x.gold_skel", "x.txt"):
@@ -89,7 +81,6 @@ class TestSrlReader:
         assert found == ["a/c/x.gold_conll", "b/a.v4_gold_conll", "b/z.gold_conll"]
 
     def test_text_to_instance_takes_words_and_tokens_and_may_have_no_tags(self):
-        """Oracle: by hand."""
         for words in (["Ann", "slept"], [Token("Ann"), Token("slept")]):
             instance = SrlReader().text_to_instance(words, [0, 1])
             assert content_of(instance) == (["Ann", "slept"], [0, 1], None)

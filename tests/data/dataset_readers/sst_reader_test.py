@@ -86,7 +86,6 @@ class TestSstReader:
         assert read(path, content) == [(["It", "'s", "good"], "3")] * 2
 
     def test_text_to_instance_takes_words_and_tokens(self):
-        """Oracle: by hand."""
         for words in (["It", "works"], [Token("It"), Token("works")]):
             assert content_of(SstReader().text_to_instance(words)) == (["It", "works"], None)
             assert content_of(SstReader().text_to_instance(words, "3")) == (["It", "works"], "3")

@@ -172,12 +172,6 @@ class TestCorefScores:
         assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)
         assert metric.get_metric()["mention_recall"] == 0.0
 
-    def test_without_clusters_all_scores_are_zero(self):
-        """Oracle: by hand."""
-        metric = CorefScores()
-        metric([[]], [[]], kept=[[]])
-        assert set(metric.get_metric().values()) == {0.0}
-
     @pytest.mark.slow
     def test_workers_with_batches_of_different_sizes_report_the_sum(self, tmp_path):
         """Oracle: one process with all documents."""

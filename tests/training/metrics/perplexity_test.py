@@ -36,7 +36,6 @@ class TestPerplexity:
         assert metrics["unknown_share"] == pytest.approx(words.count(UNKNOWN) / max(1, n_words))
 
     def test_a_uniform_guess_has_the_perplexity_of_the_number_of_words(self):
-        """Oracle: by hand."""
         metrics = given_to(Perplexity(UNKNOWN), (3 * math.log(50), 3 * math.log(20), [4, 2, 5])).get_metric()
         assert [round(metrics[f"{name}perplexity"], 3) for name in ("forward_", "backward_", "")] == [50, 20, 35]
         assert metrics["unknown_share"] == pytest.approx(1 / 3)

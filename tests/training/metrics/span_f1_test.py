@@ -123,22 +123,6 @@ class TestSpanF1:
         for name in metrics:
             assert metrics[name] == pytest.approx(expected.get(name, 0.0), abs=1e-9)
 
-    def test_every_type_has_its_keys_though_it_never_occurs(self):
-        """Oracle: by hand; types given twice and in any order count once."""
-        metrics = SpanF1(["PER", "LOC", "PER"]).get_metric()
-        expected = {f"{m}-{n}" for m in ("precision", "recall", "f1-measure") for n in ("overall", "PER", "LOC")}
-        assert set(metrics) == expected
-        assert set(metrics.values()) == {0.0}
-
-    def test_the_types_are_counted_apart(self):
-        """Oracle: by hand: one of two persons is right, no place."""
-        metric = SpanF1(LABELS)
-        metric([["B-PER", "B-LOC", "O"]], [["B-PER", "B-PER", "O"]])
-        metrics = metric.get_metric()
-        assert scores_in(metrics, "PER") == pytest.approx((1.0, 0.5, 2 / 3))
-        assert scores_in(metrics, "LOC") == (0.0, 0.0, 0.0)
-        assert scores_in(metrics, "overall") == (0.5, 0.5, 0.5)
-
     def test_reset_forgets(self):
         """Oracle: a new metric."""
         metric = SpanF1(LABELS)
