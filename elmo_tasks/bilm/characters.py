@@ -22,6 +22,7 @@ __all__ = [
     "PADDING_ID",
     "WordRows",
     "is_cut",
+    "rows_of",
     "sentences_to_character_ids",
     "word_to_character_ids",
 ]
@@ -64,6 +65,15 @@ def word_to_character_ids(word: str) -> np.ndarray:
     return row
 
 
+def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[np.ndarray]:
+    """The row of each word of a sentence. An empty word, as TF-Hub's users pad with, would move the others' vectors."""
+    if isinstance(words, str):
+        raise ValueError(f"expected a list of words for each sentence, got the string {words[:60]!r}")
+    if "" in words:
+        raise ValueError(f"expected no empty word, got word {list(words).index('')} of {list(words)[:20]}")
+    return [row_of(word) for word in words]
+
+
 @dataclass(frozen=True)
 class WordRows:
     """
@@ -86,14 +96,6 @@ class WordRows:
     boundaries: tuple[str, str]
     row_of: Callable[[str], np.ndarray]
 
-    def rows(self, words: Sequence[str]) -> list[np.ndarray]:
-        """The row of each word of a sentence; a `ValueError` for a string and for an empty word."""
-        if isinstance(words, str):
-            raise ValueError(f"expected a list of words for each sentence, got the string {words[:60]!r}")
-        if "" in words:
-            raise ValueError(f"word {list(words).index('')} is empty in the sentence {list(words)[:20]}")
-        return [self.row_of(word) for word in words]
-
     def batch(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:
         """Sentences as ids of shape `(batch_size, timesteps, width)`, int64, right-padded with zeros."""
         timesteps = max(map(len, sentences), default=0)
@@ -101,7 +103,7 @@ class WordRows:
         batch = np.zeros((len(sentences), timesteps, self.width), dtype=np.int64)
         for row, sentence in zip(batch, sentences, strict=True):
             if len(sentence):
-                row[: len(sentence)] = self.rows(sentence)
+                row[: len(sentence)] = rows_of(sentence, self.row_of)
         return torch.from_numpy(batch)
 
     def boundary_rows(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,5 +1,6 @@
 """Words as character ids, for AllenNLP's fields."""
 
+from functools import partial
 from typing import Optional
 
 import numpy as np
@@ -8,7 +9,7 @@ from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
+from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, rows_of, word_to_character_ids
 from elmo_tasks.bilm.many_langs import word_to_code_points
 
 __all__ = ["ElmoTokenIndexer", "WordCharactersIndexer"]
@@ -29,8 +30,8 @@ class ElmoTokenIndexer(TokenIndexer):
 
     def __init__(self, unicode_characters: Optional[int] = None, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
-        self._unicode_characters = unicode_characters
         self._width = unicode_characters or MAX_CHARACTERS_PER_TOKEN
+        self._row_of = partial(word_to_code_points, width=self._width) if unicode_characters else word_to_character_ids
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         """Does nothing: the ids do not depend on a vocabulary."""
@@ -39,10 +40,7 @@ class ElmoTokenIndexer(TokenIndexer):
         return {"character_ids": []}
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        words = [token.ensure_text() for token in tokens]
-        if self._unicode_characters is None:
-            return {"character_ids": [word_to_character_ids(word) for word in words]}
-        return {"character_ids": [word_to_code_points(word, self._width) for word in words]}
+        return {"character_ids": rows_of([token.ensure_text() for token in tokens], self._row_of)}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]

@@ -1,3 +1,4 @@
+import pytest
 import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
@@ -15,7 +16,7 @@ NO_CNN = dict(character_dim=0, filters=(), n_highway=0)
 WORDS = st.one_of(
     st.text("abé.", min_size=1, max_size=5),
     # Lone surrogates are no text: AllenNLP drops them, too.
-    st.text(max_size=20),
+    st.text(min_size=1, max_size=20),
     st.text("é😀a", min_size=20, max_size=60),
     st.sampled_from(["<S>", "</S>"]),
 )
@@ -45,6 +46,11 @@ class TestElmoTokenIndexer:
         else:
             assert torch.equal(ours, theirs)
             assert ours.dtype == theirs.dtype
+
+    def test_an_empty_word_is_named(self):
+        for indexer in (ElmoTokenIndexer(), ElmoTokenIndexer(unicode_characters=50)):
+            with pytest.raises(ValueError, match="word 1"):
+                ids_of([["a", ""]], indexer, "character_ids")
 
     def test_unicode_characters_are_those_of_the_bilm(self, environment):
         """Oracle: the rows of a biLM with dictionaries."""
