@@ -20,7 +20,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.many_langs import read_any_options
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED
+from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
 __all__ = ["check_data", "config_variables", "evaluate_file", "with_checked_data"]
@@ -98,6 +98,9 @@ class _Callbacks:
         root, _, rest = name.partition("/")
         if root != _BILM:
             path = os.path.join(folder, name)
+            if not os.path.exists(path) and (TRAINING_CONFIGS / name).is_file():
+                # A config in any folder may import `lib/ner.libsonnet`.
+                path = str(TRAINING_CONFIGS / name)
             return path, Path(path).read_bytes()
         try:
             return name, json.dumps(self._part_of_bilm(rest)).encode()

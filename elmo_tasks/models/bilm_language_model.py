@@ -34,7 +34,7 @@ class BilmLanguageModel(Model):
     that are not in the vocabulary and count as one word. In training with a sampled softmax the metric is called
     `sampled_perplexity`, since it is not comparable.
 
-    Registered as a `Model` with name "elmo_bilm". `allennlp elmo-export` writes it in the public format.
+    `allennlp elmo-export` writes it in the public format.
 
     # Parameters
 
@@ -57,12 +57,7 @@ class BilmLanguageModel(Model):
     precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
     serialization_dir : `str`, optional
-        Where a batch is saved whose loss is not a number.
-
-    # Raises
-
-    `ConfigurationError`
-        If the vocabulary has no words or lacks the special ones, or if options or weights do not fit.
+        Where a batch is saved if its loss is not a number.
     """
 
     def __init__(
@@ -80,32 +75,24 @@ class BilmLanguageModel(Model):
     ) -> None:
         # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, serialization_dir=serialization_dir, **kwargs)
-        if not 0.0 <= dropout < 1.0:
-            raise ConfigurationError(f"dropout must be at least 0 and below 1, but is {dropout}")
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
-        missing = {BEGIN_OF_SENTENCE, END_OF_SENTENCE, UNKNOWN_WORD} - words.keys()
-        if missing:
-            raise ConfigurationError(
-                f"the vocabulary must have the words {', '.join(sorted(missing))} in its namespace '{LM_NAMESPACE}', "
-                f"but lacks them, among {len(words)}: use a vocabulary of type 'elmo_lm'"
-            )
+        if UNKNOWN_WORD not in words:
+            raise ConfigurationError("expected a vocabulary of type 'elmo_lm', got one without its special words")
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
         try:
             shape = BilmOptions.from_dict(options)
             if shape.dictionaries is not None:
-                raise ValueError("one with dictionaries (ELMoForManyLangs) can only be used as it is, not trained here")
+                raise ValueError("expected one that can be trained, got one with dictionaries (ELMoForManyLangs)")
             self.bilm = Bilm(shape, precision=precision)
             self.softmax = self._make_softmax(softmax, len(words), n_samples)
             if pretrained_file is not None:
                 self._load_weights(cached_path(pretrained_file), with_softmax=pretrained_softmax)
         except (ValueError, OSError) as error:
-            raise ConfigurationError(f"the biLM of this model cannot be made: {error}") from error
+            raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
     def _make_softmax(self, kind: str, n_words: int, n_samples: int) -> LmSoftmax:
-        if kind not in ("sampled", "full"):
-            raise ValueError(f"softmax must be one of sampled, full, but is {kind!r}")
         dim = self.bilm.options.projection_dim
         if kind == "sampled" and n_words > n_samples:
             return LmSoftmax(n_words, dim, n_samples=n_samples)
@@ -126,8 +113,8 @@ class BilmLanguageModel(Model):
             return
         if len(softmax["weight"]) != self.softmax.n_words:
             raise ValueError(
-                f"the softmax in {weight_file} must have a row for each of the {self.softmax.n_words} words of the "
-                f"vocabulary, but has {len(softmax['weight'])}: take the vocabulary that it was trained with"
+                f"expected a softmax over the {self.softmax.n_words} words of the vocabulary, got one over "
+                f"{len(softmax['weight'])}: {weight_file}"
             )
         self.softmax.load_state_dict(softmax)
 
@@ -145,14 +132,12 @@ class BilmLanguageModel(Model):
         `Dict[str, torch.Tensor]`
             `loss`: the mean of a prediction, in nats; in evaluation also `log_likelihood`, of shape `(batch_size, 2)`:
             of each sentence, forward and backward, including its closing boundary.
-
-        # Raises
-
-        `ValueError`
-            If the loss is not a number. The batch is kept for inspection.
         """
+        contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
+        # Numbered as the contexts' words.
+        numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
         # Shape: (2, n_predictions, projection_dim), (2, n_predictions) and (n_predictions,)
-        hidden, targets, rows = self._predictions(character_ids, word_ids)
+        hidden, targets, rows = contexts.hidden, numbers[contexts.targets], contexts.rows
         output: dict[str, torch.Tensor] = {}
         if self.training:
             # Both directions at once, with the same negatives: the share of each in the loss is not known.
@@ -172,14 +157,6 @@ class BilmLanguageModel(Model):
         self._perplexity(of_each, targets.size(1), word_ids)
         return output
 
-    def _predictions(
-        self, character_ids: torch.Tensor, word_ids: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
-        # Numbered as the contexts' words.
-        numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
-        return contexts.hidden, numbers[contexts.targets], contexts.rows
-
     def _stop(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> None:
         kept = ""
         # The temporary folder of a loaded archive does not exist any more.
@@ -188,9 +165,8 @@ class BilmLanguageModel(Model):
             torch.save({"character_ids": character_ids.cpu(), "word_ids": word_ids.cpu()}, path)
             kept = f" (kept in {path})"
         raise ValueError(
-            f"the loss of a batch{kept} is not a finite number. --recover would come to the same batch with the same "
-            "settings: begin another run with a lower learning rate or gradient norm; it may begin with what this one "
-            "had learnt at its last checkpoint (`allennlp elmo-export RUN FOLDER`, and `start` of lib/bilm.libsonnet)"
+            f"expected a finite loss, got NaN or infinity{kept}: start again with a lower learning rate or gradient "
+            "norm; --recover would come to the same batch"
         )
 
     def word_list(self) -> WordList:

@@ -29,11 +29,6 @@ class LayerMix(nn.Module):
         How each layer is normalised before the mix (section 3.2 of the paper). `None`: not at all. `"token"`: each
         word's vector has mean 0 and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as
         bilm-tf and AllenNLP do; the vector of a word then depends on the other sentences of its batch.
-
-    # Raises
-
-    `ValueError`
-        If a value is not one of these, or the layer does not exist.
     """
 
     # Differs from the paper: its code (bilm-tf) normalises over the batch; ours over each word's vector by default.
@@ -46,8 +41,6 @@ class LayerMix(nn.Module):
         layer_norm: Literal["token", "batch"] | None = None,
     ) -> None:
         super().__init__()
-        if layer_norm not in (None, "token", "batch"):
-            raise ValueError(f"layer_norm must be 'token', 'batch' or null, but is {layer_norm!r}")
         self.n_layers = n_layers
         self.layer_norm = layer_norm
         self.indices = _indices(layers, n_layers)
@@ -78,13 +71,7 @@ class LayerMix(nn.Module):
         `torch.Tensor`
             Shape `(batch_size, timesteps, dim)`, zero where there is no word.
 
-        # Raises
-
-        `ValueError`
-            If there are not `n_layers` layers.
         """
-        if len(layers) != self.n_layers:
-            raise ValueError(f"the mix was made for {self.n_layers} layers, but got {len(layers)}")
         chosen = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:
             return self.gamma * chosen[0]

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
@@ -169,19 +167,11 @@ class TestGuard:
         model = make(vocab, serialization_dir=str(tmp_path)).train(is_training)
         model.softmax.bias.data[3] = float("nan")
         tensors = batch(vocab)
-        with pytest.raises(ValueError, match=r"kept in .*batch_without_loss\.th.*elmo-export RUN FOLDER"):
+        with pytest.raises(ValueError, match=r"batch_without_loss\.th"):
             model(**tensors)
         kept = torch.load(tmp_path / "batch_without_loss.th", weights_only=True)
         assert kept.keys() == tensors.keys()
         assert all(torch.equal(kept[name], tensors[name]) for name in kept)
-
-    @pytest.mark.parametrize("folder", [None, "gone"])
-    def test_without_a_folder_it_is_an_error_too(self, vocab, tmp_path, folder):
-        """Oracle: the message; the temporary folder of a loaded archive does not exist any more."""
-        model = make(vocab, serialization_dir=folder and str(tmp_path / folder))
-        model.softmax.bias.data[3] = float("inf")
-        with pytest.raises(ValueError, match="the loss of a batch is not a finite number"):
-            model(**batch(vocab))
 
 
 class TestWeightsToGoOnFrom:
@@ -219,7 +209,7 @@ class TestWeightsToGoOnFrom:
         """Oracle: the message: both numbers, and the remedy."""
         softmax = LmSoftmax(12, OPTIONS.projection_dim).state_dict()
         file = self.save(pretrained, tmp_path, softmax)
-        with pytest.raises(ConfigurationError, match=r"each of the 11 words .* has 12: take the vocabulary"):
+        with pytest.raises(ConfigurationError, match=r"11 words .* 12"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
 
     def test_a_softmax_that_is_not_asked_for_is_not_read(self, vocab, pretrained, tmp_path, caplog):
@@ -236,47 +226,8 @@ class TestWeightsToGoOnFrom:
         options = BilmOptions(
             cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes
         )
-        with pytest.raises(
-            ConfigurationError, match=r"with dictionaries \(ELMoForManyLangs\) can only be used as it is"
-        ):
+        with pytest.raises(ConfigurationError, match="dictionaries"):
             BilmLanguageModel(vocab, options.to_dict())
-
-    def test_a_missing_file_is_an_error(self, vocab, tmp_path):
-        """Oracle: the message names the file."""
-        with pytest.raises(ConfigurationError, match=r"cannot be made: .*none\.hdf5"):
-            BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=str(tmp_path / "none.hdf5"))
-
-
-class TestArguments:
-    def test_a_vocabulary_without_the_special_words_is_refused(self):
-        """Oracle: the message: the missing words, and the remedy."""
-        vocab = Vocabulary(tokens_to_add={"lm": ["<S>", "the"]}, non_padded_namespaces=["lm"])
-        with pytest.raises(ConfigurationError, match=r"words </S>, <UNK> in its namespace 'lm'.*'elmo_lm'"):
-            BilmLanguageModel(vocab, OPTIONS.to_dict())
-        with pytest.raises(ConfigurationError, match="among 0"):
-            BilmLanguageModel(Vocabulary(non_padded_namespaces=["lm"]), OPTIONS.to_dict())
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ({"dropout": 1.0}, "dropout must be at least 0 and below 1, but is 1.0"),
-            ({"softmax": "hierarchical"}, "softmax must be one of sampled, full, but is 'hierarchical'"),
-            ({"precision": "float16"}, "precision"),
-            ({"n_samples": 0}, "n_samples"),
-        ],
-    )
-    def test_arguments_out_of_their_range_are_refused(self, vocab, arguments, message):
-        """Oracle: the message."""
-        with pytest.raises(ConfigurationError, match=message):
-            BilmLanguageModel(vocab, OPTIONS.to_dict(), **arguments)
-
-    def test_it_is_made_from_a_config(self, environment, vocab):
-        """Oracle: the name in AllenNLP's registry; the shape of the config's options."""
-        params = Params({"type": "elmo_bilm", "options": OPTIONS.to_dict(), "n_samples": 4})
-        model = Model.from_params(params, vocab=vocab)
-        assert isinstance(model, BilmLanguageModel)
-        assert model.bilm.options == OPTIONS
-        assert model.softmax.weight.shape == (11, 8)
 
 
 class TestPublicForm:

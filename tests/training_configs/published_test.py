@@ -151,3 +151,8 @@ def test_the_optimizer_of_a_trained_transformer_has_its_own_learning_rate(called
         indexer = config["dataset_reader"]["token_indexers"]["elmo"]
         assert indexer["tokenizer_kwargs"] == config["model"]["bilm"]["tokenizer_kwargs"] == {"add_prefix_space": True}
         assert config["model"]["bilm"]["requires_grad"] is True
+
+
+def test_a_config_in_any_folder_may_import_the_templates(environment, tmp_path):
+    (tmp_path / "mine.jsonnet").write_text("(import 'lib/ner.libsonnet')(elmo_at=['input'])")
+    assert evaluated(tmp_path / "mine.jsonnet") == evaluated(TRAINING_CONFIGS / "ner_elmo.jsonnet")
