@@ -45,6 +45,7 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (CorefReader, COREF.format("-").removesuffix("#end document\n"), ""),
         (SnliReader, SNLI + "{'sentence1': 1}\n", "line 2"),
         (SnliReader, SNLI + SNLI.replace("sentence2", "text"), "line 2"),
+        (SnliReader, SNLI + "[1]\n", "line 2"),
         (
             SquadReader,
             '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b", "answers": '

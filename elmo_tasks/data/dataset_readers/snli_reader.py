@@ -55,5 +55,6 @@ class SnliReader(AllenNlpSnliReader):
         for number, line in numbered_lines(path):
             with located(path, number):
                 pair = json.loads(line)
-            if not (self.reads_gold and pair.get("gold_label") == "-"):
+                is_skipped = self.reads_gold and pair.get("gold_label") == "-"
+            if not is_skipped:
                 yield number, pair

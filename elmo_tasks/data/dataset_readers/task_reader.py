@@ -71,7 +71,7 @@ def located(path: str, line: int) -> Iterator[None]:
         yield
     except KeyError as error:
         raise ValueError(f"expected the key {error}: {path}, line {line}") from error
-    except (ValueError, IndexError, TypeError) as error:
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(f"{error}: {path}, line {line}") from error
 
 
