@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 import torch
 from allennlp.commands.train import train_model
-from allennlp.common import Params
+from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import load_archive
 from allennlp.modules import ConditionalRandomField
 from allennlp.predictors import Predictor
 
+from elmo_tasks.distillation.data import DistilledDataLoader
 from elmo_tasks.modules.soft_labels import soft_loss, tag_marginals
+from tests.demo.archives import write_archive
 from tests.paths import FIXTURES, TRAINING_CONFIGS
 
 TEXTS = [{"words": ["Jordan", "beat", "Chelsea", "."]}, {"words": ["It", "rains"]}, {"sentence": "Ann left Berlin."}]
@@ -81,6 +84,24 @@ def test_a_student_learns_from_two_teachers(environment, tmp_path):
         lines.writelines(json.dumps({**text, "labels": text["labels"][::-1]}) + "\n" for text in found)
     with pytest.raises((ConfigurationError, ValueError), match="labels"):
         train_model(Params(copy.deepcopy(config)), str(tmp_path / "other"))
+
+
+@pytest.mark.slow
+def test_pairs_are_read_as_the_teacher_read_them(environment, tmp_path):
+    archive = load_archive(write_archive(tmp_path / "snli", "snli"))
+    predictor = Predictor.from_archive(archive, "elmo_soft_labels")
+    pairs = [{"sentence1": "Two dogs can't run.", "sentence2": "Animals move."}]
+    (tmp_path / "soft.jsonl").write_text(json.dumps(predictor.predict_batch_json(pairs)[0]) + "\n")
+    loader = Lazy(MultiProcessDataLoader, constructor_extras={"batch_size": 4})
+    reader = predictor._dataset_reader
+    batches = DistilledDataLoader(reader, str(FIXTURES / "snli" / "dev.jsonl"), [str(tmp_path / "soft.jsonl")], loader)
+    batches.index_with(archive.model.vocab)
+    _, soft = itertools.islice(batches, 2)
+    expected = predictor._own.predict_json(pairs[0])
+    assert soft["metadata"][0]["premise_tokens"] == expected["premise_tokens"]
+    labels = archive.model.vocab.get_index_to_token_vocabulary("labels")
+    found = {labels[number]: share for number, share in enumerate(soft["teacher"][0].tolist())}
+    assert found == pytest.approx(expected["probabilities"])
 
 
 def test_the_template_adds_the_loader(environment, tmp_path):

@@ -29,7 +29,6 @@ class Neighbors(Subcommand):
         index = commands.add_parser("index", help="embed a text; the same command resumes after an interruption")
         index.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         index.add_argument("folder", type=Path, help="new folder of the index")
-        index.add_argument("--bilm", help="name of a biLM or its folder (default: ELMO_TASKS_BILM, or what ships)")
         index.add_argument("--layers", nargs="+", type=_layer, default=["top"], help="top (default), mix or numbers")
         add_nfc_argument(index)
         index.set_defaults(func=_index)
@@ -41,6 +40,8 @@ class Neighbors(Subcommand):
         query.add_argument("--same-word", action="store_true", help="only other occurrences of the word")
         query.add_argument("--glove", type=Path, help="add the neighbours of the static vectors in this file")
         query.set_defaults(func=_query)
+        for each in (index, query):
+            each.add_argument("--bilm", help="name of a biLM or its folder (default: ELMO_TASKS_BILM, or what ships)")
         return subparser
 
 
@@ -58,7 +59,8 @@ def _index(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     index = NeighborIndex(arguments.folder)
-    elmo = Elmo.from_pretrained(index.about["bilm"])
+    # Not the one that the index names: an index may come from somebody else, and must not choose files to read.
+    elmo = Elmo.from_pretrained(arguments.bilm or config_variables()["ELMO_TASKS_BILM"])
     index.check_bilm(elmo)
     static = StaticVectors(arguments.glove) if arguments.glove else None
     lines = sys.stdin if arguments.sentence == "-" else [arguments.sentence]

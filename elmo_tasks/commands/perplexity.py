@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.data import LmText
-from elmo_tasks.files.atomic_files import check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.text import add_nfc_argument
 
 __all__ = ["PerplexityOfText"]
@@ -40,9 +40,12 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
     output = arguments.output_file
     if output is not None:
         check_not_input(output, *text.files, *model.files)
-    scores = tqdm(model.score(text), unit="sentence", disable=None)
-    with nullcontext() if output is None else open(output, "w", encoding="utf-8") as file:
-        found = summary(scores if file is None else _written(scores, file))
+    scores: Iterator[SentenceLikelihood] = tqdm(model.score(text), unit="sentence", disable=None)
+    with ExitStack() as stack:
+        if output is not None:
+            file = stack.enter_context(open(stack.enter_context(atomic_file(output)), "w", encoding="utf-8"))
+            scores = _written(scores, file)
+        found = summary(scores)
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
     if found["unknown_share"] > 0.1:
