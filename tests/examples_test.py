@@ -50,7 +50,6 @@ def small_data(tmp_path: Path) -> Path:
 
 
 def test_each_is_tested_and_asks_a_question():
-    """Oracle: the names of the tests below; the docstring's first line."""
     tests = {name.removeprefix("test_").removesuffix("_runs") for name in globals() if name.endswith("_runs")}
     scripts = list(EXAMPLES.glob("*.py"))
     assert {path.stem for path in scripts} == tests
@@ -61,7 +60,6 @@ def test_each_is_tested_and_asks_a_question():
 
 @pytest.mark.slow
 def test_vectors_runs():
-    """Oracle: a bank of a river is nearer to another one than to a bank with money."""
     output = output_of("vectors.py")
     (same,) = numbers(rf"bank \(river\) and bank \(other river\): +{NUMBER}", output)
     (other,) = numbers(rf"bank \(river\) and bank \(money\): +{NUMBER}", output)
@@ -70,7 +68,6 @@ def test_vectors_runs():
 
 @pytest.mark.slow
 def test_nearest_neighbours_runs():
-    """Oracle: the nearest use of the verb is a verb, and that of the noun is a noun."""
     verb, noun = re.findall(r"':\n(.*)\n", output_of("nearest_neighbours.py"))
     assert "[play] in 'They play football" in verb
     assert "[play] in 'He wrote a play" in noun or "[play] in 'The critics" in noun
@@ -78,7 +75,6 @@ def test_nearest_neighbours_runs():
 
 @pytest.mark.slow
 def test_sklearn_classifier_runs():
-    """Oracle: far better than guessing; two sentences by hand."""
     output = output_of("sklearn_classifier.py")
     (accuracy,) = numbers(rf"accuracy: {NUMBER}", output)
     assert accuracy > 0.8
@@ -87,7 +83,6 @@ def test_sklearn_classifier_runs():
 
 @pytest.mark.slow
 def test_embed_a_corpus_runs():
-    """Oracle: the lines of the text that ships; the nearest sentences come in descending order."""
     output = output_of("embed_a_corpus.py")
     assert "163 sentences" in output and "163 x 256" in output
     cosines = [float(number) for number in re.findall(rf"^  {NUMBER}  \S", output, re.MULTILINE)]
@@ -96,7 +91,6 @@ def test_embed_a_corpus_runs():
 
 @pytest.mark.slow
 def test_proteins_runs(monkeypatch):
-    """Oracle: by hand; no more than 4,096 residues are computed at once, and the old class has the same vectors."""
     sizes, forward = [], Bilm.forward
 
     def counted(self, sentences):
@@ -114,10 +108,6 @@ def test_proteins_runs(monkeypatch):
 
 @pytest.mark.slow
 def test_ner_with_elmo_runs(small_data, monkeypatch):
-    """
-    Oracle: it has learned persons and places from sentences of one form, of which the dev set is a part; each sentence
-    that it tags has its line.
-    """
     people = ["Anna", "Peter", "Maria", "John", "Paul", "Mary", "David", "Sarah"]
     towns = ["Paris", "London", "Berlin", "Boston", "Chicago", "Rome", "Madrid", "Vienna"]
     form = "{} -X- O B-PER\nsaw -X- O O\n{} -X- O B-LOC\n. -X- O O\n"
@@ -134,7 +124,6 @@ def test_ner_with_elmo_runs(small_data, monkeypatch):
 
 @pytest.mark.slow
 def test_finetune_a_bilm_runs(small_data, monkeypatch):
-    """Oracle: the perplexity falls on forty sentences; the biLM has vectors of its own width, 2 x 128."""
     monkeypatch.setattr("elmo_tasks.shipped.FIXTURES", small_data)
     output = output_of("finetune_a_bilm.py")
     before, after = numbers(rf"sentences: {NUMBER} before, {NUMBER} after", output)

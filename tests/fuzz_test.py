@@ -141,7 +141,6 @@ TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd
 class TestEveryReader:
     @pytest.mark.parametrize("name", FORMATS)
     def test_a_damaged_file_is_read_or_refused_by_name(self, tmp_path, name):
-        """Oracle: the type of the error, and the name of the file in its message; no other error comes out."""
         source, read = FORMATS[name]
         content, draw = source.read_bytes(), random.Random(name)
         path, n_refused = tmp_path / source.name, 0
@@ -168,6 +167,5 @@ class TestEveryReader:
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_the_file_that_ships_is_read(self, name):
-        """Oracle: no error."""
         source, read = FORMATS[name]
         read(source)

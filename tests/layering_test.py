@@ -28,7 +28,6 @@ def modules_of(*parts: str) -> list[str]:
 
 class TestLayering:
     def test_the_contracts_are_kept(self):
-        """Oracle: import-linter, with the contracts of pyproject.toml; it takes over the log of its process."""
         code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
         process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT)
         assert process.returncode == 0, process.stdout[process.stdout.find("Broken contracts") :] + process.stderr
@@ -37,21 +36,15 @@ class TestLayering:
 
 class TestImportCost:
     def test_importing_the_package_loads_no_torch(self):
-        """Oracle: `sys.modules` of a new interpreter."""
         assert not loaded_by("import elmo_tasks") & {"torch", "numpy", "h5py", "allennlp", "spacy"}
 
     def test_the_fixes_for_allennlp_load_the_standard_library_alone(self):
-        """Oracle: `sys.modules` of a new interpreter; every `import torch` loads them."""
         loaded = loaded_by("import " + ", ".join(modules_of("compat"))) - loaded_by("import elmo_tasks")
         # `multiprocessing` gives `__main__` a second name.
         assert loaded - {"__mp_main__"} <= sys.stdlib_module_names
 
     def test_vectors_and_the_job_load_no_library_that_is_optional(self, tmp_path):
-        """
-        Oracle: `sys.modules` of a new interpreter that has imported every module for vectors, the embed job and the
-        check of a GPU, without asking the driver of a GPU for anything, and has written vectors, with the bare name of
-        the small biLM.
-        """
+        """Nor does an import ask the driver of a GPU for anything."""
         (tmp_path / "text.txt").write_text("a b\n")
         arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
         modules = [*modules_of("vectors", "bilm"), "elmo_tasks.embed"]

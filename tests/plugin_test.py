@@ -13,7 +13,6 @@ _REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
 
 class TestPlugin:
     def test_it_registers_all_our_classes(self):
-        """Oracle: the decorators in the source; AllenNLP's registry, in which the names are ours."""
         package = Path(elmo_tasks.plugin.__file__).parent
         expected = {
             (base, name, ".".join(("elmo_tasks", *path.relative_to(package).with_suffix("").parts)))
@@ -29,7 +28,6 @@ class TestPlugin:
         assert expected <= registered, expected - registered
 
     def test_configs_know_where_the_data_is(self, environment, tmp_path):
-        """Oracle: the variable that the shell has set, and that AllenNLP's own function does not know the other."""
         (tmp_path / "config.jsonnet").write_text(
             '{bilm: std.extVar("ELMO_TASKS_BILM"), data: std.extVar("ELMO_TASKS_DATA")}'
         )

@@ -52,13 +52,12 @@ class TestTagsToSpans:
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
-        """Oracle: the rules of `conlleval.pl` for starts and ends, for IOB1, BIO and ill-formed sequences."""
+        """For IOB1, BIO and ill-formed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
     @settings(max_examples=200)
     @given(spans_and_length(), st.sampled_from(["IOB1", "BIO", "BIOES", "BIOUL"]))
     def test_every_scheme_is_read(self, drawn, scheme):
-        """Oracle: the definitions of the schemes, from which the tags are made."""
         spans, length = drawn
         assert tags_to_spans(in_scheme(spans, length, scheme)) == spans
 
@@ -80,13 +79,11 @@ class TestTagsToSpans:
         ],
     )
     def test_the_ends_of_bioes_and_bioul_count_in_malformed_sequences_too(self, tags, spans):
-        """Oracle: by hand, from the rule that the docstring states."""
         assert tags_to_spans(tags) == spans
 
     @settings(max_examples=200)
     @given(tags_with("BIELSU"))
     def test_no_word_inside_is_lost_and_none_is_in_two_spans(self, tags):
-        """Oracle: the words whose tag is not `O`, each with its type, in order."""
         words = [(word, label) for label, start, end in tags_to_spans(tags) for word in range(start, end + 1)]
         assert words == [(word, tag[2:]) for word, tag in enumerate(tags) if tag != "O"]
 
@@ -95,20 +92,17 @@ class TestSpansToBioul:
     @settings(max_examples=200)
     @given(spans_and_length())
     def test_the_tags_are_those_of_the_scheme(self, drawn):
-        """Oracle: the definition of BIOUL, word by word."""
         assert spans_to_bioul(*drawn) == in_scheme(*drawn, "BIOUL")
 
     @settings(max_examples=200)
     @given(spans_and_length())
     def test_spans_survive_the_round_trip(self, drawn):
-        """Oracle: the spans themselves."""
         spans, length = drawn
         assert tags_to_spans(spans_to_bioul(spans, length)) == spans
 
     @settings(max_examples=100)
     @given(spans_and_length())
     def test_allennlp_accepts_the_tags_and_reads_the_same_spans(self, drawn):
-        """Oracle: AllenNLP's `bioul_tags_to_spans`, which raises on a sequence that is not well-formed."""
         from allennlp.data.dataset_readers.dataset_utils import bioul_tags_to_spans
 
         spans, length = drawn

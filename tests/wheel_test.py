@@ -69,13 +69,11 @@ def run_outside(installed: Path, tmp_path: Path):
 
 class TestWheel:
     def test_it_has_every_module(self, wheel):
-        """Oracle: the modules of the checkout."""
         modules = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "elmo_tasks").rglob("*.py")}
         assert "elmo_tasks/bilm/bilm.py" in modules
         assert {name for name in wheel.namelist() if name.endswith(".py")} == modules
 
     def test_it_has_the_configs_and_the_data(self, wheel):
-        """Oracle: the files of the checkout."""
         expected = {
             f"elmo_tasks/{path.relative_to(CHECKOUT)}"
             for folder in FOLDERS
@@ -88,13 +86,11 @@ class TestWheel:
         assert {name for name in wheel.namelist() if name.startswith(prefixes)} == expected
 
     def test_it_has_the_models_their_cards_and_the_mark_of_types(self, wheel):
-        """Oracle: the files of the checkout."""
         pretrained = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "elmo_tasks/pretrained").rglob("*.*")}
         assert "elmo_tasks/pretrained/small-open/README.md" in pretrained
         assert pretrained | {"elmo_tasks/py.typed"} <= set(wheel.namelist())
 
     def test_its_metadata(self, wheel):
-        """Oracle: the version, the licence and what `import elmo_tasks.vectors.elmo` needs; not what AllenNLP needs."""
         (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/METADATA")]
         metadata = email.message_from_bytes(wheel.read(name))
         assert metadata["Version"] == __version__
@@ -110,30 +106,25 @@ class TestWheel:
 
 class TestOutsideTheCheckout:
     def test_it_lists_its_commands(self, run_outside):
-        """Oracle: the name of one."""
         assert "embed" in run_outside("-m", "elmo_tasks", "--help")
 
     def test_it_embeds_a_sentence(self, run_outside, tmp_path):
-        """Oracle: the shape of small-open's vectors."""
         (tmp_path / "text.txt").write_text("A dog barks .\n")
         run_outside("-m", "elmo_tasks", "embed", "text.txt", "out.h5")
         with h5py.File(tmp_path / "out.h5") as file:
             assert file["0"].shape[-2:] == (4, 256)
 
     def test_it_writes_its_configs(self, run_outside, tmp_path):
-        """Oracle: the files of the checkout."""
         run_outside("-m", "elmo_tasks", "configs", "my")
         names = {path.name for path in TRAINING_CONFIGS.rglob("*sonnet")}
         assert "ner_elmo.jsonnet" in names and {path.name for path in (tmp_path / "my").rglob("*sonnet")} == names
 
     def test_it_plans_runs_of_a_table(self, run_outside):
-        """Oracle: NER with one seed is a run without and one with ELMo."""
         arguments = "elmo-tables --table 1 --tasks ner --seeds 1 --dry-run".split()  # noqa: SIM905
         lines = run_outside("-m", "allennlp", *arguments).splitlines()
         assert [line.split()[-1] for line in lines[:2]] == ["ner/baseline/1", "ner/input/1"]
 
     def test_it_finds_its_configs_and_data(self, run_outside, installed):
-        """Oracle: the folders of the installed package."""
         code = "import elmo_tasks.shipped as s, json; print(json.dumps([str(s.FIXTURES), str(s.TRAINING_CONFIGS)]))"
         expected = [str(installed / "elmo_tasks" / folder) for folder in FOLDERS]
         assert json.loads(run_outside("-c", code)) == expected

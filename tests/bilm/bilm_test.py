@@ -61,7 +61,6 @@ class TestBilm:
     @settings(max_examples=30)
     @given(bilm_options(), batches(), st.integers(0, 3), st.integers(0, 1000))
     def test_it_equals_allennlp(self, tmp_path_factory, options, sentences, n_padding, seed):
-        """Oracle: AllenNLP's `_ElmoBiLm` on the files that we write: all layers, any shape, batch and padding."""
         from allennlp.modules.elmo import _ElmoBiLm
 
         files = save(random_bilm(options, seed=seed, std=0.5), tmp_path_factory.mktemp("bilm"))
@@ -74,7 +73,7 @@ class TestBilm:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
     def test_the_original_outputs_come_out_to_six_digits(self, reference):
-        """Oracle: the top layer that the original TensorFlow code computed, batch after batch with its states."""
+        """The top layer that the original TensorFlow code computed, batch after batch with its states."""
         folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
         texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
@@ -92,11 +91,7 @@ class TestBilm:
                 assert not top[k, len(expected) :].any()
 
     def test_the_bilm_that_ships_equals_allennlps_with_its_states(self, news, float64, tmp_path):
-        """
-        Oracle: AllenNLP's `_ElmoBiLm` on trained weights, all layers, batch after batch with its states: on every
-        machine what the test above does with the outputs of the original code. In float64; and from a file in float32,
-        since AllenNLP adds the 1 of the forget gate in the type of the file, which rounds the bias in float16.
-        """
+        """Float64 or a float32 file: AllenNLP adds the forget gate's 1 in the type of the file."""
         from allennlp.modules.elmo import _ElmoBiLm
 
         bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM), stateful=True).requires_grad_(False)
@@ -108,7 +103,6 @@ class TestBilm:
                 assert_layers_equal(bilm(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-10)
 
     def test_without_residual_connections_the_layers_lack_their_inputs(self, tmp_path):
-        """Oracle: with the same weights, the second layer with residual connections less the first."""
         with_residual = random_bilm()
         options_file, weight_file = save(with_residual, tmp_path)
         options = json.loads(Path(options_file).read_text())
@@ -130,7 +124,7 @@ class TestStatelessBilm:
         before=batches(),
     )
     def test_a_sentence_has_its_vectors_in_any_batch(self, bilm, sentence, mates, position, n_padding, before):
-        """Oracle: the sentence alone in a batch; 1e-6, since a matrix product rounds by its size."""
+        """To 1e-6, since a matrix product rounds by its size."""
         alone = bilm([sentence])
         bilm(before)
         batch = [*mates[:position], sentence, *mates[position:]]
@@ -146,7 +140,6 @@ class TestStatelessBilm:
             assert not torch.allclose(alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6)
 
     def test_both_directions_read_the_boundaries(self, bilm):
-        """Oracle: forward, a word depends on those before it only; backward, on those after it only."""
         short, right, left = (bilm([s]).layers for s in (["b"], ["b", "c"], ["a", "b"]))
         dim = SMALL.projection_dim
         for layer in (1, 2):
@@ -160,7 +153,6 @@ class TestStatefulBilm:
     @settings(max_examples=25)
     @given(st.lists(batches(5), min_size=2, max_size=5))
     def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
-        """Oracle: AllenNLP's `_ElmoBiLm` over the same batches, growing and shrinking, from its zero state."""
         ours, theirs = both
         ours.reset_states()
         theirs._elmo_lstm.reset_states()
@@ -169,7 +161,7 @@ class TestStatefulBilm:
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 
     def test_it_equals_allennlp_where_rows_are_missing_for_some_batches(self, both):
-        """Oracle: AllenNLP's `_ElmoBiLm`; rows 1 to 3 are missing from two batches, one of them of empty sentences."""
+        """Rows 1 to 3 are missing from two batches, one of them of empty sentences."""
         ours, theirs = both
         ours.reset_states()
         theirs._elmo_lstm.reset_states()
@@ -180,7 +172,6 @@ class TestStatefulBilm:
             ours(character_ids), theirs(character_ids)
 
     def test_it_remembers_until_it_is_reset(self):
-        """Oracle: the stateless biLM with the same weights."""
         stateless, stateful = random_bilm(), random_bilm(stateful=True)
         expected = stateless(BATCH).layers
         assert_same(stateful(BATCH).layers, expected)
@@ -189,7 +180,6 @@ class TestStatefulBilm:
         assert_same(stateful(BATCH).layers, expected)
 
     def test_gradients_stop_at_the_batch_before(self):
-        """Oracle: torch, which refuses to go through the first batch's graph twice."""
         bilm = random_bilm(stateful=True).requires_grad_()
         for _ in range(2):
             bilm(BATCH).layers[-1].sum().backward()
@@ -219,7 +209,6 @@ class TestDegenerateInput:
             assert not layer.any()
 
     def test_a_long_sentence_among_short_ones(self, both):
-        """Oracle: AllenNLP's `_ElmoBiLm`."""
         ours, theirs = both
         ours.reset_states()
         theirs._elmo_lstm.reset_states()
@@ -243,10 +232,6 @@ class TestDegenerateInput:
 class TestPrecision:
     @pytest.mark.parametrize("folder", [SHIPPED_BILM, TINY_BILM], ids=lambda folder: folder.name)
     def test_bf16_is_near_float32(self, monkeypatch, news, folder):
-        """
-        Oracle: the biLM in float32: the cosine of each word's vector in each layer. A CPU without instructions for
-        bfloat16 computes the same products, slowly, and is asked to.
-        """
         lowest = 0.9999 if supports_bf16(torch.device("cpu")) else 0.999
         monkeypatch.setattr(bilm_module, "supports_bf16", lambda device: True)
         files = bilm_files(folder)
@@ -266,7 +251,6 @@ class TestPrecision:
             Bilm(SMALL, precision="fp16")
 
     def test_a_frozen_bilm_does_not_follow_autocast(self):
-        """Oracle: the biLM without autocast, to the last bit; autocast stays on outside of it."""
         bilm = random_bilm()
         expected = bilm(BATCH).layers
         with torch.autocast("cpu", torch.bfloat16):
@@ -274,7 +258,6 @@ class TestPrecision:
             assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
 
     def test_a_trained_bilm_follows_autocast(self):
-        """Oracle: the biLM without autocast: layers and gradients are float32 and near, but not the same."""
         found = []
         for enabled in (False, True):
             bilm = random_bilm().requires_grad_()
@@ -295,7 +278,7 @@ class TestPrecision:
 
 class TestTraining:
     def test_weights_that_were_trained_meanwhile_are_used(self):
-        """Oracle: a copy that was never used before; torch's fused kernel changes weights without a trace."""
+        """Torch's fused kernel changes weights without a trace."""
         bilm = random_bilm()
         with torch.no_grad():
             bilm(BATCH)
@@ -313,10 +296,7 @@ class TestTraining:
                 assert torch.equal(found, expected)
 
     def test_gradients_equal_allennlps(self, tmp_path):
-        """
-        Oracle: AllenNLP's `_ElmoBiLm` with the same weights, by autograd. There matrices are transposed, the gates are
-        ordered i, f, g, o, and a highway layer is one matrix, whose half for the carry gate has the opposite sign.
-        """
+        """AllenNLP transposes matrices, orders gates i, f, g, o, and has carry gates of the opposite sign."""
         from allennlp.modules.elmo import _ElmoBiLm
 
         options = dataclasses.replace(SMALL, cell_clip=0.4, projection_clip=0.3)
@@ -360,7 +340,6 @@ class TestTraining:
             torch.testing.assert_close(parameter.grad, gradient, rtol=0, atol=1e-5 * scale, msg=name)
 
     def test_a_frozen_bilm_gives_its_layers_without_gradients(self, bilm):
-        """Oracle: the layers of the same biLM with gradients; and torch, that inference mode leaves no trace."""
         trained = copy.deepcopy(bilm).requires_grad_()
         with torch.inference_mode():
             first = [layer.clone() for layer in copy.deepcopy(bilm)(BATCH).layers]
@@ -375,7 +354,6 @@ class TestTraining:
 
     @pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
     def test_a_copy_has_weights_of_its_own(self, copied):
-        """Oracle: the layers before; and for the copy with new weights a biLM that was made with them."""
         bilm = random_bilm()
         expected = bilm(BATCH).layers
         other = copied(bilm)

@@ -42,7 +42,6 @@ class TestCharacterEncoder:
     @settings(max_examples=60)
     @given(bilm_options(), st.lists(words(), min_size=1, max_size=6), st.integers(0, 1000))
     def test_it_equals_the_plain_computation(self, options, sentence, seed):
-        """Oracle: each word over all 50 columns (`by_the_formula`), values and gradients, in float64."""
         encoder = random_encoder(options, seed)
         character_ids = sentences_to_character_ids([sentence])[0]
         ours, plain = encoder(character_ids), by_the_formula(encoder, options, character_ids)
@@ -66,7 +65,7 @@ class TestCharacterEncoder:
             torch.testing.assert_close(encoder(character_ids), expected, rtol=0, atol=1e-10)
 
     def test_the_window_of_padding_alone_counts_in_the_maximum(self):
-        """Oracle: a filter that answers to padding only, by hand: its maximum is that of a window without a letter."""
+        """A filter that answers to padding only has the maximum of a window without a letter."""
         options = dataclasses.replace(SMALL, character_dim=1, filters=((3, 1),), n_highway=0, projection_dim=1)
         encoder = random_encoder(options)
         with torch.no_grad():
@@ -89,7 +88,7 @@ class TestCharacterEncoder:
 
     @pytest.mark.parametrize("with_gradients", [False, True])
     def test_more_words_than_are_encoded_at_once(self, with_gradients):
-        """Oracle: a word alone; 600 distinct words of 1 to 60 bytes are encoded in parts of 256, by length."""
+        """600 distinct words of 1 to 60 bytes are encoded in parts of 256, by length."""
         encoder = random_encoder(SMALL).requires_grad_(with_gradients)
         words = [f"{index:03}" + "b" * (index % 58) for index in range(600)]
         together = encoder(sentences_to_character_ids([words]))[0]
@@ -99,7 +98,6 @@ class TestCharacterEncoder:
 
     @pytest.mark.parametrize("shape", [(50,), (6, 50), (2, 3, 50), (3, 1, 2, 50)])
     def test_words_may_lie_in_any_shape(self, shape):
-        """Oracle: the same words in a row."""
         encoder = random_encoder(SMALL)
         character_ids = sentences_to_character_ids([["a", "bc", "a", "d", "é", "a" * 60]])[0]
         character_ids = character_ids[: torch.Size(shape[:-1]).numel()]
@@ -108,7 +106,6 @@ class TestCharacterEncoder:
         assert torch.equal(vectors.flatten(), encoder(character_ids).flatten())
 
     def test_a_new_encoder_starts_as_bilm_tf_says(self):
-        """Oracle: bilm-tf's initialisers: no word is zero, carry biases are -2, all other biases 0."""
         encoder = CharacterEncoder(SMALL)
         assert not encoder.embedding.weight[0].any()
         assert encoder.embedding.weight[1:].abs().max() <= 1.0
@@ -122,7 +119,6 @@ class TestDistinctRows:
     @settings(max_examples=60)
     @given(st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]))
     def test_every_row_is_found_again_once(self, data, n_rows, n_columns, ids):
-        """Oracle: Python's set of the rows, also of ids that are equal in 16 bits."""
         rows = data.draw(st.lists(st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows))
         matrix = torch.tensor(rows, dtype=torch.long).view(n_rows, n_columns)
         distinct, positions = distinct_rows(matrix)

@@ -40,7 +40,6 @@ class TestWordToCharacterIds:
         ],
     )
     def test_it_gives_rows_written_by_hand(self, word, expected):
-        """Oracle: the UTF-8 bytes of the word plus one, between the markers, written by hand."""
         assert word_to_character_ids(word).tolist() == expected
 
     @settings(max_examples=300)
@@ -50,7 +49,6 @@ class TestWordToCharacterIds:
     @example("😀" * 13)
     @example("a" * 10_000)
     def test_it_equals_allennlp(self, word):
-        """Oracle: AllenNLP's `ELMoCharacterMapper`, on any string of code points."""
         from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
         ids = word_to_character_ids(word)
@@ -62,7 +60,6 @@ class TestWordToCharacterIds:
 
 class TestSentenceBoundaryIds:
     def test_they_are_the_ids_of_the_boundary_words(self):
-        """Oracle: AllenNLP's rows for `<S>` and `</S>`, and the ids of the words so written."""
         from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
         begin, end = BYTES.boundary_rows()
@@ -76,7 +73,6 @@ class TestSentencesToCharacterIds:
     @settings(max_examples=30)
     @given(batches())
     def test_it_equals_allennlp(self, sentences):
-        """Oracle: AllenNLP's `batch_to_ids`; it has no shape of its own where all sentences are empty."""
         from allennlp.modules.elmo import batch_to_ids
 
         ids = sentences_to_character_ids(sentences)

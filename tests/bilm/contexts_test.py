@@ -32,7 +32,6 @@ class TestContexts:
     @settings(max_examples=40)
     @given(batches())
     def test_every_word_is_predicted_once_in_each_direction(self, bilm, sentences):
-        """Oracle: the words numbered in Python, each direction with the boundary at which it ends, in its sentence."""
         contexts = bilm.contexts(sentences)
         n_words = sum(map(len, sentences))
         for direction, boundary in ((0, n_words + 1), (1, n_words)):
@@ -43,7 +42,6 @@ class TestContexts:
     @settings(max_examples=40)
     @given(batches())
     def test_a_word_is_predicted_from_the_top_layer_at_its_neighbour(self, bilm, sentences):
-        """Oracle: `forward`: forward half at the word before, backward half at the word after."""
         contexts, top = bilm.contexts(sentences), bilm(sentences).layers[-1]
         n_words = sum(map(len, sentences))
         forward, backward = (predictions(contexts, direction) for direction in (0, 1))
@@ -54,7 +52,6 @@ class TestContexts:
                 torch.testing.assert_close(backward[row, before], vector[DIM:], rtol=0, atol=1e-6)
 
     def test_nothing_is_known_of_the_word_that_is_predicted_nor_of_what_lies_beyond(self, bilm):
-        """Oracle: the sentence with other words from there on, in the direction of the prediction."""
         sentence = ["a", "b", "c", "d"]
         contexts = bilm.contexts([sentence])
         for word in range(4):
@@ -68,10 +65,7 @@ class TestContexts:
 
     @pytest.mark.parametrize("residual", [True, False])
     def test_dropout_is_of_the_inputs_as_in_bilm_tf(self, residual):
-        """
-        Oracle: the two LSTMs of each direction in turn, with masks drawn from the same random numbers: the input of
-        each is dropped, and it is the dropped one that the residual connection adds.
-        """
+        """The residual connection adds the dropped input."""
         options = dataclasses.replace(SMALL, residual=residual)
         bilm = random_bilm(options)
         drop = torch.nn.functional.dropout

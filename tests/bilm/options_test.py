@@ -45,7 +45,7 @@ def changed(part: str, **values: object) -> dict:
 
 class TestBilmOptions:
     def test_the_defaults_are_the_model_of_the_paper(self):
-        """Oracle: the `options.json` that was published with the paper's weights, without the keys of training."""
+        """The `options.json` that was published with the paper's weights, without the keys of training."""
         assert BilmOptions.from_dict(PUBLIC) == BilmOptions()
         assert BilmOptions().to_dict() == {key: PUBLIC[key] for key in ("lstm", "char_cnn")}
         assert (BilmOptions().output_dim, BilmOptions().n_filters) == (1024, 2048)
@@ -73,7 +73,6 @@ class TestBilmOptions:
         ],
     )
     def test_what_bilm_tf_does_not_ask_for_has_its_defaults(self, options, values):
-        """Oracle: the defaults with which bilm-tf's `training.py` reads them; it trains with 261 characters."""
         assert BilmOptions.from_dict(options) == dataclasses.replace(BilmOptions(), **values)
 
     @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ class TestPackSentences:
     @settings(max_examples=200)
     @given(LENGTHS)
     def test_each_direction_reads_each_sentence_between_its_boundaries(self, lengths):
-        """Oracle: the sentences as lists, the backward ones reversed; packed words dealt out step by step in Python."""
         expected, packed = words_of(lengths), pack(lengths)
         assert packed.words.shape == (2, sum(packed.batch_sizes))
         assert sorted(packed.rows.tolist()) == list(range(len(lengths)))
@@ -42,7 +41,6 @@ class TestPackSentences:
     @settings(max_examples=200)
     @given(LENGTHS, st.integers(0, 3))
     def test_each_word_comes_back_to_its_place(self, lengths, n_padding):
-        """Oracle: the number of each word at its row and column, in Python; `sources` of both directions lead to it."""
         timesteps, packed = max(lengths) + n_padding, pack(lengths, n_padding)
         expected = {
             row * timesteps + column: number
@@ -55,7 +53,6 @@ class TestPackSentences:
     @settings(max_examples=200)
     @given(LENGTHS)
     def test_before_a_word_is_the_one_that_is_read_before_it(self, lengths):
-        """Oracle: pairs of neighbours in the sentences as lists, the backward ones reversed, with their rows."""
         packed = pack(lengths)
         n_first = packed.batch_sizes[0]
         for direction, words in enumerate(packed.words):
@@ -68,7 +65,7 @@ class TestPackSentences:
             assert sorted(pairs) == sorted(expected)
 
     def test_two_sentences_by_hand(self):
-        """Oracle: `a b` and `c`, numbered 0, 1 and 2, padded to three columns; 3 and 4 are begin and end."""
+        """`a b` and `c`, numbered 0, 1 and 2, padded to three columns; 3 and 4 are begin and end."""
         packed = pack([2, 1], n_padding=1)
         assert packed.batch_sizes == [2, 2, 2, 1]
         assert packed.words.tolist() == [[3, 3, 0, 2, 1, 4, 4], [4, 4, 1, 2, 0, 3, 3]]
@@ -83,7 +80,6 @@ class TestSentenceLengths:
     @settings(max_examples=50)
     @given(LENGTHS, st.integers(0, 3))
     def test_they_are_counted(self, lengths, n_padding):
-        """Oracle: the lengths that the ids were made of; a word is one where any of its ids is not zero."""
         character_ids = torch.zeros(len(lengths), max(lengths) + n_padding, 50, dtype=torch.int64)
         for row, length in enumerate(lengths):
             for column in range(length):

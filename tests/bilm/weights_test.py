@@ -34,7 +34,6 @@ def read(weight_file: str, key: str) -> np.ndarray:
 
 class TestWeightNames:
     def test_the_names_are_the_public_ones(self):
-        """Oracle: the keys and shapes that bilm-tf writes, for one small biLM."""
         options = dataclasses.replace(SMALL, filters=((1, 2), (3, 4)), n_highway=1, n_layers=1)
         assert {name.key: name.shape for name in weight_names(options)} == {
             "char_embed": (261, 3),
@@ -60,7 +59,6 @@ class TestWeightNames:
         assert sorted(parameters) == sorted(Bilm(options).state_dict())
 
     def test_every_array_of_the_original_file_is_read(self, reference):
-        """Oracle: all keys of a file that bilm-tf wrote."""
         folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5")
         arrays, _ = read_arrays(folder / "lm_weights.hdf5")
@@ -93,7 +91,7 @@ class TestRoundTrip:
             assert 0 < (ours - expected).abs().max() < 3e-3
 
     def test_a_262nd_character_is_ignored(self, bilm, files):
-        """Oracle: the biLM that was written; bilm-tf's files have a row that no text reaches."""
+        """bilm-tf's files have a row that no text reaches."""
         characters = read(files[1], "char_embed")
         replace(files[1], "char_embed", np.concatenate([characters, np.full((1, 3), 9.0, dtype=np.float32)]))
         layers = Bilm.from_files(*files).requires_grad_(False)(SENTENCES).layers
@@ -102,7 +100,7 @@ class TestRoundTrip:
     # AllenNLP adds the forget gate's 1 to the bias before it leaves float16: that rounds by up to 2 ** -11.
     @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.float16, 1e-3)])
     def test_allennlp_reads_what_we_write(self, bilm, tmp_path, dtype, atol):
-        """Oracle: AllenNLP's `Elmo` with equal mix weights, which is the average of our layers."""
+        """AllenNLP's mix with equal weights is the average of our layers."""
         from allennlp.modules.elmo import Elmo
 
         files = save(bilm, tmp_path, dtype=dtype)
@@ -120,7 +118,6 @@ class TestShapesOfBilmTf:
     )
 
     def test_what_is_not_projected_is_the_plain_formula(self, tmp_path):
-        """Oracle: the LSTMs of both directions in NumPy, without projections, from the arrays of the file."""
         files = save(random_bilm(self.OPTIONS, std=0.5), tmp_path)
         for key in [
             "CNN_proj/W_proj",
@@ -154,7 +151,6 @@ class TestShapesOfBilmTf:
         return np.stack(outputs)
 
     def test_filters_that_are_as_many_as_the_units_are_the_words(self, tmp_path):
-        """Oracle: with the projection that changes nothing."""
         bilm = random_bilm(self.OPTIONS)
         with torch.no_grad():
             bilm.character_encoder.projection.weight.copy_(torch.eye(6))
@@ -231,7 +227,7 @@ class TestWriteWeights:
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     def test_a_full_disk_is_an_error_of_the_system(self, bilm, tmp_path, name):
-        """Oracle: HDF5 itself would end the process."""
+        """HDF5 itself would end the process."""
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         try:
@@ -254,7 +250,6 @@ class TestSoftmax:
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     def test_it_comes_back_next_to_the_bilm(self, bilm, softmax, tmp_path, name):
-        """Oracle: the states that were written, rounded by torch."""
         path = tmp_path / name
         state = softmax.state_dict()
         bilm.save(tmp_path / "options.json", path, softmax=state, words=self.WORDS, dtype=torch.float16)

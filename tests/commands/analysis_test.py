@@ -33,7 +33,6 @@ def test_word_senses_are_written(command, environment, fixtures_root, tmp_path, 
 
 
 def test_coreference_is_written_in_columns(command, tmp_path):
-    """Oracle: the clusters that our reader finds."""
     prediction = {
         "document_name": "nw/school_0011",
         "part": 3,

@@ -23,7 +23,6 @@ class TestFormerElmo:
     @pytest.mark.parametrize("form", ["all", "top", "average"])
     @pytest.mark.parametrize("options", [[], ["--forget-sentences", "--batch-size", "1", "--vocab-path", "v.txt"]])
     def test_the_file_is_that_of_the_class(self, command, text, tmp_path, form, options):
-        """Oracle: `ElmoEmbedder.embed_file`: the same names and arrays, but for rounding."""
         command("elmo", text, tmp_path / "out.h5", f"--{form}", *FILES, *options, "--cuda-device", "-1")
         with open(text) as lines:
             ElmoEmbedder(OPTIONS, WEIGHTS).embed_file(lines, tmp_path / "expected.h5", form, 64, bool(options))
@@ -37,7 +36,6 @@ class TestFormerElmo:
                     np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-6)
 
     def test_sentences_may_be_the_names(self, command, tmp_path):
-        """Oracle: the names in the file."""
         (tmp_path / "in.txt").write_text("a  b\nc\n")
         command("elmo", tmp_path / "in.txt", tmp_path / "out.h5", "--top", "--use-sentence-keys", *FILES)
         with h5py.File(tmp_path / "out.h5") as file:

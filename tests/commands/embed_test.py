@@ -8,7 +8,6 @@ from tests.paths import TINY_BILM
 
 class TestEmbed:
     def test_it_writes_what_the_module_writes(self, command, tmp_path, fixtures_root):
-        """Oracle: `python -m elmo_tasks embed`, byte for byte."""
         (tmp_path / "text.txt").write_text("a b\n\nc\n")
         text, bilm = tmp_path / "text.txt", TINY_BILM
         command("elmo-embed", text, tmp_path / "a.npz", "--bilm", bilm, "--layers", "all")
@@ -16,6 +15,5 @@ class TestEmbed:
         assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
     def test_an_error_is_a_line(self, command, tmp_path):
-        """Oracle: the message; `sys.exit` prints it and gives the status 1."""
         with pytest.raises(SystemExit, match=r"^allennlp elmo-embed: error: the name of the output must end with"):
             command("elmo-embed", tmp_path / "text.txt", tmp_path / "out.txt")

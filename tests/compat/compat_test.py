@@ -40,7 +40,6 @@ SWITCHED_OFF = "import torch, allennlp.common.params as p\nprint(hasattr(p.with_
 
 class TestInstall:
     def test_torch_is_imported_where_allennlp_is_not_installed(self, run_python):
-        """Oracle: an interpreter in which none of it can be found; torch called `install` there."""
         assert run_python(NO_ALLENNLP).split() == ["True", "2.0"]
 
     @pytest.mark.parametrize(("action", "n_warnings"), [("always", "1"), ("error", "0")])
@@ -57,7 +56,6 @@ class TestInstall:
 
 class TestFixes:
     def test_the_page_of_compat_has_the_table(self):
-        """Oracle: the names and the docstrings of the functions."""
         rows = ["| fix | in | symptom without it |", "|---|---|---|"]
         for fix in FIXES:
             symptom, cause, _ = " ".join(fix.__doc__.split()).partition(" Cause: ")

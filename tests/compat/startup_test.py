@@ -24,7 +24,6 @@ class TestCheckVersions:
 
 class TestAddOurPlugin:
     def test_all_models_are_registered(self, start):
-        """Oracle: the decorators in the source of allennlp-models."""
         (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
         sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
         expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
@@ -34,12 +33,11 @@ class TestAddOurPlugin:
         assert "elmo_tasks.plugin" in start["modules"]
 
     def test_a_start_makes_no_connection(self, start):
-        """Oracle: a socket that records connections."""
         assert start["connections"] == []
 
     @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
     def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
-        """Oracle: the error of its import; AllenNLP logs it and continues."""
+        """AllenNLP logs it and continues."""
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()

@@ -34,7 +34,6 @@ class TestAcceptVerboseReduceOnPlateau:
         return optimizer, LearningRateScheduler.from_params(params, optimizer=optimizer)
 
     def test_it_is_built_from_a_config_and_reduces(self):
-        """Oracle: one epoch without improvement costs a factor of ten; mode and minimum are read from the config."""
         optimizer, scheduler = self.scheduler(mode="max", min_lr=0.05)
         rates = []
         for metric in (0.5, 0.4, 0.3):
@@ -63,7 +62,6 @@ class TestRestoreTransformersAdamw:
         )
 
     def test_it_optimizes_as_adamw_of_torch(self):
-        """Oracle: `torch.optim.AdamW`."""
         ours, theirs = (torch.nn.Parameter(torch.tensor([1.0, -2.0])) for _ in range(2))
         options = dict(lr=0.1, betas=(0.8, 0.9), eps=1e-8, weight_decay=0.01)
         optimizers = [self.optimizer([ours], **options), torch.optim.AdamW([theirs], **options)]

@@ -90,7 +90,6 @@ class TestWriteWhole:
 class TestLockInContextOfWorkers:
     @pytest.mark.parametrize("kind", ["instance", "batch"])
     def test_the_lock_is_made_by_the_context_of_the_workers(self, kind):
-        """Oracle: the lock of a context that starts nothing, in the arguments of its workers."""
         before, lock, started = Tqdm.get_lock(), multiprocessing.get_context("spawn").RLock(), []
         context = SimpleNamespace(
             RLock=lambda: lock,

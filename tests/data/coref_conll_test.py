@@ -43,7 +43,6 @@ def path(tmp_path: Path) -> Path:
 
 class TestReadDocuments:
     def test_columns_of_ontonotes_are_read_by_their_places(self, path):
-        """Oracle: by hand: sentences with another number of arguments, two parts, an inner mention."""
         first, second = read(path, ONTONOTES)
         assert (first.name, first.part, second.name, second.part) == (*("bc/cctv/00/cctv_0000", 0),) + (
             *("bc/cctv/00/cctv_0000", 1),
@@ -66,16 +65,14 @@ class TestReadDocuments:
         ],
     )
     def test_mentions_may_be_inside_of_each_other_and_cross(self, path, cells, clusters):
-        """Oracle: by hand: in one cluster, the last to begin ends first."""
         assert read(path, document(*cells))[0].clusters == clusters
 
     def test_clusters_with_a_mention_in_common_are_one(self, path):
-        """Oracle: by hand: the first and the last share words 2, the second is another."""
+        """The first and the last share word 2."""
         (found,) = read(path, document("(0)", "(1)", "(0)|(2)", "(1)", "(2)"))
         assert found.clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
 
     def test_the_clusters_of_the_reader_of_allennlp_are_the_same(self, fixtures_root):
-        """Oracle: AllenNLP's `Ontonotes`, on the data that ships."""
         from allennlp_models.common.ontonotes import Ontonotes
 
         file = str(fixtures_root / "coref" / "train.conll")
@@ -91,7 +88,7 @@ class TestReadDocuments:
         assert [(found.sentences, found.clusters) for found in read_documents(file)] == expected
 
     def test_chained_clusters_are_merged_in_linear_time(self, path):
-        """Oracle: by hand; when every link copied the chain, 5,000 took seconds."""
+        """When every link copied the chain, 5,000 took seconds."""
         links = "|".join
         cells = [links((f"({n})", f"({n + 1})")) for n in range(5_000)]
         (found,) = read(path, document(*cells))
@@ -117,7 +114,6 @@ class TestDocumentLines:
         numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),
     )
     def test_written_lines_are_read_again(self, tmp_path_factory, spans, numbers):
-        """Oracle: the clusters; mentions of one cluster that cross cannot be written in CoNLL's columns."""
         clusters: dict[int, list[tuple[int, int]]] = {}
         for (start, end), number in zip(sorted(spans), numbers, strict=False):
             cluster = clusters.setdefault(number, [])

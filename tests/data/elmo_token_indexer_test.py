@@ -37,7 +37,6 @@ class TestElmoTokenIndexer:
     @example([["a", "b"], []], 0)
     @example([["a"]], 3)
     def test_a_batch_has_the_ids_of_allennlp(self, sentences, min_padding):
-        """Oracle: AllenNLP's `ELMoTokenCharactersIndexer`, in value, shape and type."""
         ours = ids_of(sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids")
         theirs = ids_of(sentences, ELMoTokenCharactersIndexer(token_min_padding_length=min_padding), "elmo_tokens")
         if not theirs.numel():
@@ -53,7 +52,6 @@ class TestElmoTokenIndexer:
                 ids_of([["a", ""]], indexer, "character_ids")
 
     def test_unicode_characters_are_those_of_the_bilm(self, environment):
-        """Oracle: the rows of a biLM with dictionaries."""
         from allennlp.common import Params
 
         options = BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)

@@ -41,7 +41,7 @@ class TestLmText:
         assert list(LmText(f"{tmp_path}/**/*.txt")) == [["a.txt"], ["b.txt"], ["d"]]
 
     def test_a_file_whose_name_looks_like_a_pattern_is_that_file(self, tmp_path):
-        """Oracle: by hand; as a pattern the name matches `a.txt`."""
+        """As a pattern the name matches `a.txt`."""
         for name in ("[a].txt", "a.txt"):
             (tmp_path / name).write_text(f"{name}\n")
         assert list(LmText(tmp_path / "[a].txt")) == [["[a].txt"]]
@@ -65,12 +65,10 @@ class TestLmText:
         ids=["CRLF", "no final newline", "byte order mark", "empty lines", "tabs", "no-break spaces"],
     )
     def test_white_space_separates_words_and_is_in_none(self, path, content):
-        """Oracle: the same sentences."""
         path.write_bytes(content)
         assert list(LmText(path)) == SENTENCES
 
     def test_a_long_line_is_split_evenly(self, path):
-        """Oracle: by hand: 5000 words are 20 times 250; 5 with at most 4 are 2 and 3."""
         words = [str(n) for n in range(5000)]
         path.write_text(" ".join(words) + "\n")
         pieces = list(LmText(path, max_words=250))
@@ -84,14 +82,12 @@ class TestLmText:
         assert list(LmText(path, max_words=2, long_lines="skip")) == [["d", "e"]]
 
     def test_a_text_is_put_into_nfc_if_asked(self, path):
-        """Oracle: `unicodedata`."""
         nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
         path.write_text(f"{nfd}\n", encoding="utf-8")
         assert list(LmText(path)) == [nfd.split()]
         assert list(LmText(path, nfc=True)) == [nfc.split()]
 
     def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line_or_replaced(self, path):
-        """Oracle: by hand: byte 0xe9 is é in Latin-1."""
         path.write_bytes(b"a\n\nb caf\xe9\n")
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3"):
             list(LmText(path))

@@ -47,7 +47,6 @@ class TestFromWordList:
         assert words_of(vocabulary) == lines
 
     def test_lines_that_bilm_tf_skips_have_no_number(self, tmp_path):
-        """Oracle: `WordList`, which numbers the rows of the softmax; a text in which the line is a word."""
         content = b"<S>\n</S>\n<UNK>\nthe\n!!!MAXTERMID\ncat\n"
         words = words_of(self.read(tmp_path / "vocab.txt", content))
         assert words == list(WordList.from_file(tmp_path / "vocab.txt").words) == ["<S>", "</S>", "<UNK>", "the", "cat"]
@@ -57,7 +56,6 @@ class TestFromWordList:
 class TestFiles:
     @pytest.mark.parametrize("cls", [LmVocabulary, Vocabulary], ids=["an archive", "distributed workers"])
     def test_a_vocabulary_is_loaded_from_its_files(self, tmp_path, cls):
-        """Oracle: itself; with words that mean something to AllenNLP, and with strange characters."""
         strange = "@@UNKNOWN@@ @@PADDING@@ \N{ZERO WIDTH SPACE} \x00 a\x7fb ça \N{REPLACEMENT CHARACTER}"
         vocabulary = LmVocabulary.from_counts(instances(strange, "b b a"))
         assert len(words_of(vocabulary)) == 12

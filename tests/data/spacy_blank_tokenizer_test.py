@@ -27,7 +27,6 @@ class TestSpacyBlankTokenizer:
     @pytest.mark.parametrize("text", TEXTS)
     @pytest.mark.parametrize("language", ["en", "de"])
     def test_the_tokens_are_those_of_allennlp(self, text, language, monkeypatch):
-        """Oracle: AllenNLP's `SpacyTokenizer` over a pipeline of the same language without components."""
         from allennlp.data.tokenizers import spacy_tokenizer
 
         monkeypatch.setattr(spacy_tokenizer, "get_spacy_model", lambda *args: spacy.blank(language))
@@ -41,7 +40,6 @@ class TestSpacyBlankTokenizer:
     @given(TEXT)
     @example("a  b")
     def test_the_places_are_those_of_the_tokens(self, tokenizer, text):
-        """Oracle: the text itself: a token is the text at its place, and all text but white space is in a token."""
         tokens = tokenizer.tokenize(text)
         for token in tokens:
             assert text[token.idx : token.idx_end] == token.text

@@ -56,7 +56,7 @@ def run_block(block: Block, shell: Shell, names: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", with_blocks())
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, environment, logging_as_before):
-    """Oracle: no error; blocks run one after another, and may use what those before have made."""
+    """Blocks run one after another, and may use what those before have made."""
     monkeypatch.delenv("ELMO_TASKS_CACHE", raising=False)
     work = make_home(tmp_path)
     variables = {

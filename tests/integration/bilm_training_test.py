@@ -72,11 +72,7 @@ class TestRecovery:
 
 class TestTwoProcesses:
     def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path, monkeypatch):
-        """
-        Oracle: one process with the mean of two batches for each step, the share of two processes; weights,
-        losses and perplexities of both kinds of text. Of an odd number of batches two processes leave the last out, so
-        there is an even number of both.
-        """
+        """Two processes take two batches for each step."""
         overrides = {
             "model.softmax": "full",
             "model.dropout": 0.0,

@@ -98,10 +98,6 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 class TestHelp:
     def test_it_prints_help_and_nothing_else(self, tmp_path, monkeypatch, capsys):
-        """
-        Oracle: argparse's first and last words, and an empty stderr; and those of `python -m allennlp`, which runs in
-        this process.
-        """
         process = run_process(tmp_path, ALLENNLP, "--help")
         monkeypatch.setattr(sys, "argv", ["__main__.py", "--help"])
         with pytest.raises(SystemExit) as ended:
@@ -115,18 +111,16 @@ class TestHelp:
 
 class TestTrain:
     def test_it_leaves_an_archive(self, trained):
-        """Oracle: the files in it; three epochs of training."""
         with tarfile.open(trained / "model.tar.gz") as archive:
             assert {"config.json", "weights.th"} <= set(archive.getnames())
         assert metrics(trained)["epoch"] == 2
 
     def test_training_again_gives_the_same_weights(self, trained, tmp_path):
-        """Oracle: the first training; seeds are AllenNLP's own."""
+        """With AllenNLP's own seeds."""
         train(tmp_path / "run")
         torch.testing.assert_close(weights(tmp_path / "run"), weights(trained), rtol=0, atol=0)
 
     def test_a_training_that_was_killed_is_recovered(self, tmp_path):
-        """Oracle: the weights of the same training without the kill."""
         killed, whole = tmp_path / "killed", tmp_path / "whole"
         (tmp_path / "present").touch()
         callback = {"type": "kill_once", "epoch": 2, "marker": str(tmp_path / "marker")}
@@ -145,10 +139,6 @@ class TestWorkers:
     # With max_instances_in_memory, workers make batches; without, they make instances.
     @pytest.mark.parametrize(("start_method", "max_instances"), [("fork", None), ("fork", 4), ("spawn", None)])
     def test_workers_read_what_the_process_itself_reads(self, start_method, max_instances, trained, tmp_path, capfd):
-        """
-        Oracle: the training without workers, which sees as many tokens of every kind; no word about a lock or a missing
-        class, and an archive.
-        """
         loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
         overrides = {**within("data_loader", loader), "trainer.num_epochs": 1}
         # A spawned worker costs the imports of a new interpreter: one is enough.
@@ -161,11 +151,7 @@ class TestWorkers:
             assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
 
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
-        """
-        Oracle: both logs; an archive, and no error of a worker, which would be one here. Workers are forked where a
-        GPU does not forbid it: spawned ones, which find the same function (see `processes_test.py`), import for
-        half a minute.
-        """
+        """Forked where a GPU does not forbid it: spawned workers import for half a minute."""
         # Optimizers import it, which takes seconds: here once, and not in each worker.
         importlib.import_module("torch._dynamo")
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
@@ -183,7 +169,6 @@ class TestWorkers:
 
 class TestCommandsWithAnArchive:
     def test_predict(self, trained, tmp_path, command):
-        """Oracle: the tokens by hand, and one tag of the vocabulary for each."""
         (tmp_path / "input.jsonl").write_text('{"sentence": "Anna lives in Rome."}\n')
         command(
             *("predict", trained / "model.tar.gz", tmp_path / "input.jsonl"),
@@ -195,7 +180,6 @@ class TestCommandsWithAnArchive:
         assert len(prediction["tags"]) == 5 and set(prediction["tags"]) <= set(labels)
 
     def test_evaluate(self, trained, tmp_path, command, data):
-        """Oracle: the training's own score on the same file with the best weights."""
         command("evaluate", trained / "model.tar.gz", data, "--output-file", tmp_path / "metrics.json")
         evaluated = json.loads((tmp_path / "metrics.json").read_text())
         for name in ("f1-measure-overall", "loss"):
@@ -204,13 +188,11 @@ class TestCommandsWithAnArchive:
 
 class TestCommandsWithAConfig:
     def test_build_vocab(self, trained, tmp_path, command):
-        """Oracle: the vocabulary of the training."""
         command("build-vocab", CONFIG, tmp_path / "vocabulary.tar.gz")
         with tarfile.open(tmp_path / "vocabulary.tar.gz") as archive:
             built = archive.extractfile("labels.txt").read().decode()
         assert built == (trained / "vocabulary" / "labels.txt").read_text()
 
     def test_find_lr(self, tmp_path, command):
-        """Oracle: the picture that it is for."""
         command("find-lr", CONFIG, "-s", tmp_path / "run", "--num-batches", 20)
         assert (tmp_path / "run" / "lr-losses.png").read_bytes().startswith(b"\x89PNG")

@@ -60,7 +60,7 @@ class TestPlaces:
 
     @pytest.mark.parametrize("task", ["ner", "coref"])
     def test_are_in_the_text_as_it_was_given(self, made_predictor, task):
-        """Oracle: a text in the form NFD, with more characters than the words in NFC that the model reads."""
+        """A text in NFD has more characters than the words in NFC that the model reads."""
         predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
         key = {"ner": "sentence", "coref": "document"}[task]
         field = predictor._json_to_instance({key: text})["tokens"]

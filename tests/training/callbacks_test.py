@@ -70,7 +70,7 @@ def by_hand(n_steps: int) -> list[tuple[float, list[float], float, list[float]]]
 
 class TestLearnedMixCallback:
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
-        """Oracle: the numbers by hand; a single layer has a gamma alone, 1 - 0.5 * 4 - 0.5 * 4."""
+        """A single layer has a gamma alone: 1 - 0.5 * 4 - 0.5 * 4."""
         train(Mixes(text_field_embedder="mix", output_embedder="top"), tmp_path)
         gamma, weights, _, _ = by_hand(2)[-1]
         shown = " ".join(f"{weight:.3f}" for weight in weights)
@@ -79,7 +79,6 @@ class TestLearnedMixCallback:
         ]
 
     def test_an_embedder_elsewhere_has_its_own_name(self, environment, tmp_path, capsys):
-        """Oracle: the name of the module in a model that is not ours."""
         train(Mixes(passage="mix"), tmp_path)
         assert "ELMo has learned: passage.token_embedder_elmo: layers 0." in capsys.readouterr().out
 
@@ -120,13 +119,11 @@ def train_guess(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Mod
 
 class TestPerplexityBeforeCallback:
     def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
-        """Oracle: by hand: the weight before the first step and after two."""
         train_guess(tmp_path, 2)
         assert "): 100.00 before, 98.00 after; 12.5% of the words are unknown" in capsys.readouterr().out
         assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
 
     def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):
-        """Oracle: the first run's file, and its line."""
         train_guess(tmp_path, 1)
         before = (tmp_path / "metrics_before.json").read_text()
         capsys.readouterr()

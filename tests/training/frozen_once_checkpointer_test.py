@@ -86,7 +86,6 @@ def assert_equal_weights(model: torch.nn.Module, other: torch.nn.Module) -> None
 
 class TestFrozenOnceCheckpointer:
     def test_the_frozen_weights_are_in_a_file_of_their_own(self, tmp_path):
-        """Oracle: the names in each file, and its size: the frozen layer once, though it has two names."""
         model = train(tmp_path, SmallModel(), 2)
         assert names_in(tmp_path / "frozen_weights.th") == FROZEN
         frozen_size = 4 * FROZEN_WIDTH * (FROZEN_WIDTH + 1)
@@ -99,7 +98,6 @@ class TestFrozenOnceCheckpointer:
         assert torch.equal(stored["frozen.weight"], model.frozen.weight)
 
     def test_the_best_model_is_whole(self, tmp_path):
-        """Oracle: AllenNLP's own checkpointer, and a strict load into a model with other weights."""
         model = train(tmp_path, SmallModel(), 3)
         best = SmallModel(seed=1)
         best.load_state_dict(torch.load(tmp_path / "best.th", weights_only=True), strict=True)
@@ -108,7 +106,6 @@ class TestFrozenOnceCheckpointer:
 
     @pytest.mark.parametrize("other_seed", [0, 7])
     def test_a_resumed_run_ends_as_one_that_was_not_interrupted(self, tmp_path, other_seed):
-        """Oracle: two epochs without a break; the frozen weights come from the file, whatever the new model has."""
         straight = train(tmp_path / "straight", SmallModel(), 2)
         train(tmp_path / "interrupted", SmallModel(), 1)
         recovered = train(tmp_path / "interrupted", SmallModel(seed=other_seed), 2)
@@ -116,7 +113,6 @@ class TestFrozenOnceCheckpointer:
         assert names_in(tmp_path / "interrupted" / "model_state_e2_b0.th") == TRAINED
 
     def test_the_state_to_resume_from_is_whole(self, tmp_path):
-        """Oracle: the state of the model; and of the trainer, as AllenNLP's own `Checkpointer` reads it."""
         model = train(tmp_path, SmallModel(), 2)
         ours = FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint()
         assert ours is not None
@@ -129,13 +125,12 @@ class TestFrozenOnceCheckpointer:
             assert torch.equal(ours.model_state[name], value), name
 
     def test_unfrozen_weights_go_into_the_checkpoint_before_they_have_changed(self, tmp_path):
-        """Oracle: the names in the file."""
         train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
     def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(self, tmp_path, monkeypatch, n_whole):
-        """Oracle: a run that was not killed; the second checkpoint has none, or one whole, of its two files."""
+        """The second checkpoint has none, or one whole, of its two files."""
         straight = train(tmp_path / "straight", SmallModel(), 3)
         train(tmp_path / "killed", SmallModel(), 1)
         save = torch.save
@@ -163,7 +158,7 @@ class TestFrozenOnceCheckpointer:
         assert not list((tmp_path / "killed").glob("_tmp-*"))
 
     def test_a_run_killed_after_the_frozen_weights_starts_again(self, tmp_path):
-        """Oracle: a run that was not killed: without a checkpoint there is nothing to resume from."""
+        """Without a checkpoint there is nothing to resume from."""
         train(tmp_path, SmallModel(), 1)
         for file in tmp_path.glob("*_state_*"):
             file.unlink()
@@ -171,13 +166,11 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2))
 
     def test_old_checkpoints_go_and_the_frozen_weights_stay(self, tmp_path):
-        """Oracle: the names of files, with `keep_most_recent_by_count`, a parameter of `Checkpointer`."""
         model = train(tmp_path, SmallModel(), 3, keep_most_recent_by_count=1)
         files = {"best.th", "frozen_weights.th", "model_state_e3_b0.th", "training_state_e3_b0.th"}
         assert {name for name in os.listdir(tmp_path) if name.endswith(".th")} == files
         assert_equal_weights(train(tmp_path, SmallModel(seed=7), 3), model)
 
     def test_checkpoints_within_an_epoch_are_small_too(self, tmp_path):
-        """Oracle: the names in the file, with `save_every_num_batches`, a parameter of `Checkpointer`."""
         train(tmp_path, SmallModel(), 1, save_every_num_batches=1)
         assert names_in(tmp_path / "model_state_e0_b1.th") == TRAINED

@@ -65,14 +65,13 @@ class TestFusedAdam:
         ids=str,
     )
     def test_it_takes_the_steps_of_allennlps_adam(self, options):
-        """Oracle: AllenNLP's `adam`, weights after 50 steps to 1e-6, with the norm of gradients clipped."""
         ours, theirs = networks(200)
         train(ours, made("elmo_fused_adam", ours, **options), range(50))
         train(theirs, made("adam", theirs, **options), range(50))
         assert_equal(ours, theirs)
 
     def test_a_step_is_a_change_of_the_weights(self):
-        """Oracle: torch's count of changes, by which values that were made of weights are known to be old."""
+        """By torch's count of changes, values that were made of weights are known to be old."""
         network = networks(200)[0]
         before = [parameter._version for parameter in network.parameters()]
         train(network, made("elmo_fused_adam", network), range(1))
@@ -82,7 +81,6 @@ class TestFusedAdam:
     @pytest.mark.parametrize("before", ["adam", "elmo_fused_adam"])
     @pytest.mark.parametrize("after", ["adam", "elmo_fused_adam"])
     def test_a_recovered_run_continues_where_it_stopped(self, before, after):
-        """Oracle: AllenNLP's `adam` without a stop; the checkpoint may be of either, and is on disk between."""
         stopped, whole = networks(200)
         optimizer = made(before, stopped, amsgrad=True)
         train(stopped, optimizer, range(10))
@@ -98,7 +96,7 @@ class TestFusedAdam:
         assert_equal(stopped, whole)
 
     def test_gradients_may_be_in_another_order_in_memory(self):
-        """Oracle: AllenNLP's `adam`; the kernel by itself would mix up their numbers."""
+        """The kernel by itself would mix up their numbers."""
         weights = []
         for kind in (FusedAdam, AdamOptimizer):
             weight = torch.nn.Parameter(torch.arange(6.0).view(2, 3))
@@ -133,7 +131,7 @@ def averages(layer: torch.nn.Linear, average: MovingAverage) -> list[torch.Tenso
 
 class TestRecoverableMovingAverage:
     def test_a_recovered_run_averages_as_one_that_was_not_interrupted(self):
-        """Oracle: AllenNLP's average of a whole run; with AllenNLP's own a recovered one differs."""
+        """With AllenNLP's own average a recovered run differs."""
         layer = model()
         whole = ExponentialMovingAverage(layer.named_parameters(), decay=0.9)
         average_steps(layer, whole, range(1, 9))
@@ -165,7 +163,7 @@ def rates(optimizer: torch.optim.Optimizer) -> list[float]:
 class TestStaircaseDecay:
     @pytest.mark.parametrize("with_total", [True, False])
     def test_the_rate_falls_every_few_batches(self, with_total):
-        """Oracle: TensorFlow's formula for a staircase: rate * 0.5 ** (batch // 3); ends of epochs change nothing."""
+        """TensorFlow's staircase: rate * 0.5 ** (batch // 3)."""
         adam = optimizer(0.1, 0.4)
         scheduler = StaircaseDecay(adam, decay_rate=0.5, batches_per_step=3)
         for batch in range(1, 11):
@@ -175,7 +173,6 @@ class TestStaircaseDecay:
             assert rates(adam) == pytest.approx([rate * 0.5 ** (batch // 3) for rate in (0.1, 0.4)])
 
     def test_a_recovered_run_continues_where_it_stopped(self):
-        """Oracle: a scheduler that was not stopped."""
         states = []
         for stops in (False, True):
             adam = optimizer(0.1)

@@ -17,7 +17,7 @@ TRAINED_BILMS = ["bilm", "bilm_finetune", "bilm_softmax"]
 
 class TestBilmConfigs:
     def test_the_original_is_the_papers(self, environment):
-        """Oracle: section 3.4 of the paper, and the options and the loop of bilm-tf's training."""
+        """Section 3.4 of the paper, and the options and the loop of bilm-tf's training."""
         config = evaluated(TRAINING_CONFIGS / "bilm_original.jsonnet")
         model, trainer = config["model"], config["trainer"]
         lstm, characters = model["options"]["lstm"], model["options"]["char_cnn"]
@@ -37,7 +37,7 @@ class TestBilmConfigs:
         assert config["data_loader"]["max_tokens_per_batch"] == 3 * 128 * 20
 
     def test_adagrad_takes_the_steps_of_bilm_tf(self, environment):
-        """Oracle: bilm-tf's numbers with gradients that are 20 times as large, clipped, in torch's Adagrad."""
+        """bilm-tf's gradients are 20 times as large."""
         trainer = evaluated(TRAINING_CONFIGS / "bilm_original.jsonnet")["trainer"]
         ours = {key: value for key, value in trainer["optimizer"].items() if key != "type"}
         theirs = {"lr": 0.2, "initial_accumulator_value": 1.0}
@@ -54,7 +54,6 @@ class TestBilmConfigs:
         torch.testing.assert_close(*ends)
 
     def test_the_small_one_has_the_small_shape(self, environment):
-        """Oracle: the options of the biLM that the authors published as small, but for the clips."""
         options = evaluated(TRAINING_CONFIGS / "bilm.jsonnet")["model"]["options"]
         published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert published["lstm"]["dim"] == 32, "the tiny biLM of the tests"
@@ -63,7 +62,6 @@ class TestBilmConfigs:
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
 
     def test_fine_tuning_starts_from_the_bilm_of_the_environment(self, environment, fixtures_root):
-        """Oracle: the file and the options; one epoch (section A.1), with the perplexity before it."""
         config = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")
         folder = TINY_BILM
         assert Path(config["model"]["pretrained_file"]) == folder / "weights.hdf5"
@@ -73,7 +71,6 @@ class TestBilmConfigs:
         assert "learning_rate_scheduler" not in config["trainer"]
 
     def test_a_softmax_alone_is_trained_once_over_the_text(self, environment):
-        """Oracle: by hand; the biLM is that of the environment."""
         config = evaluated(TRAINING_CONFIGS / "bilm_softmax.jsonnet")
         assert Path(config["model"]["pretrained_file"]) == TINY_BILM / "weights.hdf5"
         assert config["vocabulary"]["max_words"] == 30000
@@ -84,7 +81,6 @@ class TestBilmConfigs:
         assert "callbacks" not in config["trainer"]
 
     def test_a_word_list_and_another_softmax_are_arguments(self, environment, tmp_path):
-        """Oracle: by hand."""
         snippet = tmp_path / "variant.jsonnet"
         arguments = "word_list='vocab.txt', softmax='full', epochs=3"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
@@ -101,11 +97,7 @@ class TestTraining:
     def test_a_published_bilm_config_trains_and_its_archive_stands_alone(
         self, environment, command, tmp_path, fixtures_root, name, capsys
     ):
-        """
-        Oracle: AllenNLP's commands, on the config but for a smaller biLM and one epoch: the archive has the perplexity
-        of the run though text and biLM are deleted; fine-tuning says what was before; a softmax alone leaves the
-        weights of the biLM as they were.
-        """
+        """Text and biLM are deleted before the archive is used."""
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)
         shutil.copytree(TINY_BILM, bilm)
@@ -142,7 +134,6 @@ class TestTraining:
 class TestWords:
     @pytest.mark.parametrize("name", ["bilm_finetune", "bilm_softmax"])
     def test_a_softmax_to_start_from_has_its_own_words(self, environment, tmp_path, name):
-        """Oracle: the file next to the weights; a new softmax, and a biLM without one, count the words of the text."""
         shutil.copytree(TINY_BILM, tmp_path / "bilm")
         environment.setenv("ELMO_TASKS_BILM", str(tmp_path / "bilm"))
         counted = evaluated(TRAINING_CONFIGS / f"{name}.jsonnet")["vocabulary"]
@@ -156,7 +147,6 @@ class TestWords:
 
 class TestSizes:
     def test_a_size_of_ones_own_is_the_small_one_but_for_what_it_says(self, environment, tmp_path, training_configs):
-        """Oracle: the small config, and the values by hand."""
         library = training_configs / "lib" / "bilm.libsonnet"
         own, small = (
             evaluated_text(tmp_path, f"(import '{library}')(size={size})")

@@ -25,7 +25,6 @@ def called(environment, tmp_path):
 
 class TestPublishedConfigs:
     def test_these_are_published(self):
-        """Oracle: two configs for each row of the table of tasks, and the others by name."""
         others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", *PARTS_OF_SPEECH]
         names = [*others, *(f"{task}{suffix}" for task in TASKS for suffix in ("", "_elmo"))]
         assert sorted(f"{name}.jsonnet" for name in names) == PUBLISHED
@@ -48,10 +47,7 @@ class TestPublishedConfigs:
     def test_its_archive_stands_alone(
         self, environment, command, tmp_path, fixtures_root, small_ner, small_squad, name
     ):
-        """
-        Oracle: AllenNLP's commands, for one epoch: the archive evaluates as the training did, and predicts, though
-        data, word vectors and biLM are deleted.
-        """
+        """Data, word vectors and biLM are deleted before the archive is used."""
         task = name.partition("_")[0]
         data, bilm, run, kept = (tmp_path / part for part in ("data", "bilm", "run", "kept"))
         source = {"ner": small_ner, "squad": small_squad}.get(task, fixtures_root)
@@ -83,14 +79,12 @@ class TestPublishedConfigs:
 @pytest.mark.parametrize("task", TASKS)
 class TestTemplates:
     def test_elmo_changes_only_what_it_needs(self, called, task):
-        """Oracle: the list of keys: the width of the lowest encoder with ELMo at the input, and so on."""
         baseline = evaluated(TRAINING_CONFIGS / f"{task}.jsonnet")
         assert called(task, "elmo_at=[]") == baseline
         for elmo_at in PLACES:
             assert differences(baseline, called(task, f"elmo_at={elmo_at}")) == TASKS[task].keys(elmo_at)
 
     def test_widths_follow_the_bilm_and_the_word_vectors(self, environment, called, task, tmp_path):
-        """Oracle: two directions of the biLM's projection, and the number in the file's name."""
         options = json.loads((TINY_BILM / "options.json").read_text())
         options["lstm"]["projection_dim"] += 5
         (tmp_path / "options.json").write_text(json.dumps(options))

@@ -11,7 +11,6 @@ SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_
 class TestChunks:
     @given(SENTENCES, st.integers(1, 20))
     def test_they_are_the_sentences_in_their_order(self, sentences, batch_tokens):
-        """Oracle: the sentences; by hand: eight batches, and the sentence that exceeds them."""
         found = list(chunks(sentences, batch_tokens))
         assert [sentence for chunk in found for sentence in chunk] == sentences
         for chunk in found:
@@ -19,7 +18,6 @@ class TestChunks:
             assert sum(len(sentence) + 2 for sentence in chunk[:-1]) < 8 * batch_tokens
 
     def test_no_more_is_read_than_a_chunk(self):
-        """Oracle: the number by hand: sentences of five words with two boundaries."""
         read = []
         found = chunks((read.append(index) or ["w"] * 5 for index in range(10**9)), batch_tokens=70)
         assert len(next(found)) == len(read) == 80
@@ -28,7 +26,6 @@ class TestChunks:
 class TestBatchesByLength:
     @given(SENTENCES, st.integers(1, 40))
     def test_each_sentence_is_in_one_batch_that_is_not_too_large(self, sentences, batch_tokens):
-        """Oracle: the rows; the padded size by hand."""
         found = list(batches_by_length(sentences, batch_tokens))
         assert sorted(row for batch in found for row in batch) == list(range(len(sentences)))
         lengths = [[len(sentences[row]) for row in batch] for batch in found]
@@ -38,6 +35,5 @@ class TestBatchesByLength:
         assert in_order == sorted(in_order, reverse=True)
 
     def test_batches_are_full(self):
-        """Oracle: by hand."""
         sentences = [["w"] * length for length in (1, 8, 3, 3, 18)]
         assert list(batches_by_length(sentences, 15)) == [[4], [1], [2, 3, 0]]

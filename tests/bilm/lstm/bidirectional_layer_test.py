@@ -77,7 +77,6 @@ class TestBidirectionalLayer:
         seed=st.integers(0, 1000),
     )
     def test_they_equal_the_formula(self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed):
-        """Oracle: a loop over sentences and words in NumPy, outputs and last states, from a random first state."""
         kwargs = dict(zip(("input_dim", "cell_dim", "projection_dim"), dims, strict=True))
         clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
         lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
@@ -93,7 +92,6 @@ class TestBidirectionalLayer:
 
     @pytest.mark.parametrize("clips", [(0.3, None), (None, 0.3), (0.3, 0.3)])
     def test_clips_bite(self, clips):
-        """Oracle: with large weights some unit stands exactly at the clip, and none beyond it."""
         lstm = random_lstm(std=3.0, cell_clip=clips[0], projection_clip=clips[1])
         sentences, initial = random_inputs([lstm], [6, 4])
         (outputs,), ((_, memory),) = run_lstms([lstm], sentences, initial)
@@ -102,7 +100,7 @@ class TestBidirectionalLayer:
             assert (values.abs().max().item() == 0.3) == (clip is not None)
 
     def test_they_are_torch_lstm_without_clips(self):
-        """Oracle: `torch.nn.LSTM` with `proj_size`, its gates reordered and the forget gate's 1 in its bias."""
+        """`torch.nn.LSTM` with `proj_size`, its gates reordered and the forget gate's 1 in its bias."""
         lstm = random_lstm()
         theirs = torch.nn.LSTM(3, 5, proj_size=2).double()
 
@@ -124,7 +122,6 @@ class TestBidirectionalLayer:
 
     @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
     def test_gradients_are_right(self, clips):
-        """Oracle: finite differences, of inputs, first state and parameters, through outputs and last state."""
         lstms = [random_lstm(0, **clips), random_lstm(1, **clips)]
         sentences, initial = random_inputs(lstms, [3, 3, 1])
         packed = [pack_sequence(some) for some in sentences]
@@ -142,7 +139,6 @@ class TestBidirectionalLayer:
         assert torch.autograd.gradcheck(flat, [*leaves, *parameters])
 
     def test_weights_that_change_are_read_again(self):
-        """Oracle: new LSTMs with these weights; by an optimizer, by loading, by another type."""
         lstm = random_lstm().requires_grad_(False)
         joint = BidirectionalLayer([lstm])
         inputs = torch.randn(1, 3, 3, dtype=torch.float64)

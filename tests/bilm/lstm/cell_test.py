@@ -41,7 +41,6 @@ class TestCellForward:
     @settings(max_examples=50)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
     def test_it_equals_the_formula(self, in_a_list, shape, clip, seed):
-        """Oracle: NumPy in float64: half of the hidden units, the memory in place and the gates."""
         products, memory = draw(seed, *shape[:2], 4 * shape[2]), draw(seed + 1, *shape)
         hidden, last, of_gates = by_the_formula(products.numpy(), memory.numpy(), clip)
         doubled = with_doubled_candidates(products)
@@ -52,7 +51,6 @@ class TestCellForward:
         np.testing.assert_allclose(gates.numpy(), of_gates, rtol=0, atol=1e-14)
 
     def test_the_products_stay_and_so_do_other_rows(self):
-        """Oracle: products, memory and gates before; the step is that of some rows among others."""
         products, memory, gates = draw(0, 2, 3, 16), draw(1, 2, 7, 4), draw(2, 2, 9, 16)
         before = [tensor.clone() for tensor in (products, memory, gates)]
         cell_forward(products, memory[:, :3], 1.0, dtype=torch.float64, gates=gates[:, 4:7])
@@ -63,7 +61,6 @@ class TestCellForward:
         assert not (gates[:, 4:7] == before[2][:, 4:7]).any()
 
     def test_products_of_bfloat16_are_all_that_is_rounded(self):
-        """Oracle: the same step on the rounded products in float32, which the memory keeps, to the last bit."""
         products, memory = draw(0, 2, 3, 16).bfloat16(), draw(1, 2, 3, 4).float()
         expected_memory, now = memory.clone(), memory.clone()
         gates, expected_gates = torch.empty(2, 3, 16), torch.empty(2, 3, 16)
@@ -77,7 +74,6 @@ class TestCellBackward:
     @settings(max_examples=100)
     @given(SHAPES, CLIPS, st.integers(0, 1000))
     def test_it_is_the_gradient(self, shape, clip, seed):
-        """Oracle: torch's autograd through the formula with `tanh`, of the products and of the memory before."""
         products, previous = draw(seed, *shape[:2], 4 * shape[2]), draw(seed + 1, *shape)
         d_hidden, d_memory = draw(seed + 2, *shape), draw(seed + 3, *shape)
         leaves = products.clone().requires_grad_(), previous.clone().requires_grad_()

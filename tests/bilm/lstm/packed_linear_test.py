@@ -55,7 +55,7 @@ class TestPackedLinear:
 
     @pytest.mark.parametrize(("input_dim", "output_dim"), [(64, 256), (512, 100), (33, 2048)])
     def test_each_row_is_independent_of_the_number_of_rows(self, input_dim, output_dim):
-        """Oracle: all rows at once; to the last bit on an AMD processor, the reason for the packed layout."""
+        """To the last bit on an AMD processor, the reason for the packed layout."""
         weight, inputs = draw(0, output_dim, input_dim).float(), draw(1, 130, input_dim).float()
         packed, addend = PackedLinear(weight), draw(3, 130, output_dim).float()
         expected = packed(inputs, addend)

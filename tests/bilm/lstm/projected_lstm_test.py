@@ -3,7 +3,7 @@ from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 
 class TestProjectedLstm:
     def test_a_new_lstm_starts_as_tensorflow_says(self):
-        """Oracle: Glorot and Bengio's bound for each matrix; a bias of zero (the 1 of the forget gate is no part)."""
+        """Glorot and Bengio's bound for each matrix, zero for each bias."""
         lstm = ProjectedLstm(input_dim=30, cell_dim=50, projection_dim=20)
         assert not lstm.bias.any()
         for weight in (lstm.kernel, lstm.projection):
@@ -12,7 +12,6 @@ class TestProjectedLstm:
         assert set(lstm.state_dict()) == {"kernel", "bias", "projection"}
 
     def test_the_forget_gate_gets_its_one(self):
-        """Oracle: the third of the four gates; the others and the matrices are the parameters."""
         lstm = ProjectedLstm(input_dim=3, cell_dim=2, projection_dim=4)
         kernel, bias, projection = lstm.recurrent_parameters()
         assert bias.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]

@@ -43,7 +43,6 @@ def apply(given: dict[str, torch.Tensor]) -> Any:
 
 class TestRun:
     def test_what_backward_needs_is_kept_and_changes_nothing(self):
-        """Oracle: a run that keeps nothing; the outputs from the units that were kept."""
         given, n_words = tensors(), sum(BATCH_SIZES)
         kept = {
             name: torch.full((2, n_words, dim), torch.nan, dtype=torch.float64)
@@ -61,7 +60,6 @@ class TestRun:
 
 class TestRecurrenceFunction:
     def test_one_of_the_two_outputs_may_go_unused(self):
-        """Oracle: gradients by finite differences."""
         for part in range(2):
             assert torch.autograd.gradcheck(
                 lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, *CLIPS)[part],
@@ -69,7 +67,6 @@ class TestRecurrenceFunction:
             )
 
     def test_backward_in_autocast_is_what_it_is_outside(self):
-        """Oracle: backward outside."""
         gradients = []
         for enabled in (False, True):
             given = tensors(torch.float32)

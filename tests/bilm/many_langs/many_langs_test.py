@@ -58,13 +58,12 @@ def bilm(tmp_path_factory) -> Bilm:
 class TestLayers:
     @pytest.mark.parametrize("model", MODELS)
     def test_they_are_those_of_the_formulas(self, tmp_path, model):
-        """Oracle: NumPy, in float64: `max_characters` cuts a word, and unknown words and characters are `<oov>`."""
         folder = write_model(tmp_path / "model", **MODELS[model])
         for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
             np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
     def test_the_original_outputs_and_ids_come_out(self, reference):
-        """Oracle: what the original code computes for each sentence alone: equal ids, layers within 2e-5."""
+        """What the original code computes for each sentence alone: equal ids, layers within 2e-5."""
         folder = reference / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
         outputs = np.load(folder / "outputs.npz")
@@ -80,10 +79,6 @@ class TestLayers:
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
 
     def test_the_original_outputs_with_carried_states_come_out(self, reference):
-        """
-        Oracle: what the original code computes in one `Embedder`: all sentences twice, one sentence per call, and
-        batches of five, each row of a batch in the state that the row before it left.
-        """
         folder = reference / "efml"
         content = json.loads((folder / "sentences.json").read_text())
         sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
@@ -108,7 +103,6 @@ class TestLayers:
         assert_same(again(SENTENCES), bilm(SENTENCES))
 
     def test_its_state_has_the_dictionaries(self, bilm):
-        """Oracle: the layers, of a biLM made from options alone, as in an archive; and of a copy."""
         fresh = Bilm(bilm.options).requires_grad_(False)
         fresh.load_state_dict(bilm.state_dict())
         assert_same(fresh(SENTENCES), bilm(SENTENCES))
@@ -146,7 +140,7 @@ class TestFiles:
         assert BilmOptions.from_dict(found.to_dict()) == found
 
     def test_the_network_of_the_published_models_is_known(self, tmp_path):
-        """Oracle: the paper's biLM with characters of 50 units and words of 100; the archives lack the file."""
+        """Characters of 50 units and words of 100: the archives lack the file."""
         folder = write_model(tmp_path / "model", network=None)
         path = "/users4/conll18st/elmo/configs/cnn_50_100_512_4096_sample.json"
         (folder / "config.json").write_text(json.dumps({"config_path": path}))
@@ -165,7 +159,6 @@ class TestFiles:
         ],
     )
     def test_keys_are_in_the_order_of_their_numbers(self, folder, text, keys):
-        """Oracle: what the original's code does with white space."""
         (folder / "word.dic").write_bytes(text.encode())
         options = read_any_options(folder / "config.json")
         assert options.dictionaries.n_words == len(keys)

@@ -57,7 +57,6 @@ class TestFull:
     @settings(max_examples=40)
     @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 200), st.booleans())
     def test_it_equals_torch_in_any_chunks(self, n, n_words, dim, logits_at_once, training):
-        """Oracle: torch's `cross_entropy` of all rows at once, value and gradients."""
         softmax = random_softmax(n_words, dim).train(training)
         hidden, targets = random_rows(n, n_words, dim)
         with pytest.MonkeyPatch.context() as monkeypatch:
@@ -65,7 +64,6 @@ class TestFull:
             assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
     def test_under_autocast_the_sum_is_float32(self):
-        """Oracle: the loss in float32, by what bfloat16 rounds; the type."""
         softmax = random_softmax().float()
         hidden, targets = random_rows(500)
         with torch.autocast("cpu", torch.bfloat16):
@@ -85,7 +83,6 @@ class TestLogLikelihood:
     @pytest.mark.parametrize("n_samples", [None, 10])
     @pytest.mark.parametrize("training", [True, False])
     def test_the_likelihoods_of_all_words_sum_to_one(self, n_samples, training):
-        """Oracle: 1; and torch's `log_softmax`, whatever the loss is."""
         softmax = random_softmax(n_samples=n_samples).train(training)
         hidden = random_rows(1)[0].expand(N_WORDS, -1)
         ours = softmax.log_likelihood(hidden, torch.arange(N_WORDS))
@@ -96,7 +93,6 @@ class TestLogLikelihood:
     @settings(max_examples=30)
     @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 7), st.integers(1, 9))
     def test_blocks_may_have_any_size(self, n, n_words, dim, n_rows, n_words_at_once):
-        """Oracle: torch's `cross_entropy` of all rows at once."""
         softmax = random_softmax(n_words, dim)
         hidden, targets = random_rows(n, n_words, dim)
         with pytest.MonkeyPatch.context() as monkeypatch:
@@ -108,7 +104,6 @@ class TestLogLikelihood:
         assert (ours <= 0).all()
 
     def test_single_precision_has_six_digits(self):
-        """Oracle: float64, for each row and for their sum."""
         softmax = random_softmax(3000, 16)
         hidden, targets = random_rows(40, 3000, 16)
         expected = softmax.log_likelihood(hidden, targets)
@@ -119,7 +114,6 @@ class TestLogLikelihood:
 
     @pytest.mark.parametrize("scale", [1.0, 100.0, 1e4])
     def test_no_word_is_too_unlikely(self, scale):
-        """Oracle: torch's `cross_entropy`, where the exponential of a difference of logits overflows, too."""
         softmax = random_softmax().float()
         hidden, targets = (scale * random_rows()[0].float(), random_rows()[1])
         expected = -cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="none").detach()
@@ -129,7 +123,6 @@ class TestLogLikelihood:
     @pytest.mark.parametrize("shift", [-200.0, -60.0, 60.0, 200.0])
     @pytest.mark.parametrize("is_in_biases", [True, False])
     def test_what_all_logits_have_in_common_does_not_matter(self, shift, is_in_biases):
-        """Oracle: the same without it, in float64; sums of exponentials vanish or overflow."""
         softmax = random_softmax()
         hidden, targets = random_rows()
         with torch.no_grad():
@@ -143,14 +136,12 @@ class TestLogLikelihood:
 
 class TestSampled:
     def test_with_all_words_as_negatives_it_is_the_full_softmax(self, monkeypatch):
-        """Oracle: torch's `cross_entropy` over all words, value and gradients; each target is drawn by chance, too."""
         draw_these(monkeypatch, torch.randperm(N_WORDS).tolist())
         softmax = random_softmax(n_samples=10)
         hidden, targets = random_rows()
         assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
     def test_it_is_tensorflows_formula(self, monkeypatch):
-        """Oracle: a softmax over target and negatives, row by row, each less the logarithm of its expected count."""
         words, horizon = [3, 0, 17, 8], 2.5
         draw_these(monkeypatch, words, horizon)
         softmax = random_softmax(n_samples=4)
@@ -165,13 +156,12 @@ class TestSampled:
         assert_same_loss(softmax, softmax(hidden, targets), expected, hidden, rtol=1e-5, atol=1e-5)
 
     def test_in_evaluation_it_is_the_full_softmax(self):
-        """Oracle: torch's `cross_entropy` over all words, value and gradients."""
         softmax = random_softmax(n_samples=5).eval()
         hidden, targets = random_rows()
         assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
     def test_the_more_samples_the_nearer_the_mean_comes_to_the_full_softmax(self):
-        """Oracle: value and gradient over all words; the sampled loss is too small, as TensorFlow's."""
+        """The sampled loss is too small, as TensorFlow's."""
         softmax = random_softmax(n_words=200)
         hidden, targets = random_rows(64, n_words=200)
         expected = torch_loss(softmax, hidden, targets)
@@ -189,10 +179,7 @@ class TestSampled:
             assert each[0] > 0.1 and 0 < each[-1] < 0.005
 
     def test_the_logits_of_the_distribution_that_is_learned_are_not_driven_away(self):
-        """
-        Oracle: the full softmax has a mean gradient of zero where the logits are those of the words' distribution, and
-        so has the sampled one, within 5 standard errors; which it has not without the counts.
-        """
+        """With counts the mean gradient is zero, within 5 standard errors, as that of the full softmax."""
         softmax = LmSoftmax(N_WORDS, 1, n_samples=25)
         torch.manual_seed(0)
         probabilities = (torch.rand(N_WORDS) + 0.1) / torch.arange(1, N_WORDS + 1)

@@ -31,7 +31,6 @@ class TestDrawNegatives:
     @settings(max_examples=50)
     @given(st.integers(2, 300), st.data())
     def test_the_words_are_different_and_in_the_vocabulary(self, n_words, data):
-        """Oracle: a set."""
         n_samples = data.draw(st.integers(1, n_words - 1))
         words = draw_negatives(n_words, n_samples, CPU).words
         assert words.shape == (n_samples,) and words.dtype == torch.int64
@@ -39,7 +38,7 @@ class TestDrawNegatives:
         assert words.min() >= 0 and words.max() < n_words
 
     def test_the_first_word_is_log_uniform(self):
-        """Oracle: the formula in NumPy; 5 standard deviations of a binomial."""
+        """Within 5 standard deviations of a binomial."""
         torch.manual_seed(0)
         words = [draw_negatives(12, 3, CPU).words[0].item() for _ in range(4000)]
         expected = log_uniform(12)
@@ -47,7 +46,7 @@ class TestDrawNegatives:
         assert (np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)).all()
 
     def test_sets_are_drawn_as_by_tensorflow(self):
-        """Oracle: how often each word is in a set drawn by rejection; 5 standard deviations of a difference."""
+        """Sets drawn by rejection, within 5 standard deviations of a difference."""
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
         ours, theirs = np.zeros(12), np.zeros(12)
@@ -57,7 +56,6 @@ class TestDrawNegatives:
         assert (np.abs(ours - theirs) < 5 * np.sqrt(2 * theirs * (1 - theirs) / 2000)).all()
 
     def test_no_value_is_waited_for(self):
-        """Oracle: a device without values, which raises where a result depends on one."""
         negatives = draw_negatives(1000, 50, torch.device("meta"))
         assert negatives.words.shape == (50,)
         assert negatives.log_expected_counts(negatives.words).shape == (50,)
@@ -68,7 +66,6 @@ class TestDrawNegatives:
 class TestExpectedCounts:
     @pytest.mark.parametrize("n_samples", [1, 4, 15, 29])
     def test_a_weighted_sample_stands_for_the_whole_vocabulary(self, n_samples):
-        """Oracle: the sum of a function over all words; 5 standard errors of the mean of 4000 estimates."""
         torch.manual_seed(0)
         function = 1 / torch.arange(1, 31) + 0.1 * torch.rand(30)
         estimates = []
@@ -80,7 +77,6 @@ class TestExpectedCounts:
         assert abs(mean - function.sum()) < 5 * error
 
     def test_the_horizon_is_the_number_of_tries(self):
-        """Oracle: the mean number of tries until one more word is there; 5 standard errors of a difference."""
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
         ours = np.array([draw_negatives(12, 5, CPU).horizon.item() * math.log(13) for _ in range(2000)])
@@ -89,7 +85,6 @@ class TestExpectedCounts:
         assert abs(ours.mean() - theirs.mean()) < 5 * error
 
     def test_the_counts_are_tensorflows_where_the_vocabulary_is_large(self):
-        """Oracle: TensorFlow's formula in NumPy, with the tries that the horizon stands for."""
         torch.manual_seed(0)
         negatives = draw_negatives(180_000, 8192, CPU)
         n_tries = negatives.horizon.item() * math.log(180_001)

@@ -45,7 +45,6 @@ def words_of(instances: Iterable[Instance]) -> list[str]:
 
 class TestEveryReader:
     def test_it_is_made_from_a_config(self, name):
-        """Oracle: the name in AllenNLP's registry, indexers by hand; `max_instances` is AllenNLP's own parameter."""
         instances = list(reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2).read(FILES[name]))
         assert len(instances) == 2
         for text in (text for instance in instances for text in texts_of(instance)):
@@ -53,7 +52,7 @@ class TestEveryReader:
         assert isinstance(reader_of(name)._token_indexers["tokens"], SingleIdTokenIndexer)
 
     def test_indexers_are_applied_late(self, name):
-        """Oracle: AllenNLP's contract for readers that workers run: indexers are not sent with every instance."""
+        """Indexers are not sent with every instance of a worker."""
         reader = reader_of(name)
         instance = next(iter(reader._read(str(FILES[name]))))
         assert texts_of(instance)
@@ -62,7 +61,6 @@ class TestEveryReader:
         assert all(text._token_indexers is reader._token_indexers for text in texts_of(instance))
 
     def test_workers_share_a_file_out(self, name):
-        """Oracle: the instances of one reader alone, in the parts that AllenNLP's `WorkerInfo` asks for."""
         alone, parts = words_of(reader_of(name).read(FILES[name])), []
         for worker in range(3):
             reader = reader_of(name)

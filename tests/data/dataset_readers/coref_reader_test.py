@@ -18,7 +18,6 @@ def metadata_of(instance: Instance) -> dict[str, Any]:
 
 class TestCorefReader:
     def test_a_document_is_a_list_of_sentences(self, fixtures_root):
-        """Oracle: `read_documents`."""
         file = str(fixtures_root / "coref" / "dev.conll")
         for instance, document in zip(CorefReader().read(file), read_documents(file), strict=True):
             assert metadata_of(instance) == {
@@ -38,7 +37,6 @@ class TestCorefReader:
         assert not any("clusters" in metadata_of(instance) for instance in instances)
 
     def test_words_alone_are_enough(self):
-        """Oracle: by hand: no speakers, no genre, no clusters."""
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]
         assert (metadata["document"], metadata["genre"]) == ("", "")
@@ -46,7 +44,6 @@ class TestCorefReader:
         assert metadata_of(CorefReader().text_to_instance(SENTENCES, name="nw/x", genre="bc"))["genre"] == "bc"
 
     def test_the_tensors_are_sentence_by_sentence(self):
-        """Oracle: the numbers of the words by hand."""
         reader = CorefReader(token_indexers={"tokens": SingleIdTokenIndexer(), "elmo": ElmoTokenIndexer()})
         instances = [reader.text_to_instance(SENTENCES), reader.text_to_instance([["x"]])]
         for instance in instances:

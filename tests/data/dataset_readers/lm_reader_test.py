@@ -24,7 +24,6 @@ class TestLmReader:
 
     @pytest.mark.parametrize("num_workers", [0, 2])
     def test_its_instances_give_what_the_data_loader_gives(self, path, num_workers):
-        """Oracle: `LmDataLoader`, in the order of length."""
         ours = LmDataLoader(LmReader(), path, max_tokens_per_batch=252, shuffle=False)
         theirs = MultiProcessDataLoader(LmReader(), path, batch_size=3, num_workers=num_workers)
         vocabulary = LmVocabulary.from_counts(ours.iter_instances(), max_words=5)

@@ -37,18 +37,15 @@ class TestNerReader:
     @pytest.mark.parametrize("scheme", SCHEMES)
     @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])
     def test_every_scheme_and_number_of_columns_is_read_as_bioul(self, path, scheme, middle):
-        """Oracle: the tags written by hand."""
         lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
 
     @pytest.mark.parametrize(("scheme", "second"), [("IOB1", "B-LOC"), ("BIO", "B-LOC")])
     def test_adjacent_entities_of_a_type_stay_two(self, path, scheme, second):
-        """Oracle: by hand: `B-` after an entity of the same type begins another in both schemes."""
         first = {"IOB1": "I-LOC", "BIO": "B-LOC"}[scheme]
         assert read(path, f"Paris {first}\nRome {second}\n") == [(["Paris", "Rome"], ["U-LOC", "U-LOC"])]
 
     def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `conll2003` on the data that ships."""
         import allennlp_models.tagging  # noqa: F401
 
         file = str(fixtures_root / "ner" / "dev.txt")
@@ -76,11 +73,9 @@ class TestNerReader:
         ids=["tabs", "CRLF", "no final newline", "spare empty lines", "documents", "documents without empty lines"],
     )
     def test_sentences_are_found_however_the_file_is_laid_out(self, path, content):
-        """Oracle: the same two sentences, by hand."""
         assert read(path, content) == [(["a", "b"], ["O", "U-PER"]), (["c"], ["O"])]
 
     def test_a_type_of_entity_has_all_its_tags_in_the_vocabulary(self, path):
-        """Oracle: the nine tags of two types, by hand, of which the file has two."""
         path.write_text("a B-PER\n\nb O\nc B-LOC\nd I-LOC\n")
         vocabulary = Vocabulary.from_instances(NerReader().read(str(path)))
         tags = {f"{prefix}-{label}" for prefix in "BILU" for label in ("PER", "LOC")} | {"O"}
@@ -90,7 +85,6 @@ class TestNerReader:
         assert read(path, "\ufeff-DOCSTART- O\n\n10\u00a0000 O\n") == [(["10\u00a0000"], ["O"])]
 
     def test_text_to_instance_takes_words_and_tokens(self):
-        """Oracle: by hand; tags are turned into BIOUL here too."""
         for words in (["New", "York"], [Token("New"), Token("York")]):
             assert content_of(NerReader().text_to_instance(words)) == (["New", "York"], None)
             instance = NerReader().text_to_instance(words, ["B-LOC", "I-LOC"])

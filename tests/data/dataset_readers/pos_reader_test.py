@@ -31,7 +31,6 @@ def read(path: Path, content: str | bytes, **kwargs: object) -> list[tuple[list[
 
 class TestPosReader:
     def test_words_and_tags_are_read(self, path):
-        """Oracle: by hand: either column; comments, empty lines and the end of the file add no words."""
         content = f"# text = Dogs bark\n{SENTENCE}\n\n# newdoc\n{line(1, 'Yes', 'INTJ', 'UH')}"
         assert read(path, content) == [(["Dogs", "bark"], ["NOUN", "VERB"]), (["Yes"], ["INTJ"])]
         assert read(path, content, tags="xpos") == [(["Dogs", "bark"], ["NNS", "VBP"]), (["Yes"], ["UH"])]
@@ -50,7 +49,6 @@ class TestPosReader:
         assert read(path, line(1, "20 000", "NUM") + line(2, "_", "SYM")) == [(["20 000", "_"], ["NUM", "SYM"])]
 
     def test_the_fixtures_are_read(self, fixtures_root):
-        """Oracle: the numbers of the README; a contraction and an ellipsis by hand; no tag is new in dev or test."""
         sentences = {
             part: [content_of(i) for i in PosReader(tags="xpos").read(str(fixtures_root / "pos" / f"{part}.conllu"))]
             for part in ("train", "dev", "test")

@@ -34,7 +34,6 @@ def path(tmp_path: Path) -> Path:
 
 class TestSnliReader:
     def test_the_pairs_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `snli` on the data that ships, with the same tokenizer."""
         import allennlp_models.pair_classification  # noqa: F401
 
         file = str(fixtures_root / "snli" / "train.jsonl")

@@ -68,12 +68,10 @@ class TestSquadReader:
         ],
     )
     def test_the_span_has_all_tokens_of_the_answer(self, path, answer, expected):
-        """Oracle: by hand: an answer within a token is all of it, and white space is no part of an answer."""
         (instance,) = SquadReader().read(squad(path, (PASSAGE, [[answer]])))
         assert answer_of(instance) == expected
 
     def test_the_answer_of_most_people_is_learnt_and_all_are_right(self, path):
-        """Oracle: by hand; the first of two that are equally frequent."""
         answers = [["Ann", "Ann Lee", "Ann Lee"], ["Lee", "Ann"]]
         instances = list(SquadReader().read(squad(path, (PASSAGE, answers))))
         assert [answer_of(instance) for instance in instances] == ["Ann Lee", "Lee"]
@@ -88,7 +86,6 @@ class TestSquadReader:
         assert len(list(SquadReader().read(file))) == 4
 
     def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `squad1` on the data that ships."""
         from allennlp_models.rc.dataset_readers import SquadReader as Theirs
 
         from elmo_tasks.data import SpacyBlankTokenizer
@@ -116,7 +113,6 @@ class TestSquadReader:
         assert [instance["metadata"]["id"] for instance in instances] == ["0-0", "0-1"]
 
     def test_without_answers_there_is_no_span(self):
-        """Oracle: the names of the fields."""
         instance = SquadReader().text_to_instance("Who?", "Ann.")
         assert set(instance.fields) == {"question", "passage", "metadata"}
         assert "answer_texts" not in instance["metadata"].metadata

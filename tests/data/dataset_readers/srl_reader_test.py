@@ -34,7 +34,6 @@ def path(tmp_path: Path) -> Path:
 
 class TestSrlReader:
     def test_there_is_an_instance_for_each_predicate(self, path):
-        """Oracle: by hand; a sentence without predicates has none."""
         content = "#begin document (d); part 000\n"
         content += rows("Ann said Tom slept", "(ARG0*) (V*) (ARG1* *)", "* * (ARG0*) (V*)") + "\n"
         content += rows("Oh my") + "\n" + rows("Go", "(V*)") + "#end document\n"
@@ -46,20 +45,18 @@ class TestSrlReader:
         ]
 
     def test_parts_and_long_predicates_stay_what_they_are(self, path):
-        """Oracle: by hand; the later part of the predicate is not marked."""
         content = rows("It , he went on , did up", "(ARG1*) * (ARG0*) (V* *) * (C-ARG1*) (C-V*)")
         tags = ["B-ARG1", "O", "B-ARG0", "B-V", "I-V", "O", "B-C-ARG1", "B-C-V"]
         words = ["It", ",", "he", "went", "on", ",", "did", "up"]
         assert read(path, content) == [(words, [0, 0, 0, 1, 1, 0, 0, 0], tags)]
 
     def test_two_predicates_may_share_a_word(self, path):
-        """Oracle: by hand; AllenNLP's reader has one of them."""
         content = rows("his hand shake", "(ARG0*) * (V*)", "* (ARG1*) (V*)")
         words, mark = ["his", "hand", "shake"], [0, 0, 1]
         assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
 
     def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
-        """Oracle: AllenNLP's `srl` on the data that ships; it marks `C-V`, and reads columns without a predicate."""
+        """AllenNLP's reader marks `C-V`, and reads columns without a predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 
         folder = fixtures_root / "srl" / "train"
@@ -73,7 +70,6 @@ class TestSrlReader:
         assert [content_of(instance) for instance in SrlReader().read(str(folder))] == expected
 
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
-        """Oracle: by hand; files with other endings are ignored."""
         for name in ("b/z.gold_conll", "b/a.v4_gold_conll", "a/c/x.gold_conll", "a/x.gold_skel", "x.txt"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(rows(name, "(V*)"))
@@ -87,7 +83,6 @@ class TestSrlReader:
             assert instance["metadata"].metadata == {"words": ["Ann", "slept"], "verb": "slept", "verb_index": 1}
 
     def test_a_label_has_both_its_tags_in_the_vocabulary(self, path):
-        """Oracle: by hand, of which the file has one each."""
         path.write_text(rows("a b", "(ARG0*) (V*)"))
         vocabulary = Vocabulary.from_instances(SrlReader().read(str(path)))
         tags = {"B-ARG0", "I-ARG0", "B-V", "I-V"}
@@ -106,7 +101,6 @@ class TestSrlReader:
         assert [(words, tags) for words, _, tags in map(content_of, SrlReader().read(folder))] == expected
 
     def test_marks_of_conversations_lose_their_slash(self, path):
-        """Oracle: the words of the reader of coreference."""
         ((words, *_),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
         assert words == ["Go", ".", "?", "/-"]
 

@@ -43,7 +43,6 @@ def path(tmp_path: Path) -> Path:
 class TestSstReader:
     @pytest.mark.parametrize("min_phrase_length", [None, 1, 2, 4])
     def test_phrases_are_those_of_the_trees(self, path, min_phrase_length):
-        """Oracle: random trees, written together with all their phrases."""
         generator = random.Random(0)
         trees = [random_tree(generator, generator.randrange(1, 12)) for _ in range(40)]
         found = read(path, "\n".join(tree for tree, _ in trees), min_phrase_length=min_phrase_length)
@@ -55,7 +54,6 @@ class TestSstReader:
 
     @pytest.mark.parametrize("use_subtrees", [False, True])
     def test_the_phrases_are_those_of_the_reader_of_allennlp(self, fixtures_root, use_subtrees):
-        """Oracle: AllenNLP's `sst_tokens` on the data that ships, but for the words that it leaves escaped."""
         import allennlp_models.classification  # noqa: F401
 
         unescaped = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', r"and\/or": "and/or", r"1\/2": "1/2"}
@@ -70,19 +68,17 @@ class TestSstReader:
         assert len(expected) > 60 * (1 + 10 * use_subtrees) - 1
 
     def test_words_come_out_as_they_are_written_elsewhere(self, path):
-        """Oracle: by hand; the single quote of a genitive and a dash stay."""
         words = ["-LRB-", "-RRB-", "``", "''", "-LSB-", "-RCB-", r"and\/or", r"\*", "'", "--", "O'Brien", "'s"]
         expected = ["(", ")", '"', '"', "[", "}", "and/or", "*", "'", "--", "O'Brien", "'s"]
         tree = "(2 " + " ".join(f"(2 {word})" for word in words) + ")"
         assert read(path, tree) == [(expected, "2")]
 
     def test_a_number_with_its_fraction_is_two_words(self, path):
-        """Oracle: by hand: the treebank writes it as one, with a no-break space, which no word vector has."""
+        """The treebank writes it as one, with a no-break space, which no word vector has."""
         assert read(path, "(2 (2 8\u00a01\\/2) (2 hours))") == [(["8", "1/2", "hours"], "2")]
 
     @pytest.mark.parametrize("content", [f"{TREE}\r\n{TREE}\r\n", f"\ufeff\n{TREE}\n \n\n  {TREE}"])
     def test_ends_of_lines_do_not_matter(self, path, content):
-        """Oracle: the words by hand."""
         assert read(path, content) == [(["It", "'s", "good"], "3")] * 2
 
     def test_text_to_instance_takes_words_and_tokens(self):

@@ -95,7 +95,7 @@ class TestCorefScores:
         ],
     )
     def test_ceafe_is_that_of_the_test_suite_of_the_reference_scorer(self, response, recall, precision, f1):
-        """Oracle: cases 1 to 6 of the reference scorer, with the numbers that it expects; the key is `a bc def`."""
+        """Cases 1 to 6 of the reference scorer with its numbers; the key is `a bc def`."""
         metric = CorefScores()
         metric([clusters(response)], [clusters("a bc def")])
         right, n_system, same, n_key = metric._counts[2].tolist()
@@ -105,7 +105,7 @@ class TestCorefScores:
         assert metric.get_metric()["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
 
     def test_an_example_of_the_authors_of_the_reference_scorer(self):
-        """Oracle: Pradhan et al. 2014, who compute it by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
+        """Pradhan et al. 2014, by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
         found = scored(("abc defg", "ab cd fghi"))
         assert found["muc_f1"] == pytest.approx(0.4)
         assert found["b_cubed_f1"] == pytest.approx(f1(4 / 8, 35 / 12 / 7))
@@ -121,7 +121,7 @@ class TestCorefScores:
         ],
     )
     def test_the_example_of_bagga_and_baldwin(self, response, b_cubed, ceafe):
-        """Oracle: B-cubed as published (.76 and .58); CEAF-e by hand; MUC is the same for both, which is its flaw."""
+        """B-cubed as published (.76 and .58), CEAF-e by hand; MUC is the same for both, which is its flaw."""
         found = scored(("12345 67 89ABC", response))
         assert found["muc_f1"] == pytest.approx(f1(9 / 10, 1.0))
         assert found["b_cubed_f1"] == pytest.approx(f1(*b_cubed))
@@ -130,7 +130,6 @@ class TestCorefScores:
     @settings(max_examples=300)
     @given(documents=st.lists(key_and_response(), min_size=1, max_size=3))
     def test_all_measures_are_what_their_papers_define(self, documents):
-        """Oracle: the definitions in plain Python, the pairs of CEAF enumerated; sums over documents."""
         metric = CorefScores()
         metric([response for _, response in documents], [key for key, _ in documents])
         found = metric.get_metric()
@@ -151,7 +150,6 @@ class TestCorefScores:
     @settings(max_examples=100)
     @given(document=key_and_response())
     def test_without_clusters_of_one_mention_allennlp_counts_the_same(self, document):
-        """Oracle: AllenNLP's scorer."""
         key, response = ([tuple(c) for c in side if len(c) > 1] for side in document)
         metric = CorefScores()
         metric([response], [key])
@@ -166,7 +164,7 @@ class TestCorefScores:
             assert found[f"{name}_f1"] == pytest.approx(scorer.get_f1())
 
     def test_mentions_are_recalled_if_they_are_kept(self):
-        """Oracle: by hand: 2 of 3 and 1 of 2; a kept span that is not a mention does not count."""
+        """2 of 3 and 1 of 2: a kept span that is not a mention does not count."""
         metric = CorefScores()
         metric([[], []], [clusters("ab c"), clusters("xy")], kept=[["a", "c", "q"], iter(["y"])])
         assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)
@@ -174,7 +172,6 @@ class TestCorefScores:
 
     @pytest.mark.slow
     def test_workers_with_batches_of_different_sizes_report_the_sum(self, tmp_path):
-        """Oracle: one process with all documents."""
         alone = CorefScores()
         predicted, gold = ["ab cd", "abc", "abcd"], ["ab cd", "ab c", "ab cd"]
         alone(list(map(clusters, predicted)), list(map(clusters, gold)), kept=[["a", "b"]] * 3)

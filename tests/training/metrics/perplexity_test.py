@@ -25,7 +25,6 @@ class TestPerplexity:
     @settings(max_examples=50)
     @given(BATCHES)
     def test_it_is_of_a_prediction_and_not_of_a_batch(self, batches):
-        """Oracle: the formula over all batches at once, in Python."""
         metrics = given_to(Perplexity(UNKNOWN), *batches).get_metric()
         words = [word for *_, some in batches for word in some]
         forward, backward = (math.exp(sum(batch[i] for batch in batches) / len(words)) for i in (0, 1))
@@ -41,14 +40,13 @@ class TestPerplexity:
         assert metrics["unknown_share"] == pytest.approx(1 / 3)
 
     def test_before_the_first_batch_all_is_zero(self):
-        """Oracle: by hand; and again after a reset."""
         metric = Perplexity(UNKNOWN)
         assert set(metric.get_metric().values()) == {0.0}
         given_to(metric, (1.0, 1.0, [2, 3])).get_metric(reset=True)
         assert set(metric.get_metric().values()) == {0.0}
 
     def test_many_small_losses_add_up(self):
-        """Oracle: by hand; a sum in float32 stops growing at 2 ** 24."""
+        """A sum in float32 stops growing at 2 ** 24."""
         metric = given_to(Perplexity(UNKNOWN), (2.0**24, 2.0**24, [3] * 2**20))
         for _ in range(64):
             given_to(metric, (1.0, 1.0, [3]))
@@ -56,7 +54,6 @@ class TestPerplexity:
         assert metric.get_metric()["perplexity"] == pytest.approx(math.exp((2**24 + 64) / n), rel=1e-9)
 
     def test_tokens_are_timed_from_the_end_of_the_first_batch(self, monkeypatch):
-        """Oracle: by hand, with a clock that is half a second further each time."""
         clock = iter(number / 2 for number in range(100))
         monkeypatch.setattr(perplexity.time, "monotonic", lambda: next(clock))
         metric = given_to(Perplexity(UNKNOWN), (1.0, 1.0, [3] * 1000))
@@ -66,7 +63,6 @@ class TestPerplexity:
         assert metric.get_metric()["tokens_per_second"] == 0.0
 
     def test_processes_are_added_up(self, monkeypatch):
-        """Oracle: two processes of equal share have the perplexity of one; as many sums whether there are batches."""
         calls: list[float] = []
         monkeypatch.setattr(perplexity, "dist_reduce_sum", lambda value: calls.append(value) or 2 * value)
         with_batch = given_to(Perplexity(UNKNOWN), (2.0, 4.0, [2, 3])).get_metric()

@@ -81,7 +81,7 @@ class TestSpanF1:
         ],
     )
     def test_the_counts_are_those_of_conlleval(self, gold, predicted, counts):
-        """Oracle: correct, found and gold phrases as `conlleval` prints them for these lines, and its formulas."""
+        """Correct, found and gold phrases as `conlleval` prints them for these lines."""
         gold, predicted = gold.split(), predicted.split()
         assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
         metric = SpanF1(LABELS)
@@ -91,7 +91,6 @@ class TestSpanF1:
     @settings(max_examples=200)
     @given(st.lists(gold_and_predicted(), max_size=3))
     def test_any_tags_score_as_in_conlleval(self, batches):
-        """Oracle: the loop of `conlleval.pl` over all sentences, overall and for each type."""
         metric = SpanF1(LABELS)
         for batch in batches:
             metric([predicted for _, predicted in batch], [gold for gold, _ in batch])
@@ -105,7 +104,6 @@ class TestSpanF1:
     @settings(max_examples=100)
     @given(bioul_pairs())
     def test_well_formed_bioul_scores_as_in_allennlp(self, pairs):
-        """Oracle: AllenNLP's `SpanBasedF1Measure`, with the same keys for the same values."""
         vocab = Vocabulary(non_padded_namespaces=["labels"])
         for tag in ("O", *(f"{prefix}-{label}" for prefix in "BILU" for label in LABELS)):
             vocab.add_token_to_namespace(tag, "labels")
@@ -124,7 +122,6 @@ class TestSpanF1:
             assert metrics[name] == pytest.approx(expected.get(name, 0.0), abs=1e-9)
 
     def test_reset_forgets(self):
-        """Oracle: a new metric."""
         metric = SpanF1(LABELS)
         metric([["U-PER"]], [["U-PER"]])
         assert metric.get_metric()["f1-measure-overall"] == 1.0
@@ -136,7 +133,7 @@ class TestSpanF1:
 
     @pytest.mark.slow
     def test_all_workers_report_the_sum(self, tmp_path):
-        """Oracle: the counts of both workers and both calls added up by hand: 4 right, 5 found, 5 gold."""
+        """By hand: 4 right, 5 found, 5 gold."""
         first, second = reports_of_two_workers(tmp_path, count_in_a_worker)
         assert first == second
         assert scores_in(first, "overall") == pytest.approx((4 / 5, 4 / 5, 4 / 5))

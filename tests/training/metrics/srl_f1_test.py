@@ -89,7 +89,6 @@ class TestSrlF1:
         ],
     )
     def test_it_counts_by_the_rules(self, gold, predicted, counts, perfect):
-        """Oracle: worked by hand from the rules of the shared task."""
         right, found, wanted = counts
         precision, recall = right / found if found else 0.0, right / wanted if wanted else 0.0
         metrics = score(gold, predicted)
@@ -100,7 +99,7 @@ class TestSrlF1:
     @given(pairs_of_propositions())
     @settings(max_examples=200)
     def test_it_counts_as_the_script_of_the_shared_task(self, pairs):
-        """Oracle: `tests/srl_eval.py`, of columns of brackets: overall and of each label."""
+        """`tests/srl_eval.py`, of columns of brackets."""
         metric = SrlF1(LABELS)
         metric([predicted for _, predicted in pairs], [gold for gold, _ in pairs])
         columns = [(srl_eval.brackets(gold), srl_eval.brackets(predicted)) for gold, predicted in pairs]
@@ -116,12 +115,10 @@ class TestSrlF1:
         assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)
 
     def test_the_metrics_have_a_row_for_each_label_but_not_for_parts(self):
-        """Oracle: the names by hand."""
         names = {f"{metric}{name}" for metric in ("precision", "recall", "f1") for name in ("", "-ARG1", "-V")}
         assert set(SrlF1(["V", "ARG1", "C-ARG1"]).get_metric()) == {*names, "perfect"}
 
     def test_batches_add_up_and_reset_clears(self):
-        """Oracle: all at once; zeroes."""
         gold = [["B-V", "B-ARG0"], ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]]
         predicted = [["B-V", "B-ARG0"], ["B-V", "B-ARG0"], ["O", "B-V"]]
         together, one_by_one = SrlF1(LABELS), SrlF1(LABELS)
@@ -133,7 +130,7 @@ class TestSrlF1:
 
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
-        """Oracle: two workers, by hand: four right of five predicted and five gold, two of four perfect."""
+        """By hand: four right of five predicted and five gold, two of four perfect."""
         for metrics in reports_of_two_workers(tmp_path, count_in_a_worker):
             assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
             assert metrics["perfect"] == 0.5
