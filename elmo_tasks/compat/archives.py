@@ -21,7 +21,7 @@ def load_archives_safely(archival: Module) -> None:
     Cause: `tarfile.extractall` without a filter.
     """
     # Python 3.14 has this filter by default.
-    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)  # type: ignore[assignment]
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
 
     @replaces(archival, "load_archive")
     def load_archive(original: Any, archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
@@ -39,7 +39,7 @@ def read_configs_as_json(module: Module) -> None:
     Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON.
     """
 
-    class JsonParams(module.Params):  # type: ignore[misc,name-defined]
+    class JsonParams(module.Params):
         @classmethod
         def from_file(cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None) -> Any:
             from allennlp.common.checks import ConfigurationError

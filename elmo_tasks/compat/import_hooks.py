@@ -116,7 +116,7 @@ class _HookFinder(MetaPathFinder):
         finally:
             self._asking.discard(fullname)
         if spec is not None and spec.loader is not None:
-            surroundings = self.surroundings.get(fullname, nullcontext)
+            surroundings = self.surroundings.get(fullname) or (lambda _: nullcontext())
             spec.loader = _HookLoader(spec.loader, surroundings, self.fixes.get(fullname, []))
         return spec
 

@@ -37,6 +37,8 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     import numpy
     import torch
 
+    reconstruct: Any
+    scalar: Any
     reconstruct, scalar = numpy.empty(0).__reduce__()[0], numpy.float64(0).__reduce__()[0]
     dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
     torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes])

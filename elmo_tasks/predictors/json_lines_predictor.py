@@ -191,7 +191,8 @@ def _row_lengths(field: Field) -> list[int]:
 
 
 def _batches(instances: Sequence[Instance]) -> Iterator[list[Instance]]:
-    batch, longest = [], 0
+    batch: list[Instance] = []
+    longest = 0
     for instance in instances:
         texts = [field for field in instance.fields.values() if isinstance(field, ListField | TextField)]
         length = max(sum(_row_lengths(text)) for text in texts)

@@ -1,6 +1,7 @@
 """Figures 1 and 2: their values, and pictures of these."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import pandas as pd
@@ -100,7 +101,7 @@ def _mixes(values: pd.DataFrame) -> Figure:
     return figure
 
 
-def _panels(n: int):
+def _panels(n: int) -> tuple[Figure, Any]:
     figure = Figure(figsize=(3.3 * n, 2.6), layout="constrained")
     return figure, figure.subplots(1, n, squeeze=False)[0]
 

@@ -150,9 +150,9 @@ class Plan:
             file.flush()
             evaluated = json.loads(evaluate_file(file.name, self.variables))
         configs = {}
-        for key, config in zip(calls, evaluated, strict=True):
-            overridden = with_overrides(config, self.tasks[key[0]].get("overrides", {}))
-            configs[key] = json.dumps({**overridden, "evaluate_on_test": True})
+        for call, config in zip(calls, evaluated, strict=True):
+            overridden = with_overrides(config, self.tasks[call[0]].get("overrides", {}))
+            configs[call] = json.dumps({**overridden, "evaluate_on_test": True})
         return configs
 
     def _run(self, key: _Key, text: str) -> Run:

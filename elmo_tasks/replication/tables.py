@@ -60,7 +60,7 @@ def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str])
                 "paper: ELMo": elmo,
                 "paper: increase (relative)": f"{increase:.2f} ({relative:.1f}%)",
             }
-        elif quoted := {"table 2": paper.TABLE_2, "table 3": paper.TABLE_3}[exhibit].get(name):
+        elif quoted := (paper.TABLE_2 if exhibit == "table 2" else paper.TABLE_3).get(name):
             row = {"task": f"{task.title}, paper", "measure": f"{task.score}, dev", "trained on": task.trained_on}
             rows.append({**row, **dict(zip(columns, quoted, strict=True))})
     return pd.DataFrame(rows).fillna("")

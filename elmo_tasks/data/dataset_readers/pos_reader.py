@@ -48,7 +48,7 @@ class PosReader(TaskReader):
         return Instance(fields)
 
 
-def conllu_sentences(path: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+def conllu_sentences(path: str) -> Iterator[tuple[int, list[conllu.Token]]]:
     """
     The sentences of a CoNLL-U file: the number of the first line, and the ten columns of each word by their names.
     Multiword tokens and empty nodes are skipped.

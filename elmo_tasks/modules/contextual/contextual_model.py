@@ -34,7 +34,7 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
         """Units of each layer."""
 
     @abstractmethod
-    def forward(self, words: torch.Tensor) -> BilmOutput:
+    def forward(self, *indexed: Any, **more: Any) -> BilmOutput:
         """All layers and the mask, from what the token indexer of the model gives."""
 
 
@@ -46,7 +46,9 @@ class SharedPass:
     """
 
     def __init__(self) -> None:
-        self._forget()
+        self._words: Callable[[], torch.Tensor | None] = lambda: None
+        self._state: Any = None
+        self._output: BilmOutput | None = None
 
     def output(
         self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
@@ -65,9 +67,7 @@ class SharedPass:
         return self._output
 
     def _forget(self, *_: Any) -> None:
-        self._words: Callable[[], torch.Tensor | None] = lambda: None
-        self._state: Any = None
-        self._output: BilmOutput | None = None
+        self._output = None
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
         return SharedPass, ()

@@ -114,8 +114,8 @@ def _check_weights(model_name: str) -> bool:
     needed = model.get_encoder() if model.config.is_encoder_decoder else model
     prefix = "encoder." if needed is not model else ""
     missing = {prefix + name for name in needed.state_dict()} & set(info["missing_keys"])
-    if missing := sorted(name for name in missing if not name.startswith("pooler.")):
-        raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
+    if absent := sorted(name for name in missing if not name.startswith("pooler.")):
+        raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {absent[0]}")
     return bool(model.config.is_encoder_decoder)
 
 

@@ -84,7 +84,8 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     # Shape: (5, n_words)
     on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
     steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    return PackedBatch(*on_device.unbind(), steps)
+    positions, sentences, before, after, mirrored = on_device.unbind()
+    return PackedBatch(positions, sentences, before, after, mirrored, steps)
 
 
 def inputs_of(words: torch.Tensor, n_directions: int, batch: PackedBatch) -> list[torch.Tensor]:
