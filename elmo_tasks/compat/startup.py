@@ -57,7 +57,9 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     Cause: AllenNLP 1.0 removed it; the class is ours now.
     """
     module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
-    module.__dict__["__getattr__"] = lambda name: getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
+    module.__dict__["__getattr__"] = lambda name: getattr(
+        importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name
+    )
 
 
 @after_import("allennlp.common.util")
