@@ -32,10 +32,14 @@ class CorefConll(Subcommand):
 def _write(arguments: argparse.Namespace) -> None:
     check_not_input(arguments.output, arguments.predictions)
     keys = ("document_name", "part", "sentences", "clusters")
-    documents = [json.loads(line) for _, line in numbered_lines(arguments.predictions) if line.strip()]
+    columns: list[str] = []
+    for number, line in numbered_lines(arguments.predictions):
+        try:
+            if line.strip():
+                columns += document_lines(*map(json.loads(line).__getitem__, keys))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            where = f"{arguments.predictions}, line {number}"
+            raise ValueError(f"expected a document with {', '.join(keys)} ({error!r}): {where}") from None
     with atomic_file(arguments.output) as file:
-        file.write_text(
-            "".join(f"{line}\n" for each in documents for line in document_lines(*map(each.get, keys))),
-            encoding="utf-8",
-        )
-    print(f"wrote {len(documents)} documents to {arguments.output}")
+        file.write_text("".join(f"{line}\n" for line in columns), encoding="utf-8")
+    print(f"wrote {columns.count('#end document')} documents to {arguments.output}")
