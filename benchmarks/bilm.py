@@ -9,7 +9,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -54,9 +53,13 @@ def make_bilms(size: str, device: str) -> dict[str, Layers]:
         made: dict[str, Layers] = {"AllenNLP": allennlp_bilm(ours, files, device)}
         for precision in ("float32", "tf32", "bf16") if device == "cuda" else ("float32", "bf16"):
             bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).to(device)
-            with suppress(ValueError, RuntimeError):  # bfloat16 is not supported everywhere.
+            try:
                 bilm(sentences_to_character_ids([["word"]]).to(device))
-                made[precision] = lambda character_ids, bilm=bilm: list(bilm(character_ids).layers)
+            except (ValueError, RuntimeError) as error:
+                # bfloat16 needs instructions of the processor.
+                print(f"{size} without {precision}: {error}")
+                continue
+            made[precision] = lambda character_ids, bilm=bilm: list(bilm(character_ids).layers)
     return made
 
 

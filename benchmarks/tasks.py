@@ -42,12 +42,16 @@ Batch = dict[str, Any]
 
 
 def plain(config: Any) -> Any:
-    """A config with torch's and AllenNLP's classes instead of ours."""
+    """A config with torch's and AllenNLP's classes instead of ours. AllenNLP's `cnn` has no partial windows."""
     if isinstance(config, list):
         return [plain(value) for value in config]
     if not isinstance(config, dict):
         return config
-    return {key: PLAIN.get(value, value) if key == "type" else plain(value) for key, value in config.items()}
+    return {
+        key: PLAIN.get(value, value) if key == "type" else plain(value)
+        for key, value in config.items()
+        if key != "partial_windows"
+    }
 
 
 def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str, Any]:
