@@ -6,9 +6,8 @@ from typing import Optional
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
-from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
+from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
@@ -32,8 +31,8 @@ class LmDataLoader(DataLoader):
 
     # Parameters
 
-    reader : `DatasetReader`
-        An `LmReader`, which defines the sentences.
+    reader : `LmReader`
+        Defines the sentences.
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
     max_tokens_per_batch : `int`
@@ -50,7 +49,7 @@ class LmDataLoader(DataLoader):
 
     def __init__(
         self,
-        reader: DatasetReader,
+        reader: LmReader,
         data_path: str,
         *,
         max_tokens_per_batch: int,
@@ -59,8 +58,6 @@ class LmDataLoader(DataLoader):
         seed: int = 0,
         batches_per_epoch: Optional[int] = None,
     ) -> None:
-        if not isinstance(reader, LmReader):
-            raise ConfigurationError(f"expected a dataset_reader of type elmo_lm, got {type(reader).__name__}")
         self.batches_per_epoch = batches_per_epoch
         self._reader = reader
         self._data_path = data_path
@@ -95,8 +92,6 @@ class LmDataLoader(DataLoader):
 
     def index_with(self, vocab: Vocabulary) -> None:
         self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
-        if UNKNOWN_WORD not in self._vocabulary:
-            raise ConfigurationError("expected a vocabulary of type elmo_lm for the data loader elmo_lm")
 
     def set_target_device(self, device: torch.device) -> None:
         self._device = device

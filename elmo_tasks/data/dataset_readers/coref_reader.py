@@ -97,8 +97,8 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     builder: _Builder | None = None
     for number, line in numbered_lines(path):
         with located(path, number):
-            if line.startswith("#begin document"):
-                builder = _Builder(line)
+            if match := _BEGIN.fullmatch(line):
+                builder = _Builder(CorefDocument(match[1], int(match[2] or 0)))
             elif line.startswith("#end document") and builder is not None:
                 if with_clusters:
                     builder.document.clusters = builder.clusters()
@@ -108,7 +108,7 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
                 if builder is not None:
                     builder.is_inside = False
             elif builder is None:
-                raise ValueError("expected words after '#begin document (NAME); part 000'")
+                raise ValueError(f"expected '#begin document (NAME); part 000', got {line[:80]!r}")
             else:
                 builder.add(columns_of(line), with_clusters)
     if builder is not None:
@@ -118,11 +118,8 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
 class _Builder:
     """A document that is being read."""
 
-    def __init__(self, line: str) -> None:
-        match = _BEGIN.fullmatch(line)
-        if match is None:
-            raise ValueError(f"expected '#begin document (NAME); part 000', got {line!r}")
-        self.document = CorefDocument(match[1], int(match[2] or 0))
+    def __init__(self, document: CorefDocument) -> None:
+        self.document = document
         self.is_inside = False
         self._n_words = 0
         # For each cluster, the first words of its open mentions; and its mentions.
@@ -139,14 +136,12 @@ class _Builder:
         if with_clusters and columns[-1] != "-":
             for bracket in columns[-1].split("|"):
                 match = _BRACKETS.fullmatch(bracket)
-                if match is None or not (match[1] or match[3]):
-                    raise ValueError(f"expected '-' or brackets like '(0|1)|(2)' in the last column, got {bracket!r}")
-                cluster = int(match[2])
-                if match[1]:
-                    self._open[cluster].append(self._n_words)
+                if match and match[1]:
+                    self._open[int(match[2])].append(self._n_words)
+                if match is None or not (match[1] or (match[3] and self._open[int(match[2])])):
+                    raise ValueError(f"expected '-' or brackets like '(0|1)|(2)', each opened once, got {bracket!r}")
                 if match[3]:
-                    if not self._open[cluster]:
-                        raise ValueError(f"expected a mention of cluster {cluster} to begin before it ends")
+                    cluster = int(match[2])
                     self._mentions[cluster].append((self._open[cluster].pop(), self._n_words))
         self._n_words += 1
 

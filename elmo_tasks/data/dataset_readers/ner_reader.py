@@ -11,7 +11,6 @@ from elmo_tasks.data.dataset_readers.task_reader import (
     TaskReader,
     blocks,
     columns_of,
-    located,
     sentence_fields,
 )
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
@@ -46,8 +45,10 @@ class NerReader(TaskReader):
                 n_columns = n_columns or len(columns)
                 words.append(columns[0])
                 if self.reads_gold and n_columns > 1:
-                    with located(path, number):
-                        tags.append(_tag(columns, n_columns))
+                    if len(columns) != n_columns or not _TAG.fullmatch(columns[-1]):
+                        expected = f"{n_columns} columns, the last a tag like O, B-PER or I-PER"
+                        raise ValueError(f"expected {expected}, got {line!r}: {path}, line {number}")
+                    tags.append(columns[-1])
             yield words, tags or None
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
@@ -61,11 +62,3 @@ class NerReader(TaskReader):
 
 def _is_break(line: str) -> bool:
     return not line.strip(" \t") or line.startswith("-DOCSTART-")
-
-
-def _tag(columns: list[str], n_columns: int) -> str:
-    if len(columns) != n_columns:
-        raise ValueError(f"expected {n_columns} columns, got {len(columns)}")
-    if not _TAG.fullmatch(columns[-1]):
-        raise ValueError(f"expected a tag like O, B-PER or I-PER, got {columns[-1]!r}")
-    return columns[-1]

@@ -36,14 +36,16 @@ class PosReader(TaskReader):
         path = cached_path(file_path)
         for number, sentence in self.shard_iterable(conllu_sentences(path)):
             tags = [word[self._tags] for word in sentence] if self.reads_gold else None
-            if tags is not None and not {None, "_"}.isdisjoint(tags):
-                raise ValueError(f"expected a tag for each word in column {self._tags}: {path}, line {number}")
-            yield self.text_to_instance([word["form"] for word in sentence], tags)
+            with located(path, number):
+                instance = self.text_to_instance([word["form"] for word in sentence], tags)
+            yield instance
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` if tags are given."""
         fields = sentence_fields(words)
         if tags is not None:
+            if not {None, "_"}.isdisjoint(tags):
+                raise ValueError("expected a tag for each word, got '_'")
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)
 

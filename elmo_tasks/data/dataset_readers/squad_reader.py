@@ -7,6 +7,7 @@ from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
+from elmo_tasks.data.dataset_readers.task_reader import located
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.files.json_files import read_json
 
@@ -47,24 +48,27 @@ class SquadReader(AllenNlpSquadReader):
         )
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for inputs in self.shard_iterable(self._questions(cached_path(file_path))):
-            if (instance := self.text_to_instance(*inputs)) is not None:
+        path = cached_path(file_path)
+        for question, passage, passage_tokens in self.shard_iterable(self._questions(path)):
+            with located(path, f"question {question.get('id')}"):
+                has_answers = self.reads_gold and "answers" in question
+                answers = (
+                    [(each["text"], each["answer_start"]) for each in question["answers"]] if has_answers else None
+                )
+                instance = self.text_to_instance(
+                    question["question"], passage, answers, question.get("id"), passage_tokens
+                )
+            if instance is not None:
                 yield instance
 
-    def _questions(self, path: str) -> Iterator[tuple[Any, ...]]:
+    def _questions(self, path: str) -> Iterator[tuple[dict[str, Any], str, list[Token]]]:
         content = read_json(path)
-        try:
+        with located(path, "in SQuAD's format"):
             for article in content["data"]:
                 for paragraph in article["paragraphs"]:
                     passage_tokens = self._tokenizer.tokenize(paragraph["context"])
                     for question in paragraph["qas"]:
-                        try:
-                            answers = _answers(question, paragraph["context"]) if self.reads_gold else None
-                        except ValueError as error:
-                            raise ValueError(f"{error}: {path}, question {question.get('id')}") from error
-                        yield question["question"], paragraph["context"], answers, question.get("id"), passage_tokens
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"expected SQuAD's JSON: {path}: {error!r}") from error
+                        yield question, paragraph["context"], passage_tokens
 
     def text_to_instance(
         self,
@@ -78,6 +82,13 @@ class SquadReader(AllenNlpSquadReader):
         As of AllenNLP's `squad1`. Answers are parts of the passage, each with the place of its first character; if all
         are beyond `max_passage_tokens`, there is no instance.
         """
+        if answers is not None and not answers:
+            raise ValueError("expected an answer, as in SQuAD 1.1, got none")
+        for text, start in answers or ():
+            # The model would learn from a wrong place.
+            if passage[start : start + len(text)] != text:
+                found = passage[start:][: len(text)]
+                raise ValueError(f"expected the answer {text!r} at character {start}, got {found!r}")
         instance = super().text_to_instance(
             question,
             passage,
@@ -98,14 +109,3 @@ class SquadReader(AllenNlpSquadReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         for name in ("question", "passage"):
             instance[name].token_indexers = self._token_indexers
-
-
-def _answers(question: dict[str, Any], passage: str) -> list[tuple[str, int]] | None:
-    """The answers with their places, which are checked: the model would learn from a wrong one. `None` without any."""
-    answers = [(answer["text"], answer["answer_start"]) for answer in question.get("answers", ())]
-    for text, start in answers:
-        if passage[start : start + len(text)] != text:
-            raise ValueError(f"expected the answer {text!r} at character {start}, got {passage[start:][: len(text)]!r}")
-    if not answers and "answers" in question:
-        raise ValueError("expected an answer, as in SQuAD 1.1, got none")
-    return answers or None

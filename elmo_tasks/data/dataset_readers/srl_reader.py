@@ -14,7 +14,6 @@ from elmo_tasks.data.dataset_readers.task_reader import (
     TaskReader,
     blocks,
     columns_of,
-    located,
     sentence_fields,
     word_of,
 )
@@ -52,7 +51,12 @@ class SrlReader(TaskReader):
         for file in sorted(map(str, path.rglob("*gold_conll"))) if path.is_dir() else [str(path)]:
             for block in blocks(file, lambda line: not line.strip() or line.startswith("#")):
                 rows = [(number, columns_of(line)) for number, line in block]
-                _check_columns(file, rows)
+                n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
+                for number, columns in rows:
+                    # Without the last column, the last predicate would be lost.
+                    if len(columns) != n_columns or _CELL.fullmatch(columns[-1]):
+                        expected = f"{n_columns} columns, the last of coreference"
+                        raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
                 words = [Token(word_of(columns[_WORD])) for _, columns in rows]
                 for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
                     indicator = _predicate(rows, column)
@@ -82,16 +86,6 @@ class SrlReader(TaskReader):
         return Instance(fields)
 
 
-def _check_columns(file: str, rows: list[_Row]) -> None:
-    n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
-    for number, columns in rows:
-        if len(columns) != n_columns:
-            raise ValueError(f"expected {n_columns} columns, got {len(columns)}: {file}, line {number}")
-        if _CELL.fullmatch(columns[-1]):
-            # Otherwise the last predicate would be lost.
-            raise ValueError(f"expected a last column of coreference, got {columns[-1]}: {file}, line {number}")
-
-
 def _predicate(rows: list[_Row], column: int) -> list[int]:
     """1 at the words of the predicate. Differs from AllenNLP, which marks `C-V` too: the model has to find that."""
     indicator = []
@@ -113,17 +107,12 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
         if cell == "*":
             tags.append("O" if label is None else f"I-{label}")
             continue
-        with located(file, number):
-            match = _CELL.fullmatch(cell)
-            if match is None:
-                raise ValueError(f"expected arguments like (ARG0*, *, *) or (V*), got {cell}")
-            opened, n_closed = match[1].split("(")[1:], len(match[2])
-            if len(opened) + (label is not None) > 1:
-                raise ValueError(f"expected arguments that do not overlap, got {cell}")
-            if n_closed > len(opened) + (label is not None):
-                raise ValueError(f"expected an open bracket before a closing one, got {cell}")
-            if opened == ["V"] and "B-V" in tags:
-                raise ValueError("expected one predicate (V) per column, got two")
+        match = _CELL.fullmatch(cell)
+        opened, n_closed = (match[1].split("(")[1:], len(match[2])) if match else ([], 0)
+        n_open = len(opened) + (label is not None)
+        if match is None or n_open > 1 or n_closed > n_open or (opened == ["V"] and "B-V" in tags):
+            expected = "arguments like (ARG0*, *, *) or (V*), one after the other, and one V per column"
+            raise ValueError(f"expected {expected}, got {cell}: {file}, line {number}")
         label = opened[0] if opened else label
         tags.append("O" if label is None else f"{'B' if opened else 'I'}-{label}")
         if n_closed:

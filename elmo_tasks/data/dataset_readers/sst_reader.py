@@ -48,10 +48,13 @@ class SstReader(TaskReader):
         self._min_phrase_length = min_phrase_length
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        for words, label in self.shard_iterable(self._phrases(cached_path(file_path))):
-            yield self.text_to_instance(words, label)
+        path = cached_path(file_path)
+        for number, words, label in self.shard_iterable(self._phrases(path)):
+            with located(path, number):
+                instance = self.text_to_instance(words, label)
+            yield instance
 
-    def _phrases(self, path: str) -> Iterator[tuple[list[Token], str | None]]:
+    def _phrases(self, path: str) -> Iterator[tuple[int, list[Token], str | None]]:
         # nltk takes a second of the start of every command.
         from nltk.tree import Tree
 
@@ -62,17 +65,17 @@ class SstReader(TaskReader):
                 # Phrases share the tokens of their sentence.
                 tree = Tree.fromstring(line, read_leaf=lambda word: Token(_unescaped(word)))
                 phrases = [tree] if self._min_phrase_length is None else list(tree.subtrees())
-                if self.reads_gold and not {phrase.label() for phrase in phrases} <= set("01234"):
-                    raise ValueError("expected a sentiment from 0 to 4 at each node")
             for phrase in phrases:
                 words = phrase.leaves()
                 if len(words) >= (self._min_phrase_length or 1):
-                    yield words, phrase.label() if self.reads_gold else None
+                    yield number, words, phrase.label() if self.reads_gold else None
 
     def text_to_instance(self, words: Sequence[str | Token], label: str | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `label`, from `"0"` to `"4"`, if there is one."""
         fields = sentence_fields(words)
         if label is not None:
+            if label not in set("01234"):
+                raise ValueError(f"expected a sentiment from 0 to 4, got {label!r}")
             fields["label"] = LabelField(label)
         return Instance(fields)
 

@@ -65,14 +65,13 @@ def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
 
 
 @contextmanager
-def located(path: str, line: int) -> Iterator[None]:
-    """Adds file and line to what a parser raises."""
+def located(path: str, place: int | str) -> Iterator[None]:
+    """Adds the file and the line, or another place in it, to what a parser raises."""
     try:
         yield
-    except KeyError as error:
-        raise ValueError(f"expected the key {error}: {path}, line {line}") from error
-    except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"{error}: {path}, line {line}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"expected the key {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"{what}: {path}, {place if isinstance(place, str) else f'line {place}'}") from error
 
 
 def blocks(
