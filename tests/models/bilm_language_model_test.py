@@ -81,7 +81,7 @@ def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, f
 class TestLossInEvaluation:
     @pytest.mark.parametrize("softmax", ["full", "sampled"])
     def test_it_is_that_of_a_plain_loop(self, vocab, softmax):
-        """Oracle: a loop over sentences and words with `Bilm.forward` and the formula of the softmax in float64."""
+        """Compared with a loop over sentences and words in float64."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
         expected = torch.tensor([plain_likelihoods(model, sentence) for sentence in SENTENCES])
@@ -98,7 +98,6 @@ class TestLossInEvaluation:
         assert set(metrics) == {"forward_perplexity", "backward_perplexity", "perplexity", "unknown_share"}
 
     def test_batches_and_padding_do_not_matter(self, vocab):
-        """Oracle: each sentence alone."""
         model = make(vocab).eval()
         together = model(**batch(vocab))["log_likelihood"]
         alone = torch.cat([model(**batch(vocab, [sentence]))["log_likelihood"] for sentence in SENTENCES])
@@ -107,7 +106,6 @@ class TestLossInEvaluation:
 
 class TestLossInTraining:
     def test_without_dropout_and_samples_it_is_that_of_evaluation(self, vocab):
-        """Oracle: the loss in evaluation, and `exp` of it."""
         model = make(vocab, softmax="full", dropout=0.0)
         loss = model(**batch(vocab))["loss"]
         metrics = model.get_metrics(reset=True)
@@ -116,7 +114,6 @@ class TestLossInTraining:
         assert loss.item() == pytest.approx(model.eval()(**batch(vocab))["loss"].item(), rel=1e-5)
 
     def test_a_sampled_loss_has_a_name_of_its_own(self, vocab):
-        """Oracle: the names; a different loss each time, with different negatives."""
         model = make(vocab, n_samples=4, dropout=0.0)
         losses = {model(**batch(vocab))["loss"].item() for _ in range(5)}
         assert len(losses) > 1
@@ -124,7 +121,6 @@ class TestLossInTraining:
 
     @pytest.mark.parametrize("n_samples", [11, 12])
     def test_too_few_words_for_samples_are_trained_on_in_full(self, vocab, n_samples, caplog):
-        """Oracle: the kind of the softmax, the log, and the loss of the full one."""
         caplog.set_level(logging.INFO)
         model = make(vocab, n_samples=n_samples, dropout=0.0)
         assert model.softmax.n_samples is None
@@ -135,7 +131,6 @@ class TestLossInTraining:
 
     @pytest.mark.parametrize("arguments", [{}, {"n_samples": 4}, {"softmax": "full"}])
     def test_it_can_be_trained(self, vocab, arguments):
-        """Oracle: every parameter has a gradient; in a few steps the perplexity falls to less than two thirds."""
         model = make(vocab, **arguments)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
         perplexities = []
@@ -153,7 +148,6 @@ class TestLossInTraining:
         assert perplexities[1] < perplexities[0] * 2 / 3
 
     def test_dropout_is_for_training_only(self, vocab):
-        """Oracle: losses that differ, and losses that do not."""
         model = make(vocab, softmax="full", dropout=0.5)
         assert len({model(**batch(vocab))["loss"].item() for _ in range(3)}) == 3
         model.eval()
@@ -163,7 +157,6 @@ class TestLossInTraining:
 class TestGuard:
     @pytest.mark.parametrize("is_training", [True, False])
     def test_a_loss_that_is_not_a_number_is_an_error_and_the_batch_is_kept(self, vocab, tmp_path, is_training):
-        """Oracle: the message with the file and the remedy; the tensors in the file."""
         model = make(vocab, serialization_dir=str(tmp_path)).train(is_training)
         model.softmax.bias.data[3] = float("nan")
         tensors = batch(vocab)
@@ -190,7 +183,6 @@ class TestWeightsToGoOnFrom:
 
     @pytest.mark.parametrize("arguments", [{"softmax": "full"}, {"n_samples": 4}])
     def test_bilm_and_softmax_come_from_the_file(self, vocab, pretrained, tmp_path, arguments):
-        """Oracle: the weights that were written, bit by bit."""
         file = self.save(pretrained, tmp_path, pretrained.public_softmax())
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file, **arguments)
         state, expected = model.state_dict(), pretrained.state_dict()
@@ -198,7 +190,6 @@ class TestWeightsToGoOnFrom:
         assert [name for name in state if not torch.equal(state[name], expected[name])] == []
 
     def test_a_missing_softmax_starts_from_random_weights(self, vocab, pretrained, tmp_path, caplog):
-        """Oracle: the weights of the biLM; a bias of zeros; the warning."""
         file = self.save(pretrained, tmp_path, None)
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
         assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
@@ -206,14 +197,12 @@ class TestWeightsToGoOnFrom:
         assert "weights.hdf5 has no softmax" in caplog.text
 
     def test_a_softmax_over_other_words_is_refused(self, vocab, pretrained, tmp_path):
-        """Oracle: the message: both numbers, and the remedy."""
         softmax = LmSoftmax(12, OPTIONS.projection_dim).state_dict()
         file = self.save(pretrained, tmp_path, softmax)
         with pytest.raises(ConfigurationError, match=r"11 words .* 12"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
 
     def test_a_softmax_that_is_not_asked_for_is_not_read(self, vocab, pretrained, tmp_path, caplog):
-        """Oracle: one over other words is refused otherwise; the weights of the biLM; a bias of zeros; no warning."""
         file = self.save(pretrained, tmp_path, LmSoftmax(12, OPTIONS.projection_dim).state_dict())
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file, pretrained_softmax=False)
         assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
@@ -221,7 +210,6 @@ class TestWeightsToGoOnFrom:
         assert "has no softmax" not in caplog.text
 
     def test_one_with_dictionaries_is_not_trained(self, vocab):
-        """Oracle: the message; its words would need ids of their own."""
         sizes = DictionaryOptions(n_words=9, word_dim=3)
         options = BilmOptions(
             cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes
@@ -232,12 +220,10 @@ class TestWeightsToGoOnFrom:
 
 class TestPublicForm:
     def test_the_words_are_those_of_the_softmax(self, vocab):
-        """Oracle: the vocabulary, by its numbers."""
         words = make(vocab).word_list()
         assert list(words.words) == [vocab.get_token_from_index(number, "lm") for number in range(11)]
 
     def test_a_word_that_allennlp_reads_as_the_end_of_a_line_stays_a_word(self, tmp_path):
-        """Oracle: the words of the text."""
         LmVocabulary.from_counts([LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])]).save_to_files(
             str(tmp_path / "vocabulary")
         )
@@ -245,7 +231,6 @@ class TestPublicForm:
         assert words == ("<S>", "</S>", "<UNK>", "@@NEWLINE@@", "a@@NEWLINE@@b")
 
     def test_another_bilm_reads_it(self, vocab, tmp_path):
-        """Oracle: the layers of the model's own biLM."""
         model = make(vocab)
         files = tmp_path / "options.json", tmp_path / "weights.hdf5"
         model.bilm.save(*files, softmax=model.public_softmax())

@@ -29,7 +29,6 @@ def long_document(n_sentences: int) -> dict:
 class TestCorefResolver:
     @pytest.mark.parametrize("place", ["input", "output"])
     def test_the_bilm_runs_sentence_by_sentence(self, make_model, place):
-        """Oracle: the input of the biLM: the sentences of all documents, padded to the longest."""
         resolver = make_model("coref", PLACES[place])
         passes: list[torch.Size] = []
         bilm = resolver.elmo_embedders()[0].bilm.bilm
@@ -39,10 +38,7 @@ class TestCorefResolver:
         assert passes == [(len(sentences), max(map(len, sentences)), 50)]
 
     def test_loss_and_antecedents_are_those_of_the_parts(self, make_model):
-        """
-        Oracle: Lee et al.'s model composed of its tested parts for one document, with a loop over the pairs for
-        the probabilities.
-        """
+        """The tested parts of the model, composed for one document, with a loop over the pairs."""
         resolver = make_model("coref", ["input"], SMALL)
         model = resolver.model
         speakers = [["Ann"] * 6, ["Bob"] * 4, ["Ann"] * 3]
@@ -80,7 +76,6 @@ class TestCorefResolver:
 
     @pytest.mark.parametrize("place", PLACES)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        """Oracle: each document alone; with one without words, one with an empty sentence, and a short one."""
         resolver = make_model("coref", PLACES[place])
         instances = [
             *resolver.instances[:2],
@@ -95,14 +90,12 @@ class TestCorefResolver:
         assert "loss" not in together
 
     def test_the_loss_is_the_mean_of_the_documents(self, make_model):
-        """Oracle: each document alone."""
         resolver = make_model("coref", BOTH)
         alone = [resolver.model(**resolver.tensors([i]))["loss"].item() for i in resolver.instances]
         together = resolver.model(**resolver.tensors(resolver.instances))["loss"].item()
         assert together == pytest.approx(sum(alone) / 3, rel=1e-4)
 
     def test_kept_spans_are_of_at_most_ten_words_of_a_sentence_and_do_not_cross(self, make_model):
-        """Oracle: loops over the spans; as many as the paper keeps."""
         resolver = make_model("coref", [])
         sentences = [[f"w{word}" for word in range(30)], ["x", "y"]] * 4
         (spans,) = resolver.model(**batch_of(resolver, sentences))["spans"]
@@ -115,7 +108,6 @@ class TestCorefResolver:
             assert not any(start < other <= end < last for other, last in pairs)
 
     def test_long_documents_are_cut_in_training_only(self, make_model):
-        """Oracle: the kept spans: of four consecutive sentences, from every start; all without training."""
         resolver = make_model("coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0 } }")
         tensors = batch_of(resolver, **long_document(6))
         (spans,) = resolver.model(**tensors)["spans"]
@@ -128,7 +120,6 @@ class TestCorefResolver:
         assert firsts == {0, 3, 6}
 
     def test_a_cut_document_equals_a_document_of_the_same_sentences(self, make_model):
-        """Oracle: a document of the remaining sentences and mentions, without dropout."""
         resolver = make_model(
             "coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }"
         )
@@ -151,7 +142,6 @@ class TestCorefResolver:
         ("key", "values"), [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))]
     )
     def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
-        """Oracle: different losses; only whether speakers are the same matters, and all unknown genres are one."""
         # Spans of all sentences are kept and compared, whatever their scores.
         resolver = make_model("coref", [], SMALL + " + { model+: { spans_per_word: 2.0, max_antecedents: 50 } }")
         losses = []
@@ -166,7 +156,6 @@ class TestCorefResolver:
         assert len({loss.item() for loss in losses}) == 3
 
     def test_the_output_is_words_and_clusters(self, make_model):
-        """Oracle: by hand, for antecedents that are given."""
         resolver = make_model("coref", [])
         metadata = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)["metadata"].metadata
         output = {"metadata": [metadata], "clusters": [[[(0, 1), (6, 6)]]]}
@@ -179,7 +168,6 @@ class TestCorefResolver:
         }
 
     def test_the_metrics_are_those_of_the_clusters(self, make_model):
-        """Oracle: `CorefScores`, on documents whose clusters are the model's own predictions."""
         resolver = make_model("coref", [])
         # So that there are clusters, whatever the weights.
         resolver.model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)

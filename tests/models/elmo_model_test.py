@@ -47,7 +47,6 @@ def zeros_of_inputs(model, *parts):
 class TestElmoInEveryModel:
     @pytest.mark.parametrize("place", PLACES)
     def test_all_parameters_but_the_frozen_ones_are_trained(self, make_model, task, place):
-        """Oracle: the table of tasks; all other parameters have a gradient that is not zero."""
         made = make_model(task, PLACES[place], TASKS[task].gradient_overrides)
         found = [made.model.get_submodule(f"{EMBEDDERS[name]}.token_embedder_elmo") for name in PLACES[place]]
         assert made.elmo_embedders() == found
@@ -59,7 +58,6 @@ class TestElmoInEveryModel:
                 assert parameter.grad.abs().max() > 0, name
 
     def test_the_bilm_runs_once_per_batch_on_all_sentences(self, make_model, task):
-        """Oracle: the number of runs for two places, and the sentences in each."""
         made = make_model(task, BOTH)
         (bilm,) = {embedder.bilm for embedder in made.elmo_embedders()}
         passes = []
@@ -69,7 +67,6 @@ class TestElmoInEveryModel:
             assert passes == [TASKS[task].n_sentences] * number
 
     def test_each_place_has_its_own_mix(self, make_model, task):
-        """Oracle: different gradients, and a different loss with gamma = 0 at either place."""
         made = make_model(task, BOTH)
         made.enlarge()
         before = loss_of(made)
@@ -135,7 +132,7 @@ class TestConcatTexts:
             yield batch.as_tensor_dict()["text"]
 
     def test_it_equals_allennlps_batch_of_both(self):
-        """Oracle: AllenNLP's `Batch` of all sentences; other padding, names or orders would not be equal."""
+        """Other padding, names or orders would not be equal."""
         long = [["Encyclopædia", "is", "a", "word"], ["x"]]
         short = [["Is", "it"], ["😀"], ["no", "extraordinarily"]]
         for first, second in ((long, short), (short, long)):
@@ -159,7 +156,6 @@ def test_the_label_is_the_most_probable_one():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_softmax_is_over_the_words_only(seed):
-    """Oracle: NumPy in float64 on the words of each text, with scores far above and far below zero."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, 7, size=3)
     scores = generator.normal(generator.choice([-300, -20, 0, 200]), 3, size=(3, 4, max(lengths)))
@@ -176,7 +172,6 @@ def test_the_softmax_is_over_the_words_only(seed):
 class TestClassifiers:
     @pytest.mark.parametrize("place", PLACES)
     def test_the_logits_do_not_depend_on_the_batch(self, make_model, task, place):
-        """Oracle: each text alone, without padding; and the batch in reverse order."""
         classifier = make_model(task, PLACES[place])
         classifier.enlarge()
         rows = ROWS[task]
@@ -189,7 +184,6 @@ class TestClassifiers:
         assert not torch.allclose(together[0], together[1], atol=1e-3)
 
     def test_loss_accuracy_and_output(self, make_model, task):
-        """Oracle: the mean cross entropy in NumPy, and one label that is always predicted."""
         classifier = make_model(task, [])
         classifier.enlarge()
         model, rows = classifier.model, ROWS[task]

@@ -34,7 +34,6 @@ def likelihoods(tagger: TaskModel, logits: torch.Tensor) -> np.ndarray:
 
 class TestNerTagger:
     def test_the_loss_is_the_negative_log_likelihood_a_sentence(self, make_model):
-        """Oracle: the sum over all tag sequences of three words, enumerated in NumPy."""
         tagger = make_model("ner", BOTH)
         tags = [["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]]
         output = tagger.model(**batch_of(tagger, WORDS, ["in", "old", "Paris"], tags=tags))
@@ -46,7 +45,6 @@ class TestNerTagger:
         assert output["loss"].item() == pytest.approx(np.mean(expected), rel=1e-5)
 
     def test_the_tags_are_the_best_sequence_that_bioul_allows(self, make_model):
-        """Oracle: the largest likelihood of all well-formed sequences, enumerated."""
         from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
 
         tagger = make_model("ner", [])
@@ -66,7 +64,6 @@ class TestNerTagger:
         "words", [["B-PER", "L-PER", "U-LOC"], ["U-ORG", "O", "U-ORG"], ["B-LOC", "I-LOC", "L-LOC"]]
     )
     def test_the_score_of_a_span_is_its_probability(self, make_model, words):
-        """Oracle: the likelihood of all sequences with the span's tags, of the likelihood of all, enumerated."""
         tagger = make_model("ner", [])
         torch.manual_seed(1)
         index = tagger.model.vocab.get_token_to_index_vocabulary("labels")
@@ -85,7 +82,7 @@ class TestNerTagger:
         assert readable["tags"] == [words]
 
     def test_scores_stay_probabilities_in_long_sentences(self, make_model):
-        """Oracle: 0 to 1, where the partition function is so large that no digits are left after the point."""
+        """The partition function is so large that no digits are left after the point."""
         tagger = make_model("ner", [])
         torch.manual_seed(0)
         logits = 30 * torch.randn(4, 120, tagger.model.vocab.get_vocab_size("labels"))
@@ -99,7 +96,6 @@ class TestNerTagger:
 
     @pytest.mark.parametrize("place", PLACES)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        """Oracle: each sentence alone; long and short ones, with words of one letter."""
         tagger = make_model("ner", PLACES[place])
         sentences = [["I", "am", "a", "Jordan", "."], ["x"], ["Encyclopædia", "Britannica"]]
         together = tagger.model(**batch_of(tagger, *sentences))
@@ -110,7 +106,7 @@ class TestNerTagger:
             assert together["tag_ids"][row] == alone["tag_ids"][0]
 
     def test_dropout_drops_the_same_units_at_all_words(self, make_model):
-        """Oracle: section A.7 of the paper: variational dropout; the zeroes of all words of a sentence are the same."""
+        """Section A.7 of the paper: all words of a sentence lose the same units."""
         tagger = make_model("ner", [])
         inputs: list[torch.Tensor] = []
         for encoder in tagger.model.encoders:
@@ -125,7 +121,6 @@ class TestNerTagger:
             assert 0.25 < dropped[0].float().mean() < 0.75
 
     def test_the_metrics_are_of_entities(self, make_model):
-        """Oracle: by hand: the gold tags are the predictions of the model, except in one sentence of two."""
         tagger = make_model("ner", [], "{ model+: { verbose_metrics: true } }")
         model = tagger.model
         model.crf.start_transitions.data.zero_(), model.crf.end_transitions.data.zero_()

@@ -22,7 +22,6 @@ def tagger(environment, training_configs):
 
 class TestPosClassifier:
     def test_it_is_a_linear_classifier_of_one_layer(self, tagger):
-        """Oracle: `Elmo`'s layer 1 of each sentence by itself, times the weights in NumPy; the largest one."""
         model, instances = tagger
         outputs = model.forward_on_instances(instances)
         elmo = Elmo.from_pretrained(TINY_BILM)
@@ -35,7 +34,6 @@ class TestPosClassifier:
             assert output["words"] == words and output["tags"] == expected
 
     def test_a_prediction_has_words_and_as_many_tags(self, tagger):
-        """Oracle: the keys by hand; the lengths of the sentences, which differ."""
         model, instances = tagger
         batch = Batch(instances)
         batch.index_instances(model.vocab)

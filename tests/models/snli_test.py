@@ -34,7 +34,6 @@ def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
 class TestEsim:
     @pytest.mark.parametrize("place", PLACES)
     def test_it_computes_its_formulas(self, make_model, place):
-        """Oracle: the formulas, a pair at a time; the input of each part has the width that they need."""
         classifier = make_model("snli", PLACES[place])
         classifier.enlarge()
         assert classifier.model.encoder.get_input_dim() == 100 + 16 * ("input" in PLACES[place])
@@ -44,7 +43,7 @@ class TestEsim:
 
     @pytest.mark.parametrize("place", ["none", "input"])
     def test_it_is_the_esim_of_allennlp(self, make_model, place):
-        """Oracle: AllenNLP's class on the same parts; it cannot take ELMo at the output."""
+        """AllenNLP's model cannot take ELMo at the output."""
         from allennlp_models.pair_classification.models.esim import ESIM
 
         classifier = make_model("snli", PLACES[place])
@@ -68,7 +67,7 @@ class TestEsim:
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
     def test_words_without_similar_ones_attend_too(self, make_model):
-        """Oracle: each pair alone, where there is no padding: the similarities are all near -400."""
+        """The similarities are all near -400."""
         classifier = make_model("snli", [])
 
         def far_apart(module, args, encoded):
@@ -85,7 +84,6 @@ class TestEsim:
         torch.testing.assert_close(weights, torch.ones_like(weights))
 
     def test_the_attention_of_a_word_sums_to_one(self, make_model):
-        """Oracle: the sums, and the lengths of both sentences, by hand; no word attends to padding."""
         classifier = make_model("snli", BOTH)
         output = classifier.model.make_output_human_readable(classifier.model(**classifier.batch(*PAIRS)))
         lengths = [(4, 5), (1, 12), (17, 1), (1, 1)]
@@ -95,10 +93,7 @@ class TestEsim:
                 assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
 
     def test_dropout_is_where_the_paper_has_it(self, make_model):
-        """
-        Oracle: section A.3: half of the input of both LSTMs, the same units at all words of a sentence; of the input of
-        the last two layers; with ELMo, of the output of the attention, at each word its own.
-        """
+        """Section A.3 of the paper: half of the input of both LSTMs and of the last two layers."""
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
             classifier = make_model("snli", elmo_at, hidden=40)
             model = classifier.model.train()
@@ -125,7 +120,6 @@ class TestEsim:
                 assert not torch.equal(*inputs["projection_feedforward"][0, :2])
 
     def test_the_regularizer_has_the_weight_matrices_and_the_mixes(self, make_model):
-        """Oracle: the names by hand, and lambda times their squares: 0.001 on the mixes, 0.0001 on the matrices."""
         lstm = ("weight_ih_l0", "weight_hh_l0", "weight_ih_l0_reverse", "weight_hh_l0_reverse")
         matrices = [f"{encoder}._module.{name}" for encoder in ("encoder", "inference_encoder") for name in lstm]
         matrices += [f"{part}_feedforward._linear_layers.0.weight" for part in ("projection", "output")]

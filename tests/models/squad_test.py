@@ -11,13 +11,11 @@ LATER = ("Where did Jordan beat Leeds?", PASSAGE, [("in  Rome", 40), ("Rome", 44
 
 class TestSquadModel:
     def test_the_question_makes_a_difference(self, make_model):
-        """Oracle: different probabilities for another question on the same passage."""
         answerer = make_model("squad", [])
         start = answerer.model(**answerer.batch(QUESTION, LATER))["start_log_probs"]
         assert not torch.allclose(start[0], start[1])
 
     def test_the_loss_is_the_sum_of_two_cross_entropies(self, make_model):
-        """Oracle: NumPy on the probabilities, with first and last word by hand."""
         answerer = make_model("squad", BOTH)
         output = answerer.model(**answerer.batch(QUESTION, LATER))
         start, end = (output[name].double().detach().numpy() for name in ("start_log_probs", "end_log_probs"))
@@ -25,7 +23,6 @@ class TestSquadModel:
         assert output["loss"].item() == pytest.approx(expected, rel=1e-6)
 
     def test_the_answer_is_the_best_short_span(self, make_model):
-        """Oracle: all spans of at most two words, one after another; the text between its offsets; its probability."""
         answerer = make_model("squad", [], "{ model+: { max_span_tokens: 2 } }")
         output = answerer.model(**answerer.batch(QUESTION, LATER))
         readable = answerer.model.make_output_human_readable(output)
@@ -41,7 +38,6 @@ class TestSquadModel:
             assert readable["best_span_str"][row] in PASSAGE
 
     def test_an_answer_is_the_text_of_the_passage(self, make_model):
-        """Oracle: by hand: with its two spaces, from a model that prefers "in  Rome"."""
         answerer = make_model("squad", [])
         tensors = answerer.batch(LATER)
         wanted = torch.full((1, 11), -50.0), torch.full((1, 11), -50.0)
@@ -58,7 +54,6 @@ class TestSquadModel:
 
     @pytest.mark.parametrize("place", PLACES)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        """Oracle: each question alone; questions longer and shorter than passages, and passages of one word."""
         answerer = make_model("squad", PLACES[place])
         long = "Who of all the many people in the old town won?"
         questions = [QUESTION[:2], (long, "Ann won."), ("x", "y"), LATER[:2]]
@@ -74,7 +69,7 @@ class TestSquadModel:
             torch.testing.assert_close(*scores, rtol=0, atol=1e-5)
 
     def test_inputs_of_encoders_and_linear_layers_are_dropped_out(self, make_model):
-        """Oracle: section A.4 of the paper: variational dropout; the zeroes of all words of a text are the same."""
+        """Section A.4 of the paper: all words of a text lose the same units."""
         answerer = make_model("squad", [])
         model = answerer.model
         inputs: dict[str, torch.Tensor] = {}

@@ -26,7 +26,7 @@ def say(labeler: TaskModel, tag: str) -> None:
 
 class TestSemanticRoleLabeler:
     def test_the_published_sizes_are_the_papers(self, make_model):
-        """Oracle: section A.5: eight layers of 300, the predicate's vector of 100, dropout of 0.1."""
+        """Section A.5 of the paper."""
         model = make_model("srl", [], small=False).model
         assert len(model.encoder.layers) == 8
         assert model.encoder.get_output_dim() == 300
@@ -36,7 +36,6 @@ class TestSemanticRoleLabeler:
         torch.testing.assert_close(weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
 
     def test_the_predicate_makes_a_difference(self, make_model):
-        """Oracle: different logits for another predicate of the same sentence."""
         made = make_model("srl", [])
         words = SENTENCE.split()
         marks = ([0, 1, 0, 0], [0, 0, 0, 1])
@@ -44,7 +43,6 @@ class TestSemanticRoleLabeler:
         assert not torch.allclose(logits[0], logits[1])
 
     def test_the_loss_is_the_mean_over_words(self, make_model):
-        """Oracle: the negative logarithms of the gold tags' probabilities, word by word."""
         made = make_model("srl", BOTH)
         output = made.model(**batch_of(made, SENTENCE, "It rains", tags=[GOLD, "B-ARG0 B-V"]))
         losses = []
@@ -56,7 +54,7 @@ class TestSemanticRoleLabeler:
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
     def test_the_tags_follow_bio_where_single_words_would_not(self, make_model):
-        """Oracle: by hand: where `I-ARG1` is best everywhere, it may not come first; `B-ARG1` or another does."""
+        """`I-ARG1` is best everywhere, but may not come first."""
         made = make_model("srl", [])
         say(made, "I-ARG1")
         made.model.tag_projection.bias.data[made.model.vocab.get_token_index("B-ARG1", "labels")] = 0.5
@@ -65,7 +63,6 @@ class TestSemanticRoleLabeler:
 
     @pytest.mark.parametrize("place", PLACES)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        """Oracle: each sentence alone."""
         made = make_model("srl", PLACES[place])
         sentences = ["I am a Jordan .", "It rains", "Encyclopædia sells 😀 ."]
         together = made.model(**batch_of(made, *sentences))
@@ -76,16 +73,13 @@ class TestSemanticRoleLabeler:
             assert together["tag_ids"][row] == alone["tag_ids"][0]
 
     def test_training_computes_no_tags_and_no_metrics(self, make_model):
-        """Oracle: the keys: decoding in training would waste time."""
+        """Decoding in training would waste time."""
         made = make_model("srl", [])
         assert "tag_ids" not in made.model.train()(**made.tensors(made.instances))
         assert made.model.get_metrics() == {}
         assert made.model.eval().get_metrics()["recall"] == 0.0
 
     def test_the_metrics_are_of_arguments(self, make_model):
-        """
-        Oracle: by hand: `ARG0` at every word. One of two propositions with it is right.
-        """
         made = make_model("srl", [], "{ model+: { verbose_metrics: true } }")
         say(made, "B-ARG0")
         made.model(**batch_of(made, "a b", "a b c", tags=["B-ARG0 O", "B-ARG1 B-V B-C-ARG1"]))

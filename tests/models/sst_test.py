@@ -30,7 +30,6 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
 class TestBiattentiveClassifier:
     @pytest.mark.parametrize("place", PLACES)
     def test_it_computes_its_formulas(self, make_model, place):
-        """Oracle: the formulas, a text at a time; the input of each part has the width that they need."""
         classifier = make_model("sst", PLACES[place])
         classifier.enlarge()
         width = classifier.model.pre_encode_feedforward.get_input_dim()
@@ -40,7 +39,7 @@ class TestBiattentiveClassifier:
             torch.testing.assert_close(logits, bcn(classifier, text), rtol=0, atol=1e-5)
 
     def test_it_is_the_bcn_of_allennlp(self, make_model):
-        """Oracle: AllenNLP's class on the same parts; it does not take ELMo from an embedder."""
+        """AllenNLP's model does not take ELMo from an embedder."""
         from allennlp_models.classification import BiattentiveClassificationNetwork
 
         classifier = make_model("sst", [])
@@ -68,7 +67,7 @@ class TestBiattentiveClassifier:
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
     def test_the_weights_of_the_pooling_are_those_of_the_words_alone(self, make_model):
-        """Oracle: a softmax ignores a constant that is added to all its scores, here -1000."""
+        """A softmax ignores a constant that is added to all its scores."""
         classifier = make_model("sst", [])
         classifier.enlarge()
         tensors = classifier.batch(*TEXTS)
@@ -77,7 +76,7 @@ class TestBiattentiveClassifier:
         torch.testing.assert_close(classifier.model(**tensors)["logits"], before, rtol=0, atol=1e-4)
 
     def test_dropout_is_where_the_config_has_it(self, make_model):
-        """Oracle: the rates of AllenNLP's own config of the BCN, and 0.5 at ELMo's output: the parts of zeroes."""
+        """The rates are from AllenNLP's config of the BCN, with 0.5 at ELMo's output."""
         classifier = make_model("sst", BOTH, hidden=40)
         model = classifier.model.train()
         inputs = zeros_of_inputs(
@@ -96,7 +95,6 @@ class TestBiattentiveClassifier:
         assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(0.5, abs=0.06)
 
     def test_the_regularizer_has_the_mixes_alone(self, make_model):
-        """Oracle: lambda 0.001 of section A.8 times the squares by hand: three weights of 1 and three of 2."""
         model = make_model("sst", BOTH).model
         mixes = [
             f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")

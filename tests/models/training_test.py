@@ -8,13 +8,12 @@ from tests.task_models import PLACES, TASKS
 
 @pytest.mark.slow
 class TestTraining(ModelTestCase):
-    """Oracle: AllenNLP's `ModelTestCase`: trains, saves, loads, and compares the loaded model with the trained one."""
+    """AllenNLP trains, saves and loads each model, and compares the loaded model with the trained one."""
 
     @pytest.mark.parametrize(
         ("task", "place"), [(task, place) for task, row in TASKS.items() for place in row.trained_places]
     )
     def test_it_can_train_save_and_load(self, environment, small_ner, small_squad, write_variant, task, place):
-        """Oracle: see the class; frozen parameters and the allowed transitions of BIOUL have no gradients."""
         row = TASKS[task]
         if task in (small := {"ner": small_ner, "squad": small_squad}):
             environment.setenv("ELMO_TASKS_DATA", str(small[task]))

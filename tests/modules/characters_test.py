@@ -60,13 +60,11 @@ class TestDistinctCharactersEncoder:
         st.lists(st.lists(words, min_size=1, max_size=6), min_size=1, max_size=4), st.sampled_from(["elmo_cnn", "lstm"])
     )
     def test_it_equals_allennlps(self, sentences, encoder):
-        """Oracle: AllenNLP's `character_encoding` with its `cnn` or `lstm`, values and gradients."""
         ours, theirs = embedders(encoder)
         characters = padded(sentences)
         torch.testing.assert_close(results(ours, characters), results(theirs, characters), rtol=1e-9, atol=1e-12)
 
     def test_each_distinct_word_is_encoded_once(self):
-        """Oracle: the number of words that reach the encoder, padding among them."""
         ours, _ = embedders()
         seen = []
         ours._encoder._module.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
@@ -74,7 +72,6 @@ class TestDistinctCharactersEncoder:
         assert seen == [3]
 
     def test_each_place_has_its_own_dropout(self):
-        """Oracle: the zeros, about half of many, at different units in equal words; none in evaluation."""
         ours, theirs = embedders("lstm", dropout=0.5)
         characters = padded([[[1, 2]] * 200])
         dropped = ours(characters)[0] == 0
@@ -104,7 +101,6 @@ class TestUnpaddedCnn:
         st.sampled_from([None, 4]),
     )
     def test_it_equals_allennlps(self, lengths, widths, activation, output_dim):
-        """Oracle: AllenNLP's `cnn` with its weights, values and gradients; short and empty words among the others."""
         activation = Activation.by_name(activation)()
         ours, theirs = cnns(ngram_filter_sizes=widths, conv_layer_activation=activation, output_dim=output_dim)
         tokens, mask = batch(lengths, 8)
@@ -113,7 +109,7 @@ class TestUnpaddedCnn:
     @settings(max_examples=20)
     @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.sampled_from([(1,), (3,), (2, 3, 5)]))
     def test_with_partial_windows_a_word_has_as_many_as_characters(self, lengths, widths):
-        """Oracle: AllenNLP's `cnn` on each word alone, with zeros behind it that its mask counts."""
+        """AllenNLP's `cnn` reads each word alone, with zeros behind it that its mask counts."""
         _, theirs = cnns(ngram_filter_sizes=widths)
         ours = UnpaddedCnn(DIM, 5, widths, partial_windows=True)
         ours.load_state_dict(theirs.state_dict())

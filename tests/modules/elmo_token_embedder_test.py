@@ -20,7 +20,7 @@ def parameters_with_gradient(module: torch.nn.Module) -> set[str]:
 class TestElmoTokenEmbedder:
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]])
     def test_it_equals_allennlp_on_a_first_batch(self, pretrained, batch, fixtures_root, weights):
-        """Oracle: AllenNLP's `Elmo` from the same files, with the same mix; later batches start from its state."""
+        """Only the first batch: AllenNLP's `Elmo` starts later ones from its state."""
         from allennlp.modules.elmo import Elmo
 
         folder = TINY_BILM
@@ -39,12 +39,10 @@ class TestElmoTokenEmbedder:
 
     @pytest.mark.parametrize(("layers", "number"), [("top", -1), (0, 0), (1, 1)])
     def test_a_single_layer_can_be_chosen(self, pretrained, batch, layers, number):
-        """Oracle: the layer of the biLM."""
         embedded = ElmoTokenEmbedder(pretrained(), layers=layers)(batch)
         assert torch.equal(embedded, pretrained()(batch).layers[number])
 
     def test_layer_norm_is_that_of_the_mix(self, pretrained, batch):
-        """Oracle: `LayerMix`, which has tests of its own, over the layers of the biLM."""
         output = pretrained()(batch)
         for layer_norm in ("token", "batch"):
             embedded = ElmoTokenEmbedder(pretrained(), layer_norm=layer_norm)(batch)
@@ -52,7 +50,6 @@ class TestElmoTokenEmbedder:
             assert torch.equal(embedded, mix(output.layers, output.mask))
 
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
-        """Oracle: the definition of dropout: a unit is 0 with rate p, else 1 / (1 - p) times its value without it."""
         torch.manual_seed(0)
         ids = sentences_to_character_ids([["word"] * 50])
         embedder = ElmoTokenEmbedder(pretrained(), dropout=0.25)
@@ -65,14 +62,12 @@ class TestElmoTokenEmbedder:
         assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
 
     def test_two_places_that_share_a_bilm_drop_different_units(self, pretrained, batch):
-        """Oracle: by hand: the pass is shared, the dropout after it is not."""
         torch.manual_seed(0)
         bilm = pretrained()
         first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
         assert not torch.equal(first != 0, second != 0)
 
     def test_a_copy_of_two_places_still_shares_its_bilm(self, pretrained, batch, count_passes):
-        """Oracle: the runs of the biLM of the copy."""
         bilm = pretrained()
         places = torch.nn.ModuleList([ElmoTokenEmbedder(bilm), ElmoTokenEmbedder(bilm)])
         places[0](batch)
@@ -85,7 +80,6 @@ class TestElmoTokenEmbedder:
         assert len(passes) == 1
 
     def test_padding_does_not_show(self, pretrained, batch):
-        """Oracle: each sentence alone."""
         embedder = ElmoTokenEmbedder(pretrained())
         together = embedder(batch)
         for row, ids in zip(together, batch, strict=True):
@@ -100,7 +94,6 @@ class TestFromParams:
         return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
 
     def test_the_biLM_may_be_a_part_of_its_own(self, config, batch):
-        """Oracle: the embedder with the same options among its other arguments."""
         nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
         embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
         assert torch.equal(embedders[0](batch), embedders[1](batch))
@@ -108,7 +101,6 @@ class TestFromParams:
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_all_arguments_are_read(self, config, pretrained, batch, layers, layer_norm):
-        """Oracle: the embedder made in Python."""
         values = {"layers": layers, "layer_norm": layer_norm, "dropout": 0.5}
         embedder = TokenEmbedder.from_params(Params({**config, **values})).eval()
         expected = ElmoTokenEmbedder(pretrained(), layers=layers, layer_norm=layer_norm).eval()
@@ -117,7 +109,6 @@ class TestFromParams:
 
     @pytest.mark.parametrize("indexer", ["elmo", "elmo_characters"])
     def test_a_plain_crf_tagger_is_trained_with_it(self, config, fixtures_root, indexer):
-        """Oracle: AllenNLP's tagger and reader; a step changes the mix, lowers the loss, and leaves the biLM alone."""
         import allennlp_models.tagging  # noqa: F401
         from allennlp.data import Batch, DatasetReader, Vocabulary
         from allennlp.models import Model
@@ -162,7 +153,7 @@ class TestRegularization:
     def test_l2_of_the_configs_is_on_the_weights_of_the_mixes_alone(
         self, environment, training_configs, pretrained, tmp_path
     ):
-        """Oracle: section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
+        """Section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
         snippet = tmp_path / "config.jsonnet"
         library = training_configs / "lib" / "ner.libsonnet"
         snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo={{ l2: 0.25 }})")
@@ -177,7 +168,7 @@ class TestRegularization:
         assert penalty.item() == pytest.approx(0.25 * (1 + 4 + 9 + 0.25))
 
     def test_a_large_lambda_pulls_the_mix_to_the_average(self, pretrained, batch):
-        """Oracle: section 3.3 of the paper: descent on the penalty alone ends at equal weights, whatever they were."""
+        """Section 3.3 of the paper: descent on the penalty alone ends at equal weights."""
         embedder = ElmoTokenEmbedder(pretrained())
         embedder.mix.layer_weights.data.copy_(torch.tensor([3.0, -1.0, 0.5]))
         regularizer = RegularizerApplicator.from_params(

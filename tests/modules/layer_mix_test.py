@@ -37,14 +37,12 @@ class TestLayerMix:
     @settings(max_examples=50)
     @given(st.lists(st.floats(-4, 4), min_size=N_LAYERS, max_size=N_LAYERS), st.floats(-3, 3), st.integers(0, 99))
     def test_it_is_equation_1(self, weights, gamma, seed):
-        """Oracle: Eq. (1) of the paper in NumPy."""
         layers = random_layers(seed)
         mixed = with_weights(LayerMix(N_LAYERS), weights, gamma)(layers, MASK)
         expected = equation_1([layer.numpy() for layer in layers], weights, gamma)
         np.testing.assert_allclose(mixed.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
 
     def test_it_starts_as_the_plain_average(self):
-        """Oracle: the mean of the layers in NumPy."""
         layers = random_layers()
         mixed = LayerMix(N_LAYERS)(layers, MASK).detach()
         np.testing.assert_allclose(mixed, np.mean([layer.numpy() for layer in layers], 0), rtol=1e-5, atol=1e-6)
@@ -52,7 +50,6 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "batch"])
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.5, -0.5, 0.25]])
     def test_it_equals_allennlp_at_the_words(self, layer_norm, weights):
-        """Oracle: AllenNLP's `ScalarMix` with the same weights, without and with `do_layer_norm`."""
         theirs = ScalarMix(N_LAYERS, do_layer_norm=layer_norm == "batch", initial_scalar_parameters=weights)
         theirs.gamma.data.fill_(0.7)
         ours = with_weights(LayerMix(N_LAYERS, layer_norm=layer_norm), weights, 0.7)
@@ -62,33 +59,28 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
     def test_where_there_is_no_word_it_is_zero(self, layer_norm, layers):
-        """Oracle: zero; the mean is not subtracted from padding."""
         mixed = LayerMix(N_LAYERS, layers=layers, layer_norm=layer_norm)(random_layers(), MASK)
         assert mixed[~MASK].abs().max() == 0
         assert mixed[MASK].abs().min(-1).values.max() > 0
 
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_a_batch_without_words_is_zero(self, layer_norm):
-        """Oracle: zero, where the mean of no words would be NaN."""
         empty = [torch.zeros(2, 3, DIM) for _ in range(N_LAYERS)]
         mixed = LayerMix(N_LAYERS, layer_norm=layer_norm)(empty, torch.zeros(2, 3, dtype=torch.bool))
         assert torch.equal(mixed, torch.zeros(2, 3, DIM))
 
     def test_token_norm_gives_each_vector_mean_0_and_variance_1(self):
-        """Oracle: the two moments of each vector of one layer, in NumPy."""
         mixed = LayerMix(N_LAYERS, layers=2, layer_norm="token")(random_layers(), MASK)[MASK].detach().numpy()
         np.testing.assert_allclose(mixed.mean(-1), 0.0, atol=1e-5)
         np.testing.assert_allclose(mixed.var(-1), 1.0, rtol=1e-3)
 
     def test_batch_norm_gives_all_vectors_together_mean_0_and_variance_1(self):
-        """Oracle: the two moments over all words of a layer, in NumPy."""
         mixed = LayerMix(N_LAYERS, layers=2, layer_norm="batch")(random_layers(), MASK)[MASK].detach().numpy()
         assert mixed.mean() == pytest.approx(0.0, abs=1e-5)
         assert mixed.var() == pytest.approx(1.0, rel=1e-3)
 
     @pytest.mark.parametrize(("layer_norm", "depends"), [(None, False), ("token", False), ("batch", True)])
     def test_only_batch_norm_lets_a_word_depend_on_other_sentences(self, layer_norm, depends):
-        """Oracle: the same sentence alone."""
         mix = LayerMix(N_LAYERS, layer_norm=layer_norm)
         layers = random_layers()
         together = mix(layers, MASK)[:1]
@@ -97,7 +89,7 @@ class TestLayerMix:
 
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_gradients_reach_weights_and_gamma(self, layer_norm):
-        """Oracle: the derivatives of Eq. (1), by central differences in float64."""
+        """Compared with central differences in float64."""
         mix = with_weights(LayerMix(N_LAYERS, layer_norm=layer_norm).double(), [0.3, -0.2, 0.5], 1.3)
         layers = [layer.double() for layer in random_layers()]
 
@@ -111,7 +103,6 @@ class TestLayerMix:
 
     @pytest.mark.parametrize(("layers", "number"), [("top", 2), (0, 0), (1, 1), (2, 2)])
     def test_a_single_layer_is_taken_times_gamma(self, layers, number):
-        """Oracle: the layer itself, times gamma; there is nothing to weigh, so gamma is the only parameter."""
         mix = LayerMix(N_LAYERS, layers=layers)
         assert [name for name, _ in mix.named_parameters()] == ["gamma"]
         mix.gamma.data.fill_(-2.0)
@@ -120,14 +111,12 @@ class TestLayerMix:
         assert mix.normalized_weights().tolist() == [float(j == number) for j in range(N_LAYERS)]
 
     def test_a_bilm_of_one_layer_has_nothing_to_weigh(self):
-        """Oracle: the layer itself."""
         mix = LayerMix(1)
         layer = random_layers()[0]
         assert torch.equal(mix([layer], MASK), layer)
         assert mix.normalized_weights().tolist() == [1.0]
 
     def test_the_normalized_weights_are_the_softmax(self):
-        """Oracle: the softmax in NumPy; gamma is not in it, and no gradient passes through it."""
         normalized = with_weights(LayerMix(N_LAYERS), [1.0, 2.0, -1.0], 5.0).normalized_weights()
         np.testing.assert_allclose(normalized, np.exp([1, 2, -1]) / np.exp([1, 2, -1]).sum(), rtol=1e-6)
         assert not normalized.requires_grad

@@ -9,7 +9,7 @@ from elmo_tasks.modules.quick_dropout import QuickDropout
 class TestQuickDropout:
     @pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
     def test_it_drops_as_many_as_it_says_and_scales_the_others(self, p):
-        """Oracle: the binomial distribution: 300,003 elements, within five standard deviations of their mean."""
+        """The share is within five standard deviations of the mean of the binomial distribution."""
         torch.manual_seed(5)
         n = 300_003
         dropped = QuickDropout(p)(torch.ones(n))
@@ -18,7 +18,6 @@ class TestQuickDropout:
         torch.testing.assert_close(dropped[dropped != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
 
     def test_neighbours_that_share_a_draw_are_independent(self):
-        """Oracle: the share of pairs that are both dropped is the square of the probability, within five deviations."""
         torch.manual_seed(6)
         dropped = QuickDropout(0.3)(torch.ones(400_000)).view(-1, 4) == 0
         for first, second in ((0, 1), (0, 3), (1, 2), (2, 3)):
@@ -26,7 +25,6 @@ class TestQuickDropout:
             assert abs(both - 0.09) < 5 * (0.09 * 0.91 / len(dropped)) ** 0.5
 
     def test_the_gradient_is_dropped_as_the_value_was(self):
-        """Oracle: the function is a product with a constant, by which its gradient is multiplied too."""
         torch.manual_seed(7)
         tensor = torch.randn(13, 5, 3, requires_grad=True)
         dropped = QuickDropout(0.4)(tensor)
@@ -34,7 +32,6 @@ class TestQuickDropout:
         torch.testing.assert_close(tensor.grad * tensor, dropped)
 
     def test_the_same_seed_drops_the_same(self):
-        """Oracle: the first result."""
         torch.manual_seed(8)
         first = QuickDropout(0.5)(torch.ones(101))
         torch.manual_seed(8)
@@ -42,17 +39,13 @@ class TestQuickDropout:
 
     @pytest.mark.parametrize("p", [0.0, 1.0])
     def test_nothing_and_everything_are_as_in_torch(self, p):
-        """Oracle: torch's dropout."""
         assert torch.equal(QuickDropout(p)(torch.ones(9)), torch.nn.Dropout(p)(torch.ones(9)))
 
     def test_nothing_is_dropped_in_evaluation(self):
-        """Oracle: the input."""
         assert torch.equal(QuickDropout(0.5).eval()(torch.ones(9)), torch.ones(9))
 
     def test_an_empty_tensor_stays_empty(self):
-        """Oracle: its shape."""
         assert QuickDropout(0.5)(torch.ones(0, 3)).shape == (0, 3)
 
     def test_half_precision_stays_half_precision(self):
-        """Oracle: the type of the input."""
         assert QuickDropout(0.5)(torch.ones(8, dtype=torch.bfloat16)).dtype == torch.bfloat16

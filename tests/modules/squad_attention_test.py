@@ -65,7 +65,6 @@ class TestResidualAttention:
 
     @pytest.mark.parametrize("lengths", [(8, 3, 1), (1, 1)], ids=str)
     def test_it_computes_the_formulas(self, module, lengths):
-        """Oracle: the formulas in NumPy on the output of the encoder for each text alone; texts of one word too."""
         text = torch.randn(len(lengths), max(lengths), DIM).double()
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         found = module.eval()(text, mask).numpy()
@@ -77,7 +76,6 @@ class TestResidualAttention:
             np.testing.assert_allclose(found[row, :length], expected, rtol=1e-7, atol=1e-12)
 
     def test_the_encoder_and_the_linear_layer_have_their_inputs_dropped_out(self, module):
-        """Oracle: the zeros: the same units at all words, about 0.2 of many."""
         inputs = []
         for part in (module.encoder, module.projection):
             part.register_forward_pre_hook(lambda module, args: inputs.append(args[0]))
@@ -89,7 +87,7 @@ class TestResidualAttention:
             assert 0.15 < dropped.double().mean() < 0.25
 
     def test_the_backward_pass_keeps_one_tensor_of_pairs(self, module):
-        """Oracle: the sizes of the tensors that autograd keeps: for the pairs, weights and a mask of one byte each."""
+        """For each pair of words, autograd keeps one weight and one byte of a mask."""
         kept = {}
         n_words = 200
         n_pairs = 2 * n_words**2
@@ -113,7 +111,6 @@ class TestBestSpan:
         seed=st.integers(0, 10_000),
     )
     def test_it_is_the_best_of_all_short_ones(self, lengths, max_length, seed):
-        """Oracle: all spans of each row without its padding; texts shorter and longer than the longest span."""
         generator = torch.Generator().manual_seed(seed)
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         start, end = (

@@ -29,7 +29,6 @@ class TestBestTags:
         assert best_tags(logits, mask, *crf_scores(crf)) == [path for path, _ in crf.viterbi_tags(logits, mask)]
 
     def test_forbidden_tags_are_never_chosen(self):
-        """Oracle: the rules of BIOUL for each pair of tags, and for the first and the last, against large logits."""
         rules = set(allowed_transitions("BIOUL", BIOUL))
         crf = random_crf(list(rules))
         logits = 1000.0 * torch.randn(20, 7, len(BIOUL), generator=torch.Generator().manual_seed(0))
@@ -38,7 +37,7 @@ class TestBestTags:
 
     @pytest.mark.parametrize("seed", range(5))
     def test_they_are_the_best_of_all_that_bio_allows(self, seed):
-        """Oracle: all sequences of four words, enumerated; scores favour tags inside, so that the rules matter."""
+        """The scores favour tags inside of spans, so that the rules matter."""
         torch.manual_seed(seed)
         logits = torch.randn(6, 4, len(BIO)) + torch.tensor([0, 0, 1, 1, 0, 0, 1])
         found = best_tags(logits, torch.ones(6, 4, dtype=torch.bool), *bio_scores(BIO))
@@ -53,7 +52,7 @@ class TestBestTags:
             assert tags == list(best)
 
     def test_they_are_those_of_allennlps_semantic_roles(self):
-        """Oracle: `viterbi_decode`, one sentence at a time, in float64, since it adds 100,000 to the scores."""
+        """In float64, since `viterbi_decode` adds 100,000 to the scores."""
         torch.manual_seed(0)
         transitions, starts, ends = bio_scores(BIO)
         lengths = torch.tensor([7, 1, 30, 12])
@@ -65,7 +64,6 @@ class TestBestTags:
 
 
 def test_span_probabilities_are_shares_of_all_sequences():
-    """Oracle: AllenNLP's likelihood of every sequence; sentences of one to four words, and spans of one to all."""
     crf = random_crf(None)
     logits = torch.randn(4, 4, len(BIOUL), generator=torch.Generator().manual_seed(0))
     mask = torch.arange(4) < torch.tensor([4, 1, 3, 2])[:, None]

@@ -16,7 +16,6 @@ from tests.paths import TINY_BILM
 
 class TestPretrainedBilm:
     def test_it_computes_the_layers_of_the_files(self, pretrained, batch, fixtures_root):
-        """Oracle: `Bilm.from_files`."""
         folder = TINY_BILM
         bilm = Bilm.from_files(folder / "options.json", folder / "weights.hdf5").requires_grad_(False)
         expected = bilm(batch)
@@ -27,7 +26,6 @@ class TestPretrainedBilm:
         assert pretrained().get_output_dim() == expected.layers[0].size(-1)
 
     def test_a_model_of_many_langs_is_read_and_is_whole_in_its_state(self, tmp_path):
-        """Oracle: the formulas in NumPy; the second time without the model's files, as in an archive."""
         folder = write_model(tmp_path / "model")
         options = read_any_options(folder / "config.json").to_dict()
         made = PretrainedBilm.from_params(Params({"options": options, "pretrained_file": f"{folder}/encoder.pkl"}))
@@ -40,7 +38,6 @@ class TestPretrainedBilm:
                 np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
     def test_one_that_is_not_frozen_is_trained(self, pretrained, batch):
-        """Oracle: all parameters have a gradient that is not zero, after each of two passes over a batch."""
         trained = pretrained(requires_grad=True)
         for _ in range(2):
             trained.zero_grad()
@@ -50,7 +47,6 @@ class TestPretrainedBilm:
 
     @pytest.mark.parametrize("stateful", [False, True])
     def test_two_places_of_one_that_is_trained_share_a_pass(self, pretrained, batch, count_passes, stateful):
-        """Oracle: the runs of the biLM; the gradients of the sum of two runs that know nothing of each other."""
         trained, other = (pretrained(requires_grad=True, stateful=stateful).train() for _ in range(2))
         passes = count_passes(trained)
         for step in range(1, 3):
@@ -64,7 +60,7 @@ class TestPretrainedBilm:
                 torch.testing.assert_close(ours.grad, theirs.grad)
 
     def test_it_runs_in_inference_mode(self, pretrained, batch):
-        """Oracle: the layers without it; tensors made in it do not count their changes."""
+        """Tensors made in inference mode do not count their changes."""
         expected = pretrained()(batch).layers[-1]
         bilm = pretrained()
         with torch.inference_mode():
@@ -73,7 +69,6 @@ class TestPretrainedBilm:
             assert torch.equal(bilm(ids).layers[-1], expected)
 
     def test_after_inference_mode_its_layers_are_good_for_gradients(self, pretrained, batch):
-        """Oracle: the gradient of a factor, the sum of the layer."""
         bilm, factor = pretrained(), torch.ones((), requires_grad=True)
         with torch.inference_mode():
             bilm(batch)
@@ -82,7 +77,6 @@ class TestPretrainedBilm:
         torch.testing.assert_close(factor.grad, layer.sum())
 
     def test_a_copy_is_independent(self, pretrained, batch):
-        """Oracle: the same output at first; then a change of the copy does not show in the original."""
         bilm = pretrained()
         before = bilm(batch).layers[-1].clone()
         copied = copy.deepcopy(bilm)
@@ -93,14 +87,12 @@ class TestPretrainedBilm:
         assert torch.equal(bilm(batch).layers[-1], before)
 
     def test_a_stateful_one_continues_where_it_ended(self, pretrained, batch):
-        """Oracle: the stateless one for the first batch; for the second something else."""
         bilm, stateless = pretrained(stateful=True), pretrained()
         again = batch.clone()
         assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
         assert not torch.equal(bilm(again).layers[-1], stateless(again).layers[-1])
 
     def test_a_stateful_one_that_was_reset_starts_again(self, pretrained, batch):
-        """Oracle: the stateless one, for a batch whose layers of before are known."""
         bilm, again = pretrained(stateful=True), batch.clone()
         bilm(batch), bilm(again)
         bilm.bilm.reset_states()
@@ -112,13 +104,12 @@ class TestPretrainedBilm:
             bilm(batch)
 
     def test_weights_may_come_from_the_state_of_a_larger_module(self, pretrained, batch):
-        """Oracle: the biLM whose state it is, as in a model's archive."""
         larger = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained(pretrained_file=None)})})
         larger.load_state_dict(torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained()})}).state_dict())
         assert torch.equal(larger["a"]["bilm"](batch).layers[-1], pretrained()(batch).layers[-1])
 
     def test_random_weights_may_be_trained(self, pretrained, batch):
-        """Oracle: no error, also where they are frozen after a step; before the first step it is one (`no_grad`)."""
+        """They may be frozen after a step, but not before the first one."""
         bilm = pretrained(pretrained_file=None, requires_grad=True).train()
         assert bilm(batch).layers[-1].requires_grad
         assert not bilm.requires_grad_(False)(batch).layers[-1].requires_grad
@@ -142,7 +133,6 @@ class TestPretrainedBilm:
         assert "RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0" in str(error.value)
 
     def test_a_cache_folder_makes_a_later_run_compute_nothing(self, pretrained, batch, count_passes, tmp_path):
-        """Oracle: the runs of the biLM, and its layers without a cache, bit for bit."""
         first = pretrained(cache_folder=str(tmp_path / "cache"))(batch)
         bilm = pretrained(cache_folder=str(tmp_path / "cache"))
         passes = count_passes(bilm)
@@ -153,7 +143,7 @@ class TestPretrainedBilm:
         assert bilm(batch).layers[0] is second.layers[0]
 
     def test_a_training_between_is_seen_by_the_cache(self, pretrained, batch, tmp_path):
-        """Oracle: a copy without a cache, where the weights were changed without a trace, as fused optimizers do."""
+        """The weights are changed without a trace, as fused optimizers do."""
         bilm = pretrained(cache_folder=str(tmp_path / "cache"))
         before = bilm(batch.clone()).layers[-1]
         bilm.bilm.requires_grad_(True)
@@ -166,7 +156,6 @@ class TestPretrainedBilm:
         assert torch.equal(found, expected) and not torch.equal(found, before)
 
     def test_the_cache_folder_may_come_from_the_environment(self, pretrained, batch, tmp_path, monkeypatch):
-        """Oracle: the folder that is made; that of the config takes precedence."""
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "environment"))
         pretrained(cache_folder=str(tmp_path / "config"))(batch)
         assert [entry.name for entry in tmp_path.iterdir()] == ["config"]
@@ -174,7 +163,6 @@ class TestPretrainedBilm:
         assert (tmp_path / "environment").is_dir()
 
     def test_a_cache_may_keep_float16(self, pretrained, batch, tmp_path):
-        """Oracle: the layers in float16, exactly; the same in the first run and in the second."""
         expected = pretrained()(batch).layers[-1].half().float()
         for _ in range(2):
             bilm = pretrained(cache_folder=str(tmp_path), cache_dtype="float16", cache_max_bytes=10**8)

@@ -45,7 +45,6 @@ def bert(checkpoint):
 class TestPretrainedTransformer:
     @pytest.mark.parametrize("family", FAMILIES)
     def test_the_layers_of_words_are_those_of_the_library(self, checkpoint, family):
-        """Oracle: the library's tokenizer, alignment of words and model on each sentence alone, without padding."""
         folder = checkpoint(family)
         for pooling in ("avg", "first"):
             output = made(folder, pooling=pooling).eval()(**batch_of(folder))
@@ -107,7 +106,6 @@ class TestPretrainedTransformer:
 @pytest.mark.parametrize("task", TASKS)
 class TestTransformersInEveryModel:
     def test_its_mixes_are_trained_at_both_places(self, environment, tmp_path, checkpoint, task):
-        """Oracle: after a step the transformer has its weights, both mixes have others; all tasks predict."""
         config = tmp_path / "variant.jsonnet"
         made = f"(import '{TRAINING_CONFIGS}/lib/transformer.libsonnet')('{checkpoint('bert')}', max_length=40)"
         template = TRAINING_CONFIGS / "lib" / f"{task}.libsonnet"

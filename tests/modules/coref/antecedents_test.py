@@ -46,7 +46,6 @@ class TestAntecedentScorer:
     @pytest.mark.parametrize("n_mentions", [1, 2, 5, 90])
     @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
     def test_scores_are_those_of_the_pairs(self, n_mentions, max_antecedents):
-        """Oracle: a loop over the pairs with all parts concatenated; minus infinity where there is no pair."""
         module = scorer(max_antecedents=max_antecedents, max_pairs=64)
         data = inputs(n_mentions)
         found = module(*data)
@@ -61,7 +60,6 @@ class TestAntecedentScorer:
 
     @pytest.mark.parametrize("max_pairs", [1, 7, 100, 1000])
     def test_the_size_of_the_parts_makes_no_difference(self, max_pairs):
-        """Oracle: all pairs at once."""
         data = inputs(53)
         whole = scorer(max_antecedents=20, max_pairs=100_000)
         parts = scorer(max_antecedents=20, max_pairs=max_pairs)
@@ -69,7 +67,6 @@ class TestAntecedentScorer:
         torch.testing.assert_close(parts(*data), whole(*data), rtol=0, atol=1e-12)
 
     def test_gradients_are_those_of_all_pairs_at_once(self):
-        """Oracle: autograd without parts; every parameter has a gradient."""
         data = inputs(80)
         gradients = []
         for max_pairs in (100, 100_000):
@@ -83,7 +80,6 @@ class TestAntecedentScorer:
 
     @pytest.mark.parametrize("n_mentions", [0, 1])
     def test_without_pairs_there_are_no_scores_but_a_loss(self, n_mentions):
-        """Oracle: by hand: the only choice is no antecedent, with probability 1; the loss has a gradient."""
         vectors, scores, speakers, genre = inputs(n_mentions)
         found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
         assert found.shape == (n_mentions, 0)
@@ -93,7 +89,6 @@ class TestAntecedentScorer:
         loss.backward()
 
     def test_features_and_hidden_layers_are_dropped_out(self):
-        """Oracle: different scores in each run of training, equal ones in evaluation."""
         module, data = scorer(), inputs(5)
         assert torch.equal(module(*data), module(*data))
         assert not torch.equal(module.train()(*data), module(*data))
@@ -102,7 +97,6 @@ class TestAntecedentScorer:
 class TestLoss:
     @pytest.mark.parametrize("n_antecedents", [1, 3, 7])
     def test_it_is_the_marginal_likelihood_of_all_right_antecedents(self, n_antecedents):
-        """Oracle: loops over probabilities."""
         torch.manual_seed(2)
         clusters = [0, -1, 0, 1, -1, 1, 0, 2]
         scores = torch.randn(8, n_antecedents)
@@ -119,7 +113,6 @@ class TestLoss:
         assert negative_log_likelihood(scores, is_right).item() == pytest.approx(total, rel=1e-5)
 
     def test_minus_infinity_has_no_gradient(self):
-        """Oracle: finite gradients, zero where there is no antecedent."""
         scores = torch.zeros(4, 3, requires_grad=True)
         index = torch.arange(4).unsqueeze(1) - 1 - torch.arange(3)
         is_right = antecedents_in_clusters(torch.tensor([0, 0, -1, 0]), 3)
@@ -130,13 +123,12 @@ class TestLoss:
 
 class TestClusters:
     def test_the_best_antecedent_is_the_most_probable(self):
-        """Oracle: by hand; having no antecedent has the score 0."""
         inf = -math.inf
         scores = torch.tensor([[inf, inf], [1.0, inf], [-1.0, -2.0], [1.0, 2.0]])
         assert best_antecedents(scores).tolist() == [-1, 0, -1, 1]
 
     def test_chains_of_antecedents_are_clusters(self):
-        """Oracle: by hand: 0 <- 2 <- 5 and 1 <- 3; 4 is alone."""
+        """The chains are 0 <- 2 <- 5 and 1 <- 3."""
         spans = [[0, 0], [1, 2], [3, 3], [4, 4], [5, 9], [7, 7]]
         assert clusters_of(spans, [-1, -1, 0, 1, -1, 2]) == [[(0, 0), (3, 3), (7, 7)], [(1, 2), (4, 4)]]
         assert clusters_of([], []) == []

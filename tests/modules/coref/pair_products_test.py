@@ -15,7 +15,6 @@ def tensors(n_mentions: int, n_antecedents: int) -> list[torch.Tensor]:
 class TestPairProducts:
     @pytest.mark.parametrize("sizes", [(3, 5), (1, 1), (2, 0), (0, 2)], ids=str)
     def test_they_are_those_of_each_pair(self, sizes):
-        """Oracle: a sum over the units of all three, by einsum, and its gradients by autograd."""
         own, reference = tensors(*sizes), tensors(*sizes)
         found = pair_products(*own)
         expected = torch.einsum("ms,as,hs->mah", *reference)
@@ -27,14 +26,13 @@ class TestPairProducts:
             torch.testing.assert_close(ours.grad, theirs.grad)
 
     def test_all_mentions_at_once_give_the_same(self):
-        """Oracle: the products of one mention at a time; CUDA and autocast take all at once."""
+        """CUDA and autocast take all mentions at once."""
         mentions, antecedents, weight = (tensor.detach().float() for tensor in tensors(4, 3))
         with torch.autocast("cpu", torch.bfloat16):
             at_once = pair_products(mentions, antecedents, weight)
         torch.testing.assert_close(at_once.float(), pair_products(mentions, antecedents, weight), rtol=0.1, atol=0.1)
 
     def test_it_cannot_be_differentiated_twice(self):
-        """Oracle: torch's message."""
         mentions, antecedents, weight = tensors(2, 2)
         (gradient,) = torch.autograd.grad(
             pair_products(mentions, antecedents, weight).square().sum(), mentions, create_graph=True

@@ -21,7 +21,6 @@ class TestSpanEmbedder:
     @pytest.mark.parametrize("lengths", [[4, 2, 5], [1], [1, 1, 1], [12]])
     @pytest.mark.parametrize("max_width", [1, 3, 10])
     def test_all_spans_within_a_sentence_are_found(self, lengths, max_width):
-        """Oracle: loops over sentences, first and last words."""
         n_words = sum(lengths)
         sentences = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
         spans, vectors = embedder(max_width)(torch.randn(n_words, 5), torch.randn(n_words, 4), sentences)
@@ -35,7 +34,6 @@ class TestSpanEmbedder:
         assert vectors.shape == (len(expected), 2 * 4 + 2 + 5)
 
     def test_a_vector_is_start_end_width_and_head(self):
-        """Oracle: Lee et al.'s formulas, word by word: attention by the hidden units, over the embedded words."""
         module = embedder()
         assert module.get_output_dim() == 15
         embedded, hidden = torch.randn(7, 5), torch.randn(7, 4)
@@ -48,14 +46,12 @@ class TestSpanEmbedder:
             torch.testing.assert_close(vector, torch.cat([hidden[start], hidden[end], width, head]))
 
     def test_only_the_width_is_dropped_out_here(self):
-        """Oracle: the zeroes."""
         _, vectors = embedder(dropout=0.5).train()(torch.ones(50, 5), torch.ones(50, 4), torch.zeros(50))
         zero = vectors == 0
         assert not zero[:, :8].any() and not zero[:, 10:].any()
         assert 0.3 < zero[:, 8:10].float().mean() < 0.7
 
     def test_gradients_reach_all_inputs(self):
-        """Oracle: torch's numerical gradients."""
         module = embedder().double()
         embedded, hidden = (torch.randn(4, n, dtype=torch.double, requires_grad=True) for n in (5, 4))
         sentences = torch.tensor([0, 0, 0, 1])
@@ -70,7 +66,6 @@ class TestSpansWithoutCrossings:
         seed=st.integers(0, 1000),
     )
     def test_spans_that_cross_none_are_taken_from_the_best_down(self, spans, limit, seed):
-        """Oracle: a comparison of every pair, word by word."""
         ordered = sorted(spans)
         generator = torch.Generator().manual_seed(seed)
         # Few different scores: the first of equal ones in the text goes first.
@@ -84,6 +79,5 @@ class TestSpansWithoutCrossings:
         assert kept.dtype == torch.long
 
     def test_spans_inside_of_others_are_kept(self):
-        """Oracle: by hand: the second crosses the first, the others are inside, around or next to it."""
         spans = torch.tensor([[2, 5], [4, 7], [2, 3], [3, 5], [1, 8], [6, 6]])
         assert spans_without_crossings(spans, torch.arange(6, 0, -1), 9).tolist() == [0, 2, 4, 5]

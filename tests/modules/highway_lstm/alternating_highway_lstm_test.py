@@ -40,7 +40,6 @@ class TestAlternatingHighwayLstm:
     @pytest.mark.parametrize("n_layers", [1, 2, 5])
     @pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1], [6, 6, 2], [1, 9]], ids=str)
     def test_it_is_the_alternating_lstm_of_allennlp(self, lengths, n_layers, bias):
-        """Oracle: `alternating_lstm` with the same weights: outputs and all gradients, in float64."""
         ours, theirs = both(n_layers, bias=bias)
         mask = masked(lengths)
         found = []
@@ -57,7 +56,7 @@ class TestAlternatingHighwayLstm:
 
     @pytest.mark.parametrize("dropout", [0.1, 0.6])
     def test_dropout_is_that_of_allennlp(self, dropout):
-        """Oracle: `alternating_lstm` with the same random numbers; sentences of one length could change places."""
+        """Sentences of one length could change places."""
         ours, theirs = both(4, dropout=dropout)
         mask = masked(LENGTHS)
         inputs = torch.randn(*mask.shape, 6, dtype=torch.float64)
@@ -77,7 +76,6 @@ class TestAlternatingHighwayLstm:
 
     @pytest.mark.parametrize("dropout", [0.0, 0.5])
     def test_gradients_are_those_of_the_formula(self, dropout):
-        """Oracle: torch's `gradcheck`, by differences, for the inputs and all weights."""
         encoder = AlternatingHighwayLstm(3, 2, 3, dropout, use_input_projection_bias=True).double().train()
         mask = masked([2, 4, 0, 1])
         parameters = {name: parameter.detach() for name, parameter in encoder.named_parameters()}
@@ -91,7 +89,6 @@ class TestAlternatingHighwayLstm:
         assert torch.autograd.gradcheck(run, arguments)
 
     def test_padding_changes_nothing_and_is_zero(self):
-        """Oracle: each sentence alone; values in the padding have no influence and no gradient."""
         encoder, _ = both(4)
         mask = masked(LENGTHS)
         inputs = torch.randn(*mask.shape, 6, dtype=torch.float64, requires_grad=True)
@@ -105,7 +102,6 @@ class TestAlternatingHighwayLstm:
         assert inputs.grad[mask].all()
 
     def test_even_layers_see_earlier_words_and_odd_ones_later_words(self):
-        """Oracle: by hand: the outputs of one and of two layers that change with a word in the middle."""
         words = torch.ones(1, 5, dtype=torch.bool)
         inputs = torch.randn(1, 5, 6, dtype=torch.float64)
         changed = inputs.clone()
@@ -127,7 +123,7 @@ class TestAlternatingHighwayLstm:
         ]
 
     def test_it_begins_orthonormal_with_open_forget_gates(self):
-        """Oracle: each gate's block times its transpose is the identity; section A.5 of the paper."""
+        """Section A.5 of the paper: each gate's block times its transpose is the identity."""
         encoder = AlternatingHighwayLstm(5, 5, 2, use_input_projection_bias=True)
         for layer in encoder.layers:
             for block in [*layer.input_weight.chunk(6), *layer.state_weight.chunk(5)]:

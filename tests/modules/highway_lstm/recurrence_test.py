@@ -17,7 +17,7 @@ class TestHighwayRecurrence:
     @pytest.mark.parametrize("runs_backward", [False, True])
     @pytest.mark.parametrize("with_dropout", [False, True])
     def test_it_is_the_formula_sentence_by_sentence(self, runs_backward, with_dropout):
-        """Oracle: the equations of He et al. (2017), section 2.2, in NumPy, a word at a time."""
+        """The equations of He et al. (2017), section 2.2, one word at a time."""
         torch.manual_seed(5)
         lengths = [2, 4, 0, 4]
         batch = pack(mask_of(lengths))
@@ -37,7 +37,6 @@ class TestHighwayRecurrence:
     @pytest.mark.parametrize("runs_backward", [False, True])
     @pytest.mark.parametrize("with_dropout", [False, True])
     def test_gradients_are_those_of_differences(self, runs_backward, with_dropout):
-        """Oracle: differences, in float64."""
         torch.manual_seed(6)
         batch = pack(mask_of([3, 1, 0, 3]))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)

@@ -40,7 +40,6 @@ class TestRecurrentEncoder:
     @pytest.mark.parametrize("n_layers", [1, 3])
     @pytest.mark.parametrize("lengths", [LENGTHS, [1], [1, 1], [6, 6, 6], [1, 9], [9]], ids=str)
     def test_it_is_the_encoder_of_allennlp(self, name, lengths, n_layers, bidirectional):
-        """Oracle: AllenNLP's encoder with the same weights: outputs, last states and all gradients, in float64."""
         ours, theirs = both(name, num_layers=n_layers, bidirectional=bidirectional)
         mask = masked(lengths, padding=1)
         found, expected = (computed(encoder, mask, mask.shape) for encoder in (ours, theirs))
@@ -51,14 +50,12 @@ class TestRecurrentEncoder:
 
     @pytest.mark.parametrize("options", [{"bias": False}, {"hidden_size": 1}, {"input_size": 1}], ids=str)
     def test_sizes_of_one_and_no_bias(self, name, options):
-        """Oracle: AllenNLP's encoder, as above."""
         mask = masked(LENGTHS)
         found, expected = (computed(encoder, mask, mask.shape) for encoder in both(name, num_layers=2, **options))
         torch.testing.assert_close(found, expected)
 
     @pytest.mark.parametrize("lengths", [[40, 33, 12, 5, 5], [20] * 8], ids=["mixed", "equal"])
     def test_float32_is_as_exact_as_that_of_torch(self, name, lengths):
-        """Oracle: AllenNLP's encoder in float32: 1e-5 of the largest value of each tensor, of 90 units."""
         torch.manual_seed(0)
         options = {"input_size": 30, "hidden_size": 90, "bidirectional": True}
         ours, theirs = (
@@ -71,7 +68,7 @@ class TestRecurrentEncoder:
             torch.testing.assert_close(one, other, rtol=0.0, atol=1e-5 * float(other.abs().max().clamp(min=1.0)))
 
     def test_layers_have_the_dropout_of_torch(self, name):
-        """Oracle: AllenNLP's encoder from the same random state, on sentences that it packs in the same order."""
+        """The sentences are in the order in which AllenNLP packs them."""
         mask, results = masked([6, 4, 3]), []
         for encoder in both(name, num_layers=3, dropout=0.5):
             torch.manual_seed(2)
@@ -82,7 +79,6 @@ class TestRecurrentEncoder:
         torch.testing.assert_close(*results)
 
     def test_checkpoints_are_those_of_allennlp(self, name):
-        """Oracle: names, shapes and order of AllenNLP's parameters; each loads the other's strictly."""
         ours, theirs = both(name, num_layers=2)
         assert [(key, value.shape) for key, value in ours.state_dict().items()] == [
             (key, value.shape) for key, value in theirs.state_dict().items()
@@ -92,7 +88,6 @@ class TestRecurrentEncoder:
         assert torch.equal(ours._module.weight_hh_l1_reverse, theirs._module.weight_hh_l1_reverse)
 
     def test_it_begins_with_the_random_weights_of_allennlp(self, name):
-        """Oracle: AllenNLP's encoder, made from the same random state."""
         made = []
         for kind in (f"elmo_{name}", name):
             torch.manual_seed(3)
@@ -100,14 +95,12 @@ class TestRecurrentEncoder:
         torch.testing.assert_close(made[0].state_dict(), made[1].state_dict(), rtol=0, atol=0)
 
     def test_a_carried_state_is_that_of_allennlp(self, name):
-        """Oracle: AllenNLP's stateful encoder over two batches."""
         mask = masked([3, 2])
         results = [[computed(encoder, mask, mask.shape)[0] for _ in "ab"] for encoder in both(name, stateful=True)]
         torch.testing.assert_close(*results)
         assert not torch.equal(*results[0])
 
     def test_nan_stays_in_its_sentence(self, name):
-        """Oracle: the same batch without it: other sentences, their gradients, and padding are unchanged."""
         ours, _ = both(name)
         mask = masked([4, 6, 5], padding=1)
         results = []
@@ -123,7 +116,6 @@ class TestRecurrentEncoder:
 
     @pytest.mark.parametrize("trained", ["inputs", "weight_hh_l0", "bias_ih_l0_reverse"])
     def test_only_what_is_trained_has_a_gradient(self, name, trained):
-        """Oracle: the gradient where all is trained."""
         ours, _ = both(name)
         mask = masked(LENGTHS)
         _, d_inputs, d_parameters = computed(ours, mask, mask.shape)
