@@ -167,6 +167,9 @@ class CorefResolver(ElmoModel):
         """
         # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows, timesteps)
         rows = mask.any(-1)
+        if not rows.any():
+            none = torch.zeros(0, 0, device=mask.device)
+            return none, none, mask.nonzero()[:, 0]
         mask = mask[rows]
         timesteps = int(mask.sum(-1).max())
         mask = mask[:, :timesteps]

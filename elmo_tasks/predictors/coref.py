@@ -87,7 +87,7 @@ class CorefPredictor(JsonLinesPredictor):
         output["document_name"] = output["document"]
         output["document"] = list(chain.from_iterable(output["sentences"]))
         tokens = tokens_of(instance["tokens"])
-        if tokens[0].idx is not None:
+        if tokens and tokens[0].idx is not None:
             output["places"] = [[places(tokens, *mention) for mention in of] for of in output["clusters"]]
         return output
 

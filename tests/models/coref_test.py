@@ -155,6 +155,13 @@ class TestCorefResolver:
             assert resolver.model(**losses_of)["loss"] == losses[2]
         assert len({loss.item() for loss in losses}) == 3
 
+    def test_a_document_without_words_has_no_clusters(self, make_model):
+        resolver = make_model("coref", BOTH)
+        for sentences in ([], [[]]):
+            output = resolver.model(**batch_of(resolver, sentences, clusters=[]))
+            assert (output["clusters"], output["loss"].item()) == ([[]], 0.0)
+            assert resolver.model.make_output_human_readable(output)["texts"] == [[]]
+
     def test_the_output_is_words_and_clusters(self, make_model):
         resolver = make_model("coref", [])
         metadata = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)["metadata"].metadata
