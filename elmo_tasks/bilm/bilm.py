@@ -19,7 +19,7 @@ from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, sentence_lengths
 from elmo_tasks.bilm.weights import write_weights
 
-__all__ = ["Bilm", "supports_bf16"]
+__all__ = ["Bilm"]
 
 # Multiply-adds of a product that one thread computes as fast as two on a quiet machine (small-open, up to 4 sentences;
 # `benchmarks/bilm.py`). On a busy one two are several times slower: each product waits until the other thread runs.
@@ -40,9 +40,9 @@ class Bilm(nn.Module):
         Whether each row of a batch starts from the final state of that row in the previous batch, as in bilm-tf and in
         AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
     precision
-        The precision of matrix products. `"bf16"` needs a device with instructions for it; parameters, memory cells and
-        layers stay float32. While the biLM is trained, autocast's type takes precedence; a frozen biLM ignores
-        autocast.
+        The precision of matrix products. `"bf16"` is slow on a device without instructions for it (CPUs: AVX-512 BF16,
+        Intel since Cooper Lake, AMD since Zen 4); parameters, memory cells and layers stay float32. While the biLM is
+        trained, autocast's type takes precedence; a frozen biLM ignores autocast.
     """
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
@@ -248,23 +248,8 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def supports_bf16(device: torch.device) -> bool:
-    """Whether a device has instructions for products of bfloat16, without which they are slow."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # A private name: without it, no CPU is known to have them.
-    return device.type == "cpu" and bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
-
-
 def _computing_dtype(precision: str, parameter: torch.Tensor) -> torch.dtype:
     """The type of products with a parameter: autocast's if it is trained under autocast, otherwise `precision`."""
     if torch.is_grad_enabled() and parameter.requires_grad and torch.is_autocast_enabled(parameter.device.type):
         return torch.get_autocast_dtype(parameter.device.type)
-    if precision != "bf16":
-        return parameter.dtype
-    if not supports_bf16(parameter.device):
-        raise ValueError(
-            f"precision 'bf16' needs instructions for bfloat16, which {parameter.device} lacks (CPUs: AVX-512 BF16, "
-            "Intel since Cooper Lake, AMD since Zen 4): use 'float32'"
-        )
-    return torch.bfloat16
+    return torch.bfloat16 if precision == "bf16" else parameter.dtype

@@ -150,13 +150,42 @@ def model_files(folder: Path) -> tuple[Path, Path] | None:
 def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
     """The options in an `options.json`, or in the `config.json` of a model of ELMoForManyLangs."""
     path = Path(options_file)
-    return _options(path.parent) if path.name == _CONFIG and model_files(path.parent) else BilmOptions.from_file(path)
+    if path.name != _CONFIG or not model_files(path.parent):
+        return BilmOptions.from_file(path)
+    network = _PUBLISHED
+    try:
+        # The path is mostly one on the machine of those who trained the model; nothing outside the folder is read.
+        name = read_json(path)["config_path"].replace("\\", "/").rpartition("/")[2]
+        # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
+        if not name.endswith("_100_512_4096_sample.json") or path.with_name(name).is_file():
+            path = path.with_name(name)
+            network = read_json(path)
+        return _options(path.parent, network)
+    except KeyError as error:
+        raise ValueError(f"expected the key {error} of a model of ELMoForManyLangs: {path}") from None
 
 
 def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """The state for `Bilm.load_state_dict`, from HDF5, safetensors or the `encoder.pkl` of ELMoForManyLangs."""
-    path = Path(weight_file)
-    return _weights(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
+    if Path(weight_file).suffix != ".pkl":
+        return read_weights(weight_file, options)
+    folder, own = Path(weight_file).parent, options.dictionaries
+    assert own is not None
+    files: dict[str, Mapping[str, torch.Tensor]] = {}
+    state = {}
+    try:
+        for file in (_TOKEN_EMBEDDER, _ENCODER):
+            # Without pickle's code, and wherever the tensors were when they were saved.
+            files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
+        for parameter, file, keys, make in _names(options):
+            state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
+    except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
+        message = str(error).partition("\n")[0]
+        raise ValueError(f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}") from None
+    for kind, name, size in (("characters", "char.dic", own.n_characters), ("words", "word.dic", own.n_words)):
+        if size:
+            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(_keys(folder / name))
+    return state
 
 
 # The network of all published models: their archives lack the file that `config_path` names.
@@ -174,24 +203,8 @@ _PUBLISHED: Mapping[str, Any] = {
 }
 
 
-def _options(folder: Path) -> BilmOptions:
-    source = folder / _CONFIG
-    try:
-        # The path is mostly one on the machine of those who trained the model; nothing outside the folder is read.
-        name = read_json(source)["config_path"].replace("\\", "/").rpartition("/")[2]
-        # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
-        if name.endswith("_100_512_4096_sample.json") and not (folder / name).is_file():
-            return _options_of(folder, _PUBLISHED)
-        source = folder / name
-        return _options_of(folder, read_json(source))
-    except KeyError as error:
-        raise ValueError(f"expected the key {error} of a model of ELMoForManyLangs: {source}") from None
-
-
-def _options_of(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
+def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
     embedder, encoder = network["token_embedder"], network["encoder"]
-    if (embedder["name"], encoder["name"]) != ("cnn", "elmo"):
-        raise ValueError(f"expected a token_embedder 'cnn' and an encoder 'elmo', as in published models: {folder}")
     has_characters, has_words = embedder["char_dim"] > 0, embedder["word_dim"] > 0
     return BilmOptions(
         cell_dim=encoder["dim"],
@@ -222,28 +235,10 @@ def _keys(path: Path) -> list[str]:
             raise ValueError(f"expected a key, a tab and a number, got {line[:60]!r}: {path}, line {number}")
         # Of two lines with one key, the original takes the later.
         numbers[key if tab else "\u3000"] = int(value)
-    keys = sorted(numbers, key=numbers.__getitem__)
-    if [numbers[key] for key in keys] != list(range(len(keys))):
-        raise ValueError(f"expected the numbers from 0 to {len(keys) - 1}, once each: {path}")
-    return keys
+    return sorted(numbers, key=numbers.__getitem__)
 
 
 _Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
-
-
-def _weights(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:
-    files = {name: _load(folder / name) for name in (_TOKEN_EMBEDDER, _ENCODER)}
-    state = {}
-    for parameter, file, keys, make in _names(options):
-        if missing := [key for key in keys if key not in files[file]]:
-            raise ValueError(f"expected the tensor '{missing[0]}': {folder / file}")
-        state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
-    own = options.dictionaries
-    assert own is not None
-    for kind, name, size in (("characters", "char.dic", own.n_characters), ("words", "word.dic", own.n_words)):
-        if size:
-            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(_keys(folder / name))
-    return state
 
 
 def _names(options: BilmOptions) -> Iterator[_Row]:
@@ -293,11 +288,3 @@ def _bias(bias: torch.Tensor) -> torch.Tensor:
     # `ProjectedLstm` adds the 1 of the forget gate, which is a part of the bias there.
     ours.chunk(4)[2].sub_(1.0)
     return ours
-
-
-def _load(path: Path) -> Mapping[str, torch.Tensor]:
-    try:
-        # Without pickle's code, and wherever the tensors were when they were saved.
-        return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
-    except (pickle.UnpicklingError, EOFError, RuntimeError) as error:
-        raise ValueError(f"expected a whole file of tensors ({str(error).partition(chr(10))[0]}): {path}") from None

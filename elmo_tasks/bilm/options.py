@@ -106,7 +106,12 @@ class BilmOptions:
             If a key is missing, or a value has no meaning here; the message names `source` and the key.
         """
         try:
-            lstm, cnn = options["lstm"], options["char_cnn"]
+            lstm, cnn, own = options["lstm"], options["char_cnn"], options.get("dictionaries")
+            sizes = cnn["n_characters"], cnn["max_characters_per_token"]
+            # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for
+            # 262. Files of both kinds exist, and mean the same model.
+            if own is None and sizes not in ((261, 50), (262, 50)):
+                raise ValueError(f"expected n_characters 261 or 262 and max_characters_per_token 50, got {sizes}")
             return cls(
                 cell_dim=lstm["dim"],
                 projection_dim=lstm["projection_dim"],
@@ -118,7 +123,11 @@ class BilmOptions:
                 filters=cnn["filters"],
                 n_highway=cnn.get("n_highway") or 0,
                 activation=cnn["activation"],
-                dictionaries=_dictionaries(options),
+                dictionaries=None
+                if own is None
+                else DictionaryOptions(
+                    n_characters=sizes[0], n_words=own["n_words"], word_dim=own["word_dim"], max_characters=sizes[1]
+                ),
             )
         except KeyError as error:
             raise ValueError(f"{source}: the options of a biLM lack the key {error}") from None
@@ -156,20 +165,3 @@ class BilmOptions:
     def save(self, options_file: str | PathLike[str]) -> None:
         """Writes an `options.json`, whole or not at all."""
         write_json(Path(options_file), self.to_dict())
-
-
-def _dictionaries(options: Mapping[str, Any]) -> DictionaryOptions | None:
-    cnn = options["char_cnn"]
-    if "dictionaries" in options:
-        return DictionaryOptions(
-            n_characters=cnn["n_characters"],
-            n_words=options["dictionaries"]["n_words"],
-            word_dim=options["dictionaries"]["word_dim"],
-            max_characters=cnn["max_characters_per_token"],
-        )
-    # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for 262. Files
-    # of both kinds exist, and mean the same model.
-    found = cnn["n_characters"], cnn["max_characters_per_token"]
-    if found not in ((261, 50), (262, 50)):
-        raise ValueError(f"expected char_cnn.n_characters 261 or 262 and max_characters_per_token 50, got {found}")
-    return None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.characters import BYTES, WordRows
+from elmo_tasks.bilm.characters import WordRows
 
 __all__ = ["PackedSentences", "pack_sentences", "sentence_lengths"]
 
@@ -100,7 +100,7 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
     )
 
 
-def sentence_lengths(character_ids: torch.Tensor, rows: WordRows = BYTES) -> np.ndarray:
+def sentence_lengths(character_ids: torch.Tensor, rows: WordRows) -> np.ndarray:
     """
     The number of words in each sentence, of shape `(batch_size,)`, from ids of shape `(batch_size, timesteps, width)`,
     zero for padding. Checks the ids, and that the words of a sentence come before its padding.

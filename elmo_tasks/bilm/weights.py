@@ -245,8 +245,6 @@ def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str
     with_spare_row = name.layout is CHARACTERS and array.shape == (name.shape[0] + 1, *name.shape[1:])
     if array.shape != name.shape and not with_spare_row:
         raise ValueError(f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"'{name.key}' has values that are not finite: {weight_file}")
     return torch.from_numpy(np.ascontiguousarray(name.layout.read(array.astype(np.float32))))
 
 
@@ -272,11 +270,6 @@ def write_weights(
         The words that the softmax predicts, in their order: their digest goes into the file.
     dtype
         `torch.float32` or `torch.float16`.
-
-    # Raises
-
-    `ValueError`
-        If a weight is not finite in `dtype`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
     arrays |= {key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()}
@@ -299,7 +292,4 @@ def write_weights(
 
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:
-    tensor = state[name.parameter].detach().cpu().to(dtype)
-    if not torch.isfinite(tensor).all():
-        raise ValueError(f"'{name.parameter}' has values that are not finite in {dtype}")
-    return name.layout.write(tensor.numpy())
+    return name.layout.write(state[name.parameter].detach().cpu().to(dtype).numpy())

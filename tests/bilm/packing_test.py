@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, sentence_lengths
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=9)
@@ -84,10 +85,10 @@ class TestSentenceLengths:
         for row, length in enumerate(lengths):
             for column in range(length):
                 character_ids[row, column, (7 * row + column) % 50] = 1 + column
-        assert sentence_lengths(character_ids).tolist() == lengths
+        assert sentence_lengths(character_ids, BYTES).tolist() == lengths
 
     def test_a_word_after_padding_is_refused(self):
         character_ids = torch.ones(2, 4, 50, dtype=torch.int64)
         character_ids[1, 1] = 0
         with pytest.raises(ValueError, match="sentence 1"):
-            sentence_lengths(character_ids)
+            sentence_lengths(character_ids, BYTES)

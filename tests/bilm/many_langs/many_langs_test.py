@@ -188,7 +188,6 @@ class TestFiles:
         [
             ("encoder.pkl", b"not a pickle", r"encoder\.pkl"),
             ("char.dic", b"a\t0\nb\n", r"char\.dic, line 2"),
-            ("word.dic", b"a\t0\nb\t2\n", r"word\.dic"),
             ("config.json", b'{"model": 3}', r"config\.json"),
             ("cnn_small.json", b'{"token_embedder": {}}', r"cnn_small\.json"),
         ],
