@@ -1,9 +1,9 @@
 """
 The vectors of a text with one sentence per line, in a file.
 
-The text is cut into parts of some hundred lines. Each part becomes a file in `OUTPUT.parts`, written under a temporary
-name and renamed, so that it exists whole or not at all. That is all there is to resuming: a job computes the parts that
-are missing, with any number of processes, and then puts all parts into one file.
+The text is cut into parts of some hundred lines. Each part is a file in `OUTPUT.parts`, written under a temporary name
+and renamed, so it is complete or missing. A job computes the missing parts, with any number of processes, and then
+joins all parts into one file.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
@@ -42,30 +42,44 @@ _Part = tuple[Path, list[str]]
 _Vectors = Iterator[tuple[list[str], list[np.ndarray]]]
 
 
-def _option(default: Any, help: str, **of_argument: Any) -> Any:
-    return field(default=default, metadata={"help": help, **of_argument})
-
-
 def _layers(text: str) -> str | int:
     return int(text) if text.isdecimal() else text
 
 
 @dataclass(frozen=True)
 class EmbedOptions:
-    """The vectors that are made of the lines of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`."""
+    """
+    The vectors to compute for each line of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize` splits
+    lines by spaCy's rules instead of at white space, and `part_lines` lines are computed and written together.
+    """
 
-    bilm: str = _option(DEFAULT_BILM, "name, or folder with options.json and weights.hdf5")
-    layers: str | int = _option("mix", "mix (default), all, top, or a number", type=_layers)
-    weights: tuple[float, ...] | None = _option(None, "of the mix; default: all 0", type=float, nargs="+")
-    gamma: float = _option(1.0, "factor of the vectors", type=float)
-    pool: str | None = _option(None, "one vector per sentence, not per word", choices=["mean", "max", "first-last"])
-    tokenize: bool = _option(False, "split lines by spaCy's rules, not at white space", action="store_true")
-    dtype: str = _option("float32", "of the output", choices=["float32", "float16"])
-    device: str | None = _option(None, "cpu, cuda, cuda:1, ...; default: a GPU if there is one")
-    precision: str | None = _option(None, "of the biLM's matrix products", choices=["float32", "bf16"])
-    batch_tokens: int | None = _option(None, "words computed at once", type=int)
-    part_lines: int = _option(500, "lines that are done together, and lost together after a kill", type=int)
+    bilm: str = DEFAULT_BILM
+    layers: str | int = "mix"
+    weights: tuple[float, ...] | None = None
+    gamma: float = 1.0
+    pool: str | None = None
+    tokenize: bool = False
+    dtype: str = "float32"
+    device: str | None = None
+    precision: str | None = None
+    batch_tokens: int | None = None
+    part_lines: int = 500
     nfc: bool = True
+
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "bilm": {"help": "name, or folder with options.json and weights.hdf5"},
+    "layers": {"type": _layers, "help": "mix, all, top, or a number"},
+    "weights": {"type": float, "nargs": "+", "help": "one per layer of the mix, before the softmax; default: all 0"},
+    "gamma": {"type": float, "help": "factor of the vectors"},
+    "pool": {"choices": ["mean", "max", "first-last"], "help": "write one vector per sentence instead of per word"},
+    "tokenize": {"action": "store_true", "help": "split lines by spaCy's rules instead of at white space"},
+    "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
+    "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
+    "precision": {"choices": ["float32", "bf16"], "help": "of the biLM's matrix products; default: float32"},
+    "batch_tokens": {"type": int, "help": "words per batch; default: 4096, on a GPU 16384"},
+    "part_lines": {"type": int, "help": "lines per part; a killed job loses at most the parts in progress"},
+}
 
 
 def embed_file(
@@ -87,17 +101,17 @@ def embed_file(
     # Parameters
 
     text, output
-        UTF-8, plain, `.gz` or `.xz`; and the file: Parquet if its name ends with `.parquet`, HDF5 otherwise.
+        The text in UTF-8, plain, `.gz` or `.xz`, and the file: Parquet if its name ends with `.parquet`, else HDF5.
     layout
-        Of HDF5: arrays that are named by their line, with `sentences` and AllenNLP's `sentence_to_index` (`"full"`),
-        with the latter (`"index"`) or alone (`"vectors"`); or arrays that are named by their sentence (`"keys"`).
+        For HDF5. `"full"`: arrays named by their line numbers, `sentences`, and AllenNLP's `sentence_to_index`.
+        `"index"`: without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by their sentences.
     force, resume
         Whether to start again and replace the output, or to keep the parts of an interrupted job.
     workers, ray
-        Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: this one, or all cores
-        of the cluster. All machines need the same folders.
+        Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: only this process, or
+        all cores of the cluster. All machines need the same folders.
     progress
-        Whether to show a bar on stderr. `None`: if it is a terminal.
+        Whether to show a progress bar on stderr. `None`: if stderr is a terminal.
     elmo
         The biLM, if it is loaded already. Workers load their own.
     """
@@ -150,7 +164,7 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
 
 
 def _count(text: Path, layout: str) -> tuple[int, int]:
-    """The number of lines and of words. The whole text is read, and is UTF-8 then."""
+    """The number of lines and of words. Reads the whole text, so an error of encoding is found now."""
     n_lines = n_words = 0
     seen = {""}
     for n_lines, line in numbered_lines(text):
@@ -191,7 +205,7 @@ def _size(folder: Path) -> int:
 def _check_space(folder: Path, n_bytes: int) -> None:
     # HDF5 ends the process when the disk is full.
     if (free := shutil.disk_usage(folder).free) < n_bytes:
-        raise OSError(f"expected {n_bytes:,} free bytes for the vectors and their parts, got {free:,}: {folder}")
+        raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
 
 
 def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]:
@@ -320,16 +334,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("text", type=Path, help="file with one sentence per line, UTF-8; plain, .gz or .xz")
     add("output", type=Path, help="file to write: Parquet if its name ends with .parquet, HDF5 otherwise")
-    for option in fields(EmbedOptions):
-        if option.metadata:
-            add(f"--{option.name.replace('_', '-')}", default=option.default, **option.metadata)
+    for name, of_argument in _ARGUMENTS.items():
+        add(f"--{name.replace('_', '-')}", default=getattr(EmbedOptions, name), **of_argument)
     add_nfc_argument(parser)
-    add("--workers", type=int, metavar="N", help="processes, each with its biLM; default: this one, on Ray all cores")
+    add("--workers", type=int, metavar="N", help="processes, each with its own biLM; default: one, on Ray one per core")
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
-    add("--progress", action=argparse.BooleanOptionalAction, help="default: on a terminal")
+    add(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="show a progress bar; default: if stderr is a terminal",
+    )
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--force", action="store_true", help="start again, and replace an output that exists")
-    again.add_argument("--resume", action="store_true", help="keep what an interrupted job has done")
+    again.add_argument("--force", action="store_true", help="start again, and replace an existing output")
+    again.add_argument("--resume", action="store_true", help="keep the finished parts of an interrupted job")
 
 
 def embed(arguments: argparse.Namespace) -> None:
