@@ -21,7 +21,7 @@ class LayerMix(nn.Module):
     # Parameters
 
     n_layers : `int`
-        Layers that come in, the context-insensitive one among them.
+        The number of layers, including the context-insensitive one.
     layers : `Union[Literal["mix", "top"], int]`
         `"mix"` is the mix of all layers, `"top"` the highest layer alone, and a number that layer (0 is the
         context-insensitive one). A single layer is still scaled by `gamma`.
@@ -43,7 +43,8 @@ class LayerMix(nn.Module):
         super().__init__()
         self.n_layers = n_layers
         self.layer_norm = layer_norm
-        self.indices = _indices(layers, n_layers)
+        numbers = range(n_layers)
+        self.indices = list(numbers) if layers == "mix" else [numbers[-1 if layers == "top" else layers]]
         self.gamma = nn.Parameter(torch.ones(()))
         if len(self.indices) > 1:
             self.layer_weights: nn.Parameter | None = nn.Parameter(torch.zeros(len(self.indices)))
@@ -59,18 +60,8 @@ class LayerMix(nn.Module):
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        layers : `Sequence[torch.Tensor]`
-            `n_layers` tensors of shape `(batch_size, timesteps, dim)`.
-        mask : `torch.BoolTensor`
-            Shape `(batch_size, timesteps)`: where there is a word.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch_size, timesteps, dim)`, zero where there is no word.
-
+        From `n_layers` tensors of shape `(batch_size, timesteps, dim)` and the mask of the words to the same shape,
+        zero where there is no word.
         """
         chosen = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:
@@ -94,15 +85,3 @@ class LayerMix(nn.Module):
             normalized = (layer - mean) / torch.sqrt(variance + torch.finfo(layer.dtype).tiny)
         # Not a product: in a batch without words the mean is NaN.
         return normalized.masked_fill(~mask.unsqueeze(-1), 0.0)
-
-
-def _indices(layers: Literal["mix", "top"] | int, n_layers: int) -> list[int]:
-    if layers == "mix":
-        return list(range(n_layers))
-    if layers == "top":
-        return [n_layers - 1]
-    if isinstance(layers, int) and not isinstance(layers, bool) and 0 <= layers < n_layers:
-        return [layers]
-    raise ValueError(
-        f"layers must be 'mix', 'top' or a number from 0 (context-insensitive) to {n_layers - 1}, but is {layers!r}"
-    )

@@ -32,22 +32,9 @@ def soft_loss(
 
 def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
-    The probability of each tag of each word under a CRF, summed over the tags of all other words. They have gradients
-    if the logits do.
-
-    # Parameters
-
-    crf
-        With its transitions; which of them are forbidden is ignored, as in its likelihood.
-    logits
-        Shape `(batch_size, timesteps, n_tags)`.
-    mask
-        Shape `(batch_size, timesteps)`: true at words, which come before the padding.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch_size, timesteps, n_tags)`, zero where there is no word.
+    The probability of each tag of each word under a CRF, summed over the tags of all other words: shape
+    `(batch_size, timesteps, n_tags)`, zero at padding, which comes after the words. They have gradients if the logits
+    do. Which transitions are forbidden is ignored, as in the likelihood of the CRF.
     """
     is_trained = torch.is_grad_enabled() and (logits.requires_grad or crf.transitions.requires_grad)
     with torch.enable_grad():
@@ -63,13 +50,9 @@ def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch
 def _partition(crf: ConditionalRandomField, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The logarithm of the sum over all sequences of tags: shape `(batch_size,)`."""
     # Shape: (batch_size, n_tags)
-    alpha = scores[:, 0]
-    if crf.include_start_end_transitions:
-        alpha = alpha + crf.start_transitions
+    alpha = scores[:, 0] + crf.start_transitions
     for step in range(1, scores.size(1)):
         following = torch.logsumexp(alpha.unsqueeze(2) + crf.transitions, 1) + scores[:, step]
         alpha = torch.where(mask[:, step, None], following, alpha)
-    if crf.include_start_end_transitions:
-        alpha = alpha + crf.end_transitions
     # A row without words has no sequence.
-    return torch.logsumexp(alpha, -1) * mask[:, 0]
+    return torch.logsumexp(alpha + crf.end_transitions, -1) * mask[:, 0]

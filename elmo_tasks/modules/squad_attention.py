@@ -77,25 +77,20 @@ class ResidualAttention(torch.nn.Module):
         """From `x` to `y`, both of shape `(batch_size, timesteps, dim)`."""
         # Shape: (batch_size, timesteps, encoder_dim)
         hidden = self.encoder(self.dropout(text), mask)
-        attended = self._attended(hidden, mask)
-        # Shape: (batch_size, timesteps, 3 * encoder_dim)
-        together = torch.cat([hidden, attended, hidden * attended], -1)
-        # Shape: (batch_size, timesteps, dim)
-        return text + self.projection(self.dropout(together)).relu()
-
-    def _attended(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """
-        Shape `(batch_size, timesteps, encoder_dim)`. In training, the backward pass keeps one tensor with a number
-        for each pair of words, and its mask: with AllenNLP's `masked_softmax` it would keep four.
-        """
+        # In training, the backward pass keeps one tensor with a number for each pair of words, and its mask: with
+        # AllenNLP's `masked_softmax` it would keep four.
         itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
         # Shape: (batch_size, timesteps, timesteps)
         is_other = mask[:, None] & ~itself
         scores = self.similarity(hidden, hidden)
         scores = scores.masked_fill(~is_other, min_value_of_dtype(scores.dtype))
-        attended = scores.softmax(-1) @ hidden
         # The only word of a text has no other word to attend to, and its softmax has no inputs.
-        return attended * (mask.sum(-1) > 1)[:, None, None]
+        # Shape: (batch_size, timesteps, encoder_dim)
+        attended = scores.softmax(-1) @ hidden * (mask.sum(-1) > 1)[:, None, None]
+        # Shape: (batch_size, timesteps, 3 * encoder_dim)
+        together = torch.cat([hidden, attended, hidden * attended], -1)
+        # Shape: (batch_size, timesteps, dim)
+        return text + self.projection(self.dropout(together)).relu()
 
 
 def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,16 +98,8 @@ def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[
     The span with the largest sum of the log-probabilities of its bounds. AllenNLP's `get_best_span` compares all pairs
     of words, this function only the spans of at most `max_length` words.
 
-    # Parameters
-
-    start, end : `torch.Tensor`
-        Log-probabilities that the answer begins or ends at a word, of shape `(batch_size, timesteps)`; very low where
-        there is no word.
-
-    # Returns
-
-    `Tuple[torch.LongTensor, torch.Tensor]`
-        The first and the last word, of shape `(batch_size, 2)`, and their log-probability, of shape `(batch_size,)`.
+    From the log-probabilities that the answer begins or ends at a word, of shape `(batch_size, timesteps)` and very low
+    at padding, to the first and the last word, of shape `(batch_size, 2)`, and their log-probability.
     """
     # No span ends after the last word.
     padded = torch.nn.functional.pad(end, (0, max_length - 1), value=-torch.inf)

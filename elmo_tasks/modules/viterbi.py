@@ -43,16 +43,8 @@ def best_tags(
 ) -> list[list[int]]:
     """
     Viterbi's algorithm: for each sentence the tags with the highest sum of scores, one for each word. AllenNLP decodes
-    one sentence after the other.
-
-    # Parameters
-
-    logits
-        Shape `(batch_size, timesteps, n_tags)`.
-    mask
-        Shape `(batch_size, timesteps)`: true at words, which come before the padding.
-    transitions, starts, ends
-        See `crf_scores`.
+    one sentence after the other. From shape `(batch_size, timesteps, n_tags)`, with words before the padding, and the
+    scores of `crf_scores` or `bio_scores`.
     """
     logits = logits.float()
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
@@ -87,16 +79,8 @@ def span_probabilities(
 ) -> list[list[float]]:
     """
     The probability of the tags of each span, summed over all tags of the words around it, by the forward and backward
-    algorithm. Which transitions are forbidden is ignored, as in the likelihood of AllenNLP's CRF.
-
-    # Parameters
-
-    logits, mask
-        As in `best_tags`.
-    tags
-        The tags of each sentence, one for each word.
-    spans
-        The first and the last word of each span of each sentence.
+    algorithm. Which transitions are forbidden is ignored, as in the likelihood of AllenNLP's CRF. `spans` are the first
+    and the last words of each sentence's spans.
     """
     # A probability is the difference of two large numbers.
     logits = logits.double()

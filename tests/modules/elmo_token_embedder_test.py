@@ -7,7 +7,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn import RegularizerApplicator
 
 from elmo_tasks.bilm.characters import sentences_to_character_ids
-from elmo_tasks.modules import ElmoTokenEmbedder, LayerMix
+from elmo_tasks.modules import ElmoTokenEmbedder
 from tests.paths import TINY_BILM
 
 CONTEXT_INSENSITIVE = 0
@@ -42,13 +42,6 @@ class TestElmoTokenEmbedder:
         embedded = ElmoTokenEmbedder(pretrained(), layers=layers)(batch)
         assert torch.equal(embedded, pretrained()(batch).layers[number])
 
-    def test_layer_norm_is_that_of_the_mix(self, pretrained, batch):
-        output = pretrained()(batch)
-        for layer_norm in ("token", "batch"):
-            embedded = ElmoTokenEmbedder(pretrained(), layer_norm=layer_norm)(batch)
-            mix = LayerMix(len(output.layers), layer_norm=layer_norm)
-            assert torch.equal(embedded, mix(output.layers, output.mask))
-
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
         torch.manual_seed(0)
         ids = sentences_to_character_ids([["word"] * 50])
@@ -60,12 +53,6 @@ class TestElmoTokenEmbedder:
         torch.testing.assert_close(dropped[kept], plain[kept] / 0.75)
         # 800 units: the rate has a standard deviation of 0.015.
         assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
-
-    def test_two_places_that_share_a_bilm_drop_different_units(self, pretrained, batch):
-        torch.manual_seed(0)
-        bilm = pretrained()
-        first, second = (ElmoTokenEmbedder(bilm, dropout=0.5).train()(batch) for _ in range(2))
-        assert not torch.equal(first != 0, second != 0)
 
     def test_a_copy_of_two_places_still_shares_its_bilm(self, pretrained, batch, count_passes):
         bilm = pretrained()
@@ -79,24 +66,11 @@ class TestElmoTokenEmbedder:
         copied[1](again)
         assert len(passes) == 1
 
-    def test_padding_does_not_show(self, pretrained, batch):
-        embedder = ElmoTokenEmbedder(pretrained())
-        together = embedder(batch)
-        for row, ids in zip(together, batch, strict=True):
-            n_words = int((ids > 0).any(-1).sum())
-            torch.testing.assert_close(row[:n_words], embedder(ids[None, :n_words])[0], rtol=0, atol=1e-6)
-            assert not row[n_words:].any()
-
 
 class TestFromParams:
     @pytest.fixture
     def config(self, environment, tiny_options, tiny_weights):
         return {"type": "elmo", "options": tiny_options, "pretrained_file": tiny_weights}
-
-    def test_the_biLM_may_be_a_part_of_its_own(self, config, batch):
-        nested = {"type": "elmo", "bilm": {name: config[name] for name in ("options", "pretrained_file")}}
-        embedders = [TokenEmbedder.from_params(Params(dict(params))).eval() for params in (config, nested)]
-        assert torch.equal(embedders[0](batch), embedders[1](batch))
 
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])

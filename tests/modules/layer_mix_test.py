@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from elmo_tasks.modules import LayerMix
 
 N_LAYERS, BATCH, TIMESTEPS, DIM = 3, 2, 4, 5
+# torch may flush subnormal numbers to zero.
+numbers = st.floats(-4, 4, allow_subnormal=False)
 
 
 def random_layers(seed: int = 0) -> list[torch.Tensor]:
@@ -35,17 +37,12 @@ def equation_1(layers: list[np.ndarray], weights: list[float], gamma: float) -> 
 
 class TestLayerMix:
     @settings(max_examples=50)
-    @given(st.lists(st.floats(-4, 4), min_size=N_LAYERS, max_size=N_LAYERS), st.floats(-3, 3), st.integers(0, 99))
+    @given(st.lists(numbers, min_size=N_LAYERS, max_size=N_LAYERS), numbers, st.integers(0, 99))
     def test_it_is_equation_1(self, weights, gamma, seed):
         layers = random_layers(seed)
         mixed = with_weights(LayerMix(N_LAYERS), weights, gamma)(layers, MASK)
         expected = equation_1([layer.numpy() for layer in layers], weights, gamma)
         np.testing.assert_allclose(mixed.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
-
-    def test_it_starts_as_the_plain_average(self):
-        layers = random_layers()
-        mixed = LayerMix(N_LAYERS)(layers, MASK).detach()
-        np.testing.assert_allclose(mixed, np.mean([layer.numpy() for layer in layers], 0), rtol=1e-5, atol=1e-6)
 
     @pytest.mark.parametrize("layer_norm", [None, "batch"])
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.5, -0.5, 0.25]])
@@ -73,11 +70,6 @@ class TestLayerMix:
         mixed = LayerMix(N_LAYERS, layers=2, layer_norm="token")(random_layers(), MASK)[MASK].detach().numpy()
         np.testing.assert_allclose(mixed.mean(-1), 0.0, atol=1e-5)
         np.testing.assert_allclose(mixed.var(-1), 1.0, rtol=1e-3)
-
-    def test_batch_norm_gives_all_vectors_together_mean_0_and_variance_1(self):
-        mixed = LayerMix(N_LAYERS, layers=2, layer_norm="batch")(random_layers(), MASK)[MASK].detach().numpy()
-        assert mixed.mean() == pytest.approx(0.0, abs=1e-5)
-        assert mixed.var() == pytest.approx(1.0, rel=1e-3)
 
     @pytest.mark.parametrize(("layer_norm", "depends"), [(None, False), ("token", False), ("batch", True)])
     def test_only_batch_norm_lets_a_word_depend_on_other_sentences(self, layer_norm, depends):
@@ -110,18 +102,7 @@ class TestLayerMix:
         assert torch.equal(mix(given_layers, MASK), -2.0 * given_layers[number])
         assert mix.normalized_weights().tolist() == [float(j == number) for j in range(N_LAYERS)]
 
-    def test_a_bilm_of_one_layer_has_nothing_to_weigh(self):
-        mix = LayerMix(1)
-        layer = random_layers()[0]
-        assert torch.equal(mix([layer], MASK), layer)
-        assert mix.normalized_weights().tolist() == [1.0]
-
     def test_the_normalized_weights_are_the_softmax(self):
         normalized = with_weights(LayerMix(N_LAYERS), [1.0, 2.0, -1.0], 5.0).normalized_weights()
         np.testing.assert_allclose(normalized, np.exp([1, 2, -1]) / np.exp([1, 2, -1]).sum(), rtol=1e-6)
         assert not normalized.requires_grad
-
-    @pytest.mark.parametrize("layers", [-1, 3, "all", True, 1.0, None])
-    def test_an_unknown_layer_is_an_error(self, layers):
-        with pytest.raises(ValueError, match=rf"must be 'mix', 'top' or a number from 0 .* to 2, but is {layers!r}"):
-            LayerMix(N_LAYERS, layers=layers)

@@ -15,6 +15,8 @@ __all__ = [
     "negative_log_likelihood",
 ]
 
+# About how many pairs are computed at once.
+_MAX_PAIRS = 8192
 # The first distance of each bucket but the lowest: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
 _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
 
@@ -30,20 +32,14 @@ class AntecedentScorer(torch.nn.Module):
 
     # Parameters
 
-    span_dim : `int`
-        Units of a mention's vector.
-    n_genres : `int`
-        Genres of documents.
-    hidden_dim : `int`
-        Units of each hidden layer.
+    span_dim, hidden_dim : `int`
+        Units of a mention's vector and of each hidden layer.
     feature_dim : `int`
         Units of the embedding of each feature: the same speaker, the genre, the distance.
     max_antecedents : `int`
         How many mentions before a mention are candidates.
     dropout : `float`
         Of the features and the hidden layers.
-    max_pairs : `int`
-        About how many pairs are computed at once.
     """
 
     def __init__(
@@ -55,7 +51,6 @@ class AntecedentScorer(torch.nn.Module):
         feature_dim: int,
         max_antecedents: int,
         dropout: float,
-        max_pairs: int = 8192,
     ) -> None:
         super().__init__()
         self.speaker_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=2)
@@ -74,7 +69,7 @@ class AntecedentScorer(torch.nn.Module):
         self._dropout = QuickDropout(dropout)
         self._parts = [span_dim, span_dim, span_dim, 3 * feature_dim]
         self._max_antecedents = max_antecedents
-        self._rows_at_once = max(1, max_pairs // max_antecedents)
+        self._rows_at_once = max(1, _MAX_PAIRS // max_antecedents)
         self._distances: torch.Tensor
         self.register_buffer("_distances", torch.tensor(_DISTANCES), persistent=False)
 
@@ -82,22 +77,9 @@ class AntecedentScorer(torch.nn.Module):
         self, vectors: torch.Tensor, mention_scores: torch.Tensor, speakers: torch.Tensor, genre: int
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(n_mentions, span_dim)`, of one document, in the order of the text.
-        mention_scores : `torch.Tensor`
-            Shape `(n_mentions,)`.
-        speakers : `torch.LongTensor`
-            Shape `(n_mentions,)`: the number of the speaker.
-        genre : `int`
-            The document's.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
-            first; minus infinity where there is none.
+        From the mentions of one document in the order of the text, with `vectors` of shape `(n_mentions, span_dim)`, to
+        shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
+        first; minus infinity where there is none.
         """
         n_mentions = len(vectors)
         n_antecedents = min(self._max_antecedents, max(n_mentions - 1, 0))
@@ -166,19 +148,8 @@ class AntecedentScorer(torch.nn.Module):
 
 def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
     """
-    The antecedents that are in the same cluster.
-
-    # Parameters
-
-    clusters : `torch.LongTensor`
-        Shape `(n_mentions,)`: the number of each mention's cluster, and -1 for mentions without one.
-    n_antecedents : `int`
-        How many mentions before a mention are candidates.
-
-    # Returns
-
-    `torch.BoolTensor`
-        Shape `(n_mentions, n_antecedents)`: whether mention `i - 1 - a` (row `i`, column `a`) is in the same cluster.
+    Whether mention `i - 1 - a` (row `i`, column `a`) is in the same cluster: shape `(n_mentions, n_antecedents)`, from
+    the number of each mention's cluster, which is -1 for mentions without one.
     """
     rows = torch.arange(len(clusters), device=clusters.device).unsqueeze(1)
     # Shape: (n_mentions, n_antecedents)
@@ -190,19 +161,8 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
 def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
     """
     The loss of antecedents: minus the log of the probability that a mention has any of its right antecedents, or none
-    where there is no right one (Lee et al. 2017, section 5). The score of having no antecedent is 0.
-
-    # Parameters
-
-    scores : `torch.Tensor`
-        Shape `(n_mentions, n_antecedents)`: minus infinity where there is none.
-    is_right : `torch.BoolTensor`
-        Shape `(n_mentions, n_antecedents)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `()`: the sum over all mentions.
+    where there is no right one (Lee et al. 2017, section 5). The score of having no antecedent is 0. The sum over all
+    mentions, from two tensors of shape `(n_mentions, n_antecedents)`.
     """
     # Shape: (n_mentions, 1 + n_antecedents)
     with_none = torch.nn.functional.pad(scores.float(), (1, 0))
@@ -212,17 +172,7 @@ def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> tor
 
 
 def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
-    """
-    # Parameters
-
-    scores : `torch.Tensor`
-        Shape `(n_mentions, n_antecedents)`, as `AntecedentScorer` gives them.
-
-    # Returns
-
-    `torch.LongTensor`
-        Shape `(n_mentions,)`: the most probable antecedent of each, and -1 where having none is more probable.
-    """
+    """The most probable antecedent of each mention, -1 where having none is more probable: shape `(n_mentions,)`."""
     # 0 for none, then the nearest first. Shape: (n_mentions,)
     distances = torch.nn.functional.pad(scores, (1, 0)).argmax(-1)
     rows = torch.arange(len(scores), device=scores.device)

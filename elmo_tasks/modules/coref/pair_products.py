@@ -11,21 +11,10 @@ __all__ = ["pair_products"]
 def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """
     The product of a matrix with the elementwise product of both vectors of each pair. There are fewer hidden units than
-    antecedents, so the matrix is multiplied with the mentions' vectors, and no product of two vectors is ever there.
+    antecedents, so the matrix is multiplied with the mentions' vectors, and no product of two vectors is stored.
 
-    # Parameters
-
-    mentions : `torch.Tensor`
-        Shape `(n_mentions, dim)`.
-    antecedents : `torch.Tensor`
-        Shape `(n_antecedents, dim)`.
-    weight : `torch.Tensor`
-        Shape `(hidden_dim, dim)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(n_mentions, n_antecedents, hidden_dim)`. On the CPU it cannot be differentiated twice.
+    From shapes `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to
+    `(n_mentions, n_antecedents, hidden_dim)`. On the CPU it cannot be differentiated twice.
     """
     if mentions.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
         products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)

@@ -14,16 +14,12 @@ class SpanEmbedder(torch.nn.Module):
 
     # Parameters
 
-    embedded_dim : `int`
-        Units of the embedded words.
-    hidden_dim : `int`
-        Units of the encoder.
+    embedded_dim, hidden_dim : `int`
+        Units of the input and of the output of the encoder.
     max_width : `int`
         The most words that a span has.
-    width_dim : `int`
-        Units of the embedding of the width.
-    dropout : `float`
-        Of the embedding of the width.
+    width_dim, dropout
+        Units and dropout of the embedding of the width.
     """
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
@@ -43,20 +39,9 @@ class SpanEmbedder(torch.nn.Module):
         self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        # Parameters
-
-        embedded : `torch.Tensor`
-            Shape `(n_words, embedded_dim)`, of one document: the input of the encoder.
-        hidden : `torch.Tensor`
-            Shape `(n_words, hidden_dim)`: the output of the encoder.
-        sentences : `torch.LongTensor`
-            Shape `(n_words,)`: the number of each word's sentence.
-
-        # Returns
-
-        `Tuple[torch.LongTensor, torch.Tensor]`
-            First and last word of each span, of shape `(n_spans, 2)`, in the order of the text; and its vector, of
-            shape `(n_spans, output_dim)`.
+        From the words of one document, of shapes `(n_words, embedded_dim)` and `(n_words, hidden_dim)`, with the number
+        of each word's sentence, to the first and the last word of each span in the order of the text, of shape
+        `(n_spans, 2)`, and its vector, of shape `(n_spans, output_dim)`.
         """
         n_words = len(sentences)
         # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
@@ -90,19 +75,7 @@ def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: in
     The best spans of which no two cross: from the highest score down, a span is taken unless it overlaps a taken one
     and neither is inside of the other (Lee et al. 2017, section 5). AllenNLP's `coref` takes crossing spans too.
 
-    # Parameters
-
-    spans : `torch.LongTensor`
-        Shape `(n_spans, 2)`: first and last word.
-    scores : `torch.Tensor`
-        Shape `(n_spans,)`.
-    limit : `int`
-        The most spans that are taken.
-
-    # Returns
-
-    `torch.LongTensor`
-        Shape `(n_taken,)`: the rows of the taken spans, in the order of `spans`.
+    From the first and last words, of shape `(n_spans, 2)`, to the rows of at most `limit` taken spans, in their order.
     """
     pairs = spans.tolist()
     # The furthest end of the taken spans that begin at a word, and the furthest beginning of those that end there.
