@@ -12,11 +12,6 @@ from elmo_tasks.tokenization import blank_pipeline, blank_sentences, blank_token
 TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; don't!"]
 
 
-def test_each_call_makes_a_new_pipeline():
-    blank_pipeline("de").add_pipe("sentencizer")
-    assert (blank_pipeline("de").lang, blank_pipeline("de").pipe_names) == ("de", [])
-
-
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_words_equal_spacys_without_white_space(language):
     for text in TEXTS:
@@ -45,9 +40,3 @@ def test_sentences_end_at_full_stops_but_not_in_abbreviations():
     assert blank_sentences()(" \n ") == blank_sentences()("") == []
     assert sentences_of_words(["눈", "。", "", "Why", "?", "So"]) == [["눈", "。"], ["", "Why", "?"], ["So"]]
     assert sentences_of_words([]) == []
-
-
-def test_a_text_may_be_longer_than_a_pipeline_takes():
-    text = ("x" * 9_000 + ". ") * 120
-    assert len(text) > spacy.blank("en").max_length
-    assert len(blank_sentences()(text)) == 120

@@ -2,7 +2,6 @@
 
 import email
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -105,9 +104,6 @@ class TestWheel:
 
 
 class TestOutsideTheCheckout:
-    def test_it_lists_its_commands(self, run_outside):
-        assert "embed" in run_outside("-m", "elmo_tasks", "--help")
-
     def test_it_embeds_a_sentence(self, run_outside, tmp_path):
         (tmp_path / "text.txt").write_text("A dog barks .\n")
         run_outside("-m", "elmo_tasks", "embed", "text.txt", "out.h5")
@@ -123,8 +119,3 @@ class TestOutsideTheCheckout:
         arguments = "elmo-tables --table 1 --tasks ner --seeds 1 --dry-run".split()  # noqa: SIM905
         lines = run_outside("-m", "allennlp", *arguments).splitlines()
         assert [line.split()[-1] for line in lines[:2]] == ["ner/baseline/1", "ner/input/1"]
-
-    def test_it_finds_its_configs_and_data(self, run_outside, installed):
-        code = "import elmo_tasks.shipped as s, json; print(json.dumps([str(s.FIXTURES), str(s.TRAINING_CONFIGS)]))"
-        expected = [str(installed / "elmo_tasks" / folder) for folder in FOLDERS]
-        assert json.loads(run_outside("-c", code)) == expected

@@ -52,11 +52,3 @@ class TestPerplexityOfText:
             assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
         n_words = sum(len(score["words"]) for score in scores)
         assert found["unknown_share"] == pytest.approx(sum(s["n_unknown"] for s in scores) / n_words, abs=1e-4)
-
-    def test_a_text_may_be_several_files(self, exported, command, fixtures_root, capsys):
-        capsys.readouterr()
-        command("elmo-perplexity", exported, fixtures_root / "lm" / "*e*t.txt")
-        assert printed(capsys.readouterr().out)["sentences"] == 163
-        command("elmo-perplexity", exported, fixtures_root / "lm" / "[dt]e*.txt")
-        found = printed(capsys.readouterr().out)
-        assert (found["sentences"], found["words"]) == (103 + 163, 1264 + 2212)

@@ -37,24 +37,6 @@ class TestAroundImport:
         assert importlib.import_module(module).seen == ["around"]
         assert sys.marks == []
 
-    def test_the_module_sees_its_own_loader(self, module):
-        around_import(module)(marked)
-        imported = importlib.import_module(module)
-        assert "sys.marks" in inspect.getsource(imported)
-        assert imported.__loader__ is imported.__spec__.loader is not None
-
-    def test_an_error_is_raised_at_every_attempt(self, module):
-
-        @contextmanager
-        def refuse(name):
-            yield
-            raise ImportError("refused")
-
-        around_import(module)(refuse)
-        for _ in range(2):
-            with pytest.raises(ImportError, match="refused"):
-                importlib.import_module(module)
-
     def test_it_works_together_with_a_hook_after_the_import(self, module):
         fixed = []
         after_import(module)(lambda imported: fixed.append((imported.seen, list(sys.marks))))

@@ -3,13 +3,11 @@
 import re
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from elmo_tasks.data import (
     CorefReader,
     LmReader,
-    LmText,
     NerReader,
     PosReader,
     SnliReader,
@@ -64,8 +62,3 @@ def test_a_mistake_is_named(tmp_path, reader: type[DatasetReader], content: str 
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{place}"):
         list(reader().read(str(path)))
-
-
-def test_a_text_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="none"):
-        LmText(tmp_path / "none*")

@@ -133,11 +133,6 @@ class TestLmDataLoader:
             assert len(loader) == n
             assert words_of(loader) == every[rank : n * world_size : world_size]
 
-    def test_fewer_batches_than_processes_are_an_error(self, make, in_process):
-        in_process(0, 1000)
-        with pytest.raises(ValueError, match="1000 processes"):
-            list(make(batches_per_epoch=2))
-
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_tensors_have_the_characters_of_the_bilm_and_the_words_of_the_vocabulary(device):

@@ -1,7 +1,5 @@
 """Tests of files and folders that are written whole or not at all."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,27 +21,6 @@ class TestAtomicFile:
             temporary.write_text("half")
             raise KeyboardInterrupt
         assert not list(tmp_path.iterdir())
-
-    def test_two_writers_do_not_share_a_temporary_file(self, tmp_path):
-        with atomic_file(tmp_path / "a") as outer:
-            with atomic_file(tmp_path / "a") as inner:
-                inner.write_bytes(b"inner")
-            outer.write_bytes(b"outer")
-        assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("a", b"outer")]
-
-    @pytest.mark.parametrize("name", ["a" * 251 + ".npz", "語" * 83 + ".npz"])
-    def test_a_name_may_be_as_long_as_the_file_system_allows(self, tmp_path, name):
-        with atomic_file(tmp_path / name) as temporary:
-            assert temporary.suffix == ".npz"
-            temporary.write_text("new")
-        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "new")]
-
-    def test_stdout_is_written_to(self):
-        code = (
-            "from elmo_tasks.files.atomic_files import atomic_file\n"
-            "with atomic_file('/dev/stdout') as path: path.write_text('text')"
-        )
-        assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).stdout == b"text"
 
 
 class TestAtomicFolder:

@@ -4,11 +4,7 @@ import atexit
 import functools
 import importlib
 import json
-import os
-import runpy
 import signal
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +17,11 @@ from allennlp.common import Params
 from allennlp.common.plugins import import_plugins
 
 from tests.integration.kill_callback import START_METHOD, exit_code_of
-from tests.paths import CHECKOUT, TINY_BILM
+from tests.paths import TINY_BILM
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]
 
 CONFIG = Path(__file__).parent / "tagger.jsonnet"
-ALLENNLP = Path(sys.executable).parent / "allennlp"
 
 
 def conll_2003(people: list[str], places: list[str]) -> str:
@@ -62,14 +57,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def run_process(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    """Runs `allennlp` as a user does, in an empty folder."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*map(str, arguments)], capture_output=True, text=True, cwd=folder, env=environment, timeout=300
-    )
-
-
 def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> None:
     params = Params.from_file(str(CONFIG), json.dumps(overrides or {}))
     train_command.train_model(params, str(serialization_dir), recover=recover, return_model=False)
@@ -94,19 +81,6 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "run"
     train(folder)
     return folder
-
-
-class TestHelp:
-    def test_it_prints_help_and_nothing_else(self, tmp_path, monkeypatch, capsys):
-        process = run_process(tmp_path, ALLENNLP, "--help")
-        monkeypatch.setattr(sys, "argv", ["__main__.py", "--help"])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_module("allennlp", run_name="__main__", alter_sys=True)
-        assert (process.returncode, ended.value.code) == (0, 0), process.stderr
-        for out, err in ((process.stdout, process.stderr), capsys.readouterr()):
-            assert out.startswith("usage: allennlp")
-            assert "Train a model." in out
-            assert err == ""
 
 
 class TestTrain:

@@ -88,18 +88,6 @@ class TestEmbed:
                 assert not tensor.requires_grad
                 assert np.array_equal(tensor.numpy(), array)
 
-    @pytest.mark.parametrize("output", ["numpy", "torch"])
-    def test_an_array_does_not_keep_its_batch(self, elmo, output):
-        for array in elmo.embed(SENTENCES, output=output):
-            if output == "torch":
-                assert array.untyped_storage().nbytes() == array.numel() * array.element_size()
-            else:
-                assert array.base is None
-
-    def test_no_gradient_is_computed_though_the_parameters_require_it(self):
-        (found,) = Elmo(random_bilm().requires_grad_(True)).embed([["a"]], output="torch")
-        assert not found.requires_grad
-
     def test_strings_are_split_by_the_rules_of_spacy(self, elmo):
         texts = np.array(["Don't  stop,\tMr. O'Neill!\n", "", "  "])
         words = [["Do", "n't", "stop", ",", "Mr.", "O'Neill", "!"], [], []]

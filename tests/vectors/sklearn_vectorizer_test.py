@@ -10,32 +10,12 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
 from elmo_tasks import Elmo, ElmoVectorizer
 from tests.paths import TINY_BILM
 
 TEXTS = ["It rains.", "Jordan beat Chelsea", "", "The bank is closed."]
-
-# Checks that make no data. `check_estimator` skips all but the first for an estimator of texts; the rest of
-# scikit-learn's make tables of numbers (check_fit_score_takes_y, check_estimators_overwrite_params,
-# check_dont_overwrite_parameters, check_estimators_fit_returns_self, check_readonly_memmap_input,
-# check_positive_only_tag_during_fit and all of the checks of transformers): `TestWhatTheOtherChecksCheck` has their
-# counterparts for texts. check_estimators_unfitted does not apply, for there is nothing to fit.
-CHECKS = [
-    "check_estimator_cloneable",
-    "check_estimator_tags_renamed",
-    "check_valid_tag_types",
-    "check_estimator_repr",
-    "check_no_attributes_set_in_init",
-    "check_do_not_raise_errors_in_init_or_set_params",
-    "check_n_features_in_after_fitting",
-    "check_mixin_order",
-    "check_parameters_default_constructible",
-    "check_get_params_invariance",
-    "check_set_params",
-]
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +39,6 @@ class TestEstimatorChecks:
         results = check_estimator(vectorizer)
         assert results
         assert {result["status"] for result in results} == {"passed"}
-
-    @pytest.mark.parametrize("name", CHECKS)
-    def test_checks_without_data_pass(self, name, vectorizer):
-        getattr(estimator_checks, name)("ElmoVectorizer", clone(vectorizer))
 
 
 class TestWhatTheOtherChecksCheck:

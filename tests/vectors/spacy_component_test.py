@@ -124,13 +124,6 @@ class TestWhereTheVectorsAre:
         with pytest.raises(ValueError, match="no ELMo vectors"):
             nlp.make_doc(TEXT)._.elmo  # noqa: B018
 
-    def test_tokens_that_were_merged_afterwards_are_an_error(self, tiny):
-        doc = pipeline(tiny)("It rains .")
-        with doc.retokenize() as retokenizer:
-            retokenizer.merge(doc[0:2])
-        with pytest.raises(ValueError, match="merged"):
-            doc._.elmo  # noqa: B018
-
 
 class TestSimilarity:
     def test_it_is_the_cosine(self, tiny):
