@@ -93,11 +93,12 @@ def test_pairs_are_read_as_the_teacher_read_them(environment, tmp_path):
     pairs = [{"sentence1": "Two dogs can't run.", "sentence2": "Animals move."}]
     (tmp_path / "soft.jsonl").write_text(json.dumps(predictor.predict_batch_json(pairs)[0]) + "\n")
     loader = Lazy(MultiProcessDataLoader, constructor_extras={"batch_size": 4})
-    reader = predictor._dataset_reader
-    batches = DistilledDataLoader(reader, str(FIXTURES / "snli" / "dev.jsonl"), [str(tmp_path / "soft.jsonl")], loader)
+    batches = DistilledDataLoader(
+        archive.dataset_reader, str(FIXTURES / "snli" / "dev.jsonl"), [str(tmp_path / "soft.jsonl")], loader
+    )
     batches.index_with(archive.model.vocab)
     _, soft = itertools.islice(batches, 2)
-    expected = predictor._own.predict_json(pairs[0])
+    expected = Predictor.from_archive(archive).predict_json(pairs[0])
     assert soft["metadata"][0]["premise_tokens"] == expected["premise_tokens"]
     labels = archive.model.vocab.get_index_to_token_vocabulary("labels")
     found = {labels[number]: share for number, share in enumerate(soft["teacher"][0].tolist())}

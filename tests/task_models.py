@@ -117,7 +117,7 @@ TASKS = {
         n_instances=5,
         # A question and its passage.
         n_sentences=6,
-        unseen=frozenset({"attention.similarity._bias", "self_attention.similarity._bias"}),
+        unseen=frozenset({f"{name}.similarity._bias" for name in ("attention", "self_attention")}),
         batch_size=20,
         trained_places=tuple(PLACES),
     ),

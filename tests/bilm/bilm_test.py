@@ -47,6 +47,11 @@ def both(tmp_path_factory):
     return Bilm.from_files(*files, stateful=True).requires_grad_(False), _ElmoBiLm(*files)
 
 
+def reset(ours, theirs) -> None:
+    ours.reset_states()
+    theirs._elmo_lstm.reset_states()
+
+
 @pytest.fixture
 def float64():
     """AllenNLP makes its states in torch's default type."""
@@ -152,8 +157,7 @@ class TestStatefulBilm:
     @given(st.lists(batches(5), min_size=2, max_size=5))
     def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
         ours, theirs = both
-        ours.reset_states()
-        theirs._elmo_lstm.reset_states()
+        reset(ours, theirs)
         for sentences in sequence:
             character_ids = sentences_to_character_ids(sentences)
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
@@ -161,8 +165,7 @@ class TestStatefulBilm:
     def test_it_equals_allennlp_where_rows_are_missing_for_some_batches(self, both):
         """Rows 1 to 3 are missing from two batches, one of them of empty sentences."""
         ours, theirs = both
-        ours.reset_states()
-        theirs._elmo_lstm.reset_states()
+        reset(ours, theirs)
         for n_rows in (2, 4, 1, 1, 3, 4, 5):
             character_ids = sentences_to_character_ids([BATCH[i % 4][:n_rows] for i in range(n_rows)])
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
@@ -208,8 +211,7 @@ class TestDegenerateInput:
 
     def test_a_long_sentence_among_short_ones(self, both):
         ours, theirs = both
-        ours.reset_states()
-        theirs._elmo_lstm.reset_states()
+        reset(ours, theirs)
         character_ids = sentences_to_character_ids([["a"], [f"word{i % 50}" for i in range(300)], [], ["b", "c"]])
         assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 

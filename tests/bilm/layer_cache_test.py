@@ -8,6 +8,7 @@ import pickle
 import sqlite3
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -116,10 +117,8 @@ class TestLayerCache:
 
     def test_a_forked_child_and_a_pickled_copy_open_their_own_file(self, cache):
         write(cache, 0)
-        child = os.fork()
-        if child == 0:
-            os._exit(found(cache, 0) != [True])
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply(partial(found, cache, 0)) == [True]
         assert found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
 
     def test_damaged_content_is_missing(self, cache):

@@ -16,8 +16,9 @@ TEXT = "Mr. Jordan  doesn't like Chelsea.\nHe said so!"
 
 @pytest.fixture
 def made_predictor(make_model):
-    def make(task: str, **arguments) -> Predictor:
+    def make(task: str, change=lambda model: None, **arguments) -> Predictor:
         made = make_model(task, PLACES["none"])
+        change(made.model)
         return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
 
     return make
@@ -29,10 +30,11 @@ def text_at(text: str, place: dict) -> str:
 
 class TestPlaces:
     def test_of_entities(self, made_predictor):
-        predictor = made_predictor("ner")
-        predictor._model.tag_projection.bias.data.copy_(
-            torch.tensor([5.0 * tag.startswith("U-") for tag in predictor._model._tags])
-        )
+        def tag_single_words(model):
+            tags = model.vocab.get_index_to_token_vocabulary("labels").values()
+            model.tag_projection.bias.data.copy_(torch.tensor([5.0 * tag.startswith("U-") for tag in tags]))
+
+        predictor = made_predictor("ner", tag_single_words)
         spans = predictor.predict(TEXT)["spans"]
         assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
         assert all("start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"])
@@ -47,8 +49,7 @@ class TestPlaces:
             assert text_at("Anna  eats an apple.", span).replace(" ", "") == words
 
     def test_of_mentions(self, made_predictor):
-        predictor = made_predictor("coref")
-        predictor._model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
+        predictor = made_predictor("coref", lambda model: model.antecedent_scorer.rest[-1].bias.data.fill_(5.0))
         output = predictor.predict(TEXT)
         assert output["clusters"] and output["document"][:4] == ["Mr.", "Jordan", "does", "n't"]
         for mentions, places in zip(output["clusters"], output["places"], strict=True):
@@ -63,7 +64,7 @@ class TestPlaces:
         """A text in NFD has more characters than the words in NFC that the model reads."""
         predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
         key = {"ner": "sentence", "coref": "document"}[task]
-        field = predictor._json_to_instance({key: text})["tokens"]
+        field = predictor.json_to_labeled_instances({key: text})[0]["tokens"]
         tokens = field.tokens if task == "ner" else field[0].tokens
         assert [token.text for token in tokens] == ["René", "und", "나는", "sangen", "."]
         for token in tokens:
@@ -109,7 +110,7 @@ class TestSnliPredictor:
 class TestSpeakers:
     def test_they_and_the_genre_reach_the_model(self, made_predictor):
         inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
-        metadata = made_predictor("coref")._json_to_instance(inputs)["metadata"].metadata
+        metadata = made_predictor("coref").json_to_labeled_instances(inputs)[0]["metadata"].metadata
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 

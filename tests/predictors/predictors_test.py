@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from allennlp.data import Instance
 from allennlp.interpret.attackers import InputReduction
 from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleGradient
 from allennlp.predictors import Predictor
@@ -70,6 +71,11 @@ def made_predictor(make_model):
     return make
 
 
+def read(predictor: Predictor, path) -> list[Instance]:
+    """Without gold, as `allennlp predict --use-dataset-reader` does."""
+    return list(predictor._dataset_reader.read(path))
+
+
 @pytest.mark.parametrize("task", TASKS)
 class TestAllTasks:
     def test_a_batch_has_the_predictions_of_its_lines(self, made_predictor, task):
@@ -99,7 +105,7 @@ class TestAllTasks:
         made = make_model(task, PLACES["none"])
         predictor = Predictor.by_name(made.model.default_predictor)(made.model, made.reader)
         (path,) = (fixtures_root / task).glob("dev*[!t]") if task == "snli" else (fixtures_root / task).glob("dev*")
-        instance = next(iter(predictor._dataset_reader.read(path)))
+        instance = read(predictor, path)[0]
         assert not {"label", "tags", "span_start"} & instance.fields.keys()
         assert not {"clusters", "gold_tags"} & instance["metadata"].metadata.keys()
         assert predictor.predict_instance(instance)
@@ -109,7 +115,7 @@ class TestAllTasks:
         content, n_inputs = BAD_GOLD[task]
         (tmp_path / "file").write_text(content)
         predictor = made_predictor(task)
-        outputs = predictor.predict_batch_instance(list(predictor._dataset_reader.read(tmp_path / "file")))
+        outputs = predictor.predict_batch_instance(read(predictor, tmp_path / "file"))
         assert len(outputs) == n_inputs
         ids = {"snli": ["x", "x"], "squad": ["a", "b"]}.get(task, [])
         assert [output.get("pairID", output.get("id")) for output in outputs[: len(ids)]] == ids
@@ -143,12 +149,12 @@ def rounded(value):
 
 
 class TestBatches:
-    def test_they_are_bounded_by_words(self, made_predictor, monkeypatch):
-        predictor = made_predictor("sst")
+    def test_they_are_bounded_by_words(self, make_model, monkeypatch):
+        made = make_model("sst", PLACES["none"])
+        predictor = SentencePredictor(made.model, made.reader)
         sizes = []
-        forward = predictor._model.forward_on_instances
-        monkeypatch.setattr(predictor._model, "forward_on_instances", lambda x: sizes.append(len(x)) or forward(x))
+        forward = made.model.forward_on_instances
+        monkeypatch.setattr(made.model, "forward_on_instances", lambda x: sizes.append(len(x)) or forward(x))
         lines = [{"words": ["good"] * length} for length in (3, 3, 3000, 3, 3, 3)]
         assert len(predictor.predict_batch_json(lines)) == 6
         assert sizes == [2, 2, 2]
-        assert isinstance(predictor, SentencePredictor)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn.utils.rnn import pack_sequence, unpack_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
@@ -36,7 +36,7 @@ def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
     inputs = torch.stack([each.data for each in packed])
     batch_sizes = packed[0].batch_sizes.tolist()
     outputs, states = BidirectionalLayer(lstms)(inputs, batch_sizes, initial, returns_states=True)
-    return [unpack_sequence(each._replace(data=out)) for each, out in zip(packed, outputs, strict=True)], states
+    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs], states
 
 
 def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):

@@ -11,6 +11,7 @@ CHARACTERS = [*"abcdé나는고양이😀\u3000", "<bos>", "<eos>", "<oov>", "<p
 WORDS = ["<oov>", "<bos>", "<eos>", "<pad>", "cab", "나는", "고양이", "\u3000", "abcdabcd"]
 FILTERS = [[1, 3], [2, 2], [4, 3]]
 N_FILTERS, PROJECTION, CELL = 8, 6, 5
+HIGHWAY = "highways._layers.{}.{}"
 
 SENTENCES = [
     ["cab", "나는", "고양이", "."],
@@ -70,8 +71,8 @@ def _states(char_dim: int, word_dim: int, n_highway: int) -> dict[str, dict[str,
             embedder[f"convolutions.{k}.weight"] = random(number, char_dim, width)
             embedder[f"convolutions.{k}.bias"] = random(number)
         for k in range(n_highway):
-            embedder[f"highways._layers.{k}.weight"] = random(2 * N_FILTERS, N_FILTERS)
-            embedder[f"highways._layers.{k}.bias"] = random(2 * N_FILTERS)
+            embedder[HIGHWAY.format(k, "weight")] = random(2 * N_FILTERS, N_FILTERS)
+            embedder[HIGHWAY.format(k, "bias")] = random(2 * N_FILTERS)
     embedder["projection.weight"] = random(PROJECTION, word_dim + n_filters)
     embedder["projection.bias"] = random(PROJECTION)
     encoder = {}
@@ -116,7 +117,7 @@ def _token(weights: dict[str, np.ndarray], network: dict[str, Any], word: str) -
         x = np.concatenate(pooled)
         x = np.tanh(x) if network["activation"] == "tanh" else np.maximum(x, 0)
         for k in range(network["n_highway"]):
-            new, gate = np.split(weights[f"highways._layers.{k}.weight"] @ x + weights[f"highways._layers.{k}.bias"], 2)
+            new, gate = np.split(weights[HIGHWAY.format(k, "weight")] @ x + weights[HIGHWAY.format(k, "bias")], 2)
             gate = 1 / (1 + np.exp(-gate))
             x = gate * x + (1 - gate) * np.maximum(new, 0)
         parts.append(x)

@@ -49,16 +49,8 @@ class TestEveryReader:
         assert len(instances) == 2
         for text in (text for instance in instances for text in texts_of(instance)):
             assert isinstance(text.token_indexers["x"], ElmoTokenIndexer)
-        assert isinstance(reader_of(name)._token_indexers["tokens"], SingleIdTokenIndexer)
-
-    def test_indexers_are_applied_late(self, name):
-        """Indexers are not sent with every instance of a worker."""
-        reader = reader_of(name)
-        instance = next(iter(reader._read(str(FILES[name]))))
-        assert texts_of(instance)
-        assert all(text._token_indexers is None for text in texts_of(instance))
-        reader.apply_token_indexers(instance)
-        assert all(text._token_indexers is reader._token_indexers for text in texts_of(instance))
+        (text, *_) = texts_of(next(iter(reader_of(name).read(FILES[name]))))
+        assert isinstance(text.token_indexers["tokens"], SingleIdTokenIndexer)
 
     def test_workers_share_a_file_out(self, name):
         alone, parts = words_of(reader_of(name).read(FILES[name])), []
