@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.bilm import Bilm
 from tests.docs.home import make_home
 from tests.paths import CHECKOUT, TINY_BILM
 
@@ -87,23 +86,6 @@ def test_embed_a_corpus_runs():
     assert "163 sentences" in output and "163 x 256" in output
     cosines = [float(number) for number in re.findall(rf"^  {NUMBER}  \S", output, re.MULTILINE)]
     assert len(cosines) == 3 and cosines == sorted(cosines, reverse=True) and cosines[0] < 1
-
-
-@pytest.mark.slow
-def test_proteins_runs(monkeypatch):
-    sizes, forward = [], Bilm.forward
-
-    def counted(self, sentences):
-        sizes.append(len(sentences) * max(len(words) + 2 for words in sentences))
-        return forward(self, sentences)
-
-    monkeypatch.setattr(Bilm, "forward", counted)
-    output = output_of("proteins.py")
-    assert re.findall(r"(\d+) residues, (\d+) numbers each; one vector of (\d+)", output) == [
-        (str(length), "32", "32") for length in (60, 350, 3000)
-    ]
-    assert float(re.search(r"ElmoEmbedder: (\S+)", output)[1]) < 1e-6
-    assert max(sizes) == 3002
 
 
 @pytest.mark.slow
