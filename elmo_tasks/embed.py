@@ -24,7 +24,7 @@ import numpy as np
 from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
-from elmo_tasks.files.json_files import read_json, sha256_of, write_json
+from elmo_tasks.files.json_files import file_digest, read_json, write_json
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import add_nfc_argument, in_nfc
@@ -182,7 +182,7 @@ def _job(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-    job = {**asdict(options), "device": None, "bilm": weights, "text": sha256_of(text), "elmo_tasks": __version__}
+    job = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
     return json.loads(json.dumps(job))  # type: ignore[no-any-return]
 
 

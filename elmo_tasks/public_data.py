@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from cached_path import cached_path
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.json_files import sha256_of
+from elmo_tasks.files.json_files import file_digest
 
 __all__ = ["CORPORA", "EXPLAINED", "Corpus", "PublicFile", "fetch"]
 
@@ -137,19 +137,25 @@ EXPLAINED = {
 
 def fetch(corpus: Corpus, root: Path) -> list[Path]:
     """Downloads the missing files of a corpus into the folder of the data, and returns the paths of all its files."""
-    return [path for file in corpus.files for path in _fetch(file, root)]
-
-
-def _fetch(file: PublicFile, root: Path) -> list[Path]:
-    members = {"": file.place} if isinstance(file.place, str) else file.place
-    paths = {member: root / place for member, place in members.items()}
-    if all(path.exists() for path in paths.values()):
-        return list(paths.values())
-    downloads = root / ".downloads" / PurePosixPath(file.url).name
-    archive = cached_path(file.url, cache_dir=downloads)
-    if file.sha256 is not None and (digest := sha256_of(archive)) != file.sha256:
+    found = []
+    for file in corpus.files:
+        members = {"": file.place} if isinstance(file.place, str) else file.place
+        paths = {member: root / place for member, place in members.items()}
+        found += paths.values()
+        if all(path.exists() for path in paths.values()):
+            continue
+        downloads = root / ".downloads" / PurePosixPath(file.url).name
+        archive = cached_path(file.url, cache_dir=downloads)
+        if file.sha256 is not None and (digest := file_digest(archive)) != file.sha256:
+            shutil.rmtree(downloads)
+            raise ValueError(f"expected a file with the SHA-256 {file.sha256}, got {digest}: {file.url}")
+        _unpack(archive, paths)
         shutil.rmtree(downloads)
-        raise ValueError(f"expected a file with the SHA-256 {file.sha256}, got {digest}: {file.url}")
+    return found
+
+
+def _unpack(archive: Path, paths: Mapping[str, Path]) -> None:
+    """Puts the members of a zip archive, or under the empty name a whole file, in their places."""
     for member, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
@@ -158,5 +164,3 @@ def _fetch(file: PublicFile, root: Path) -> list[Path]:
                     shutil.copyfileobj(source, target)
             else:
                 shutil.copyfile(archive, temporary)
-    shutil.rmtree(downloads)
-    return list(paths.values())

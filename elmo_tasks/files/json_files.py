@@ -1,4 +1,4 @@
-"""JSON files, and SHA-256 digests of values and of files."""
+"""JSON files, and digests of texts and of files."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.text_lines import whole_text
 
-__all__ = ["json_sha256", "read_json", "sha256_of", "write_json"]
+__all__ = ["file_digest", "read_json", "text_digest", "write_json"]
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -27,12 +27,12 @@ def write_json(path: Path, value: Any) -> None:
         temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-def json_sha256(value: Any) -> str:
-    """The SHA-256 of a JSON value in hexadecimal digits; the order of keys does not matter."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+def text_digest(text: str) -> str:
+    """The SHA-256 of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sha256_of(path: Path) -> str:
+def file_digest(path: Path) -> str:
     """The SHA-256 of a file in hexadecimal digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

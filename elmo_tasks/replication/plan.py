@@ -1,6 +1,5 @@
 """A plan: which tasks are trained with which settings and how many seeds, and for which tables."""
 
-import hashlib
 import json
 import os
 import tempfile
@@ -14,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 from elmo_tasks.environment import config_variables, evaluate_file
-from elmo_tasks.files.json_files import json_sha256, sha256_of
+from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.replication.paper import TASKS, tasks_of, variants_of
 from elmo_tasks.replication.subset import size_of, write_subset
 from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
@@ -175,7 +174,7 @@ class Plan:
             config={**config, **dict.fromkeys(_SEEDS, seed)},
             settings={"data": task["data"], **{part: task.get(part, {}) for part in ("arguments", "overrides")}},
             training_size=(size or size_of(source)) if name in tasks_of("figure 1") else None,
-            digest=hashlib.sha256(f"{named}{part}".encode()).hexdigest()[:16],
+            digest=text_digest(f"{named}{part}")[:16],
             inputs=self.inputs(json.loads(text)),
         )
 
@@ -218,5 +217,6 @@ def digest_of(path: Path) -> str:
     """Sixteen hexadecimal digits of the SHA-256 of a file, or of the names and digests of a folder's files."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        return json_sha256({file.relative_to(path).as_posix(): digest_of(file) for file in files})[:16]
-    return sha256_of(path)[:16]
+        digests = {file.relative_to(path).as_posix(): digest_of(file) for file in files}
+        return text_digest(json.dumps(digests, sort_keys=True))[:16]
+    return file_digest(path)[:16]

@@ -1,11 +1,11 @@
 """Parts of a training set, for Figure 1."""
 
-import hashlib
 import json
 from functools import lru_cache
 from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.json_files import text_digest
 
 __all__ = ["size_of", "write_subset"]
 
@@ -25,7 +25,7 @@ def write_subset(source: Path, size: int, folder: Path) -> Path:
     if source.exists() and not target.exists():
         items = _items(source)
         # The digest of a number, not of the text, so that equal pairs are not taken together.
-        order = sorted(range(len(items)), key=lambda index: hashlib.sha256(str(index).encode()).digest())
+        order = sorted(range(len(items)), key=lambda index: text_digest(str(index)))
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as part:
             part.write_text("".join(items[index] for index in sorted(order[:size])), "utf-8")

@@ -1,6 +1,5 @@
 """`ElmoEmbedder`, the class that AllenNLP had before 1.0, so that code written for it runs."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike, fspath
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.embed import EmbedOptions, embed_file
+from elmo_tasks.files.json_files import text_digest
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, downloaded, pretrained_files
 
@@ -137,7 +137,7 @@ def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[
             return list(pretrained_files(name))
     folder = cache_home() / "addresses"
     return [
-        downloaded(file, folder / hashlib.sha256(file.encode()).hexdigest()[:16] / file.rpartition("/")[2])
+        downloaded(file, folder / text_digest(file)[:16] / file.rpartition("/")[2])
         if "://" in file
         else Path(file).expanduser()
         for file in given
