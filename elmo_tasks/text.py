@@ -21,12 +21,12 @@ def in_nfc(value: Any) -> Any:
     return value
 
 
-def add_nfc_argument(parser: argparse.ArgumentParser, *, default: bool = True) -> None:
+def add_nfc_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--nfc` and `--no-nfc` to the arguments of a command that reads text."""
     parser.add_argument(
         "--nfc",
         action=argparse.BooleanOptionalAction,
-        default=default,
+        default=True,
         help="normalise the text to Unicode's form NFC (default)",
     )
 

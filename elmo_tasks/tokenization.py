@@ -15,7 +15,7 @@ _MAX_DISTINCT_WORDS = 300_000
 _PIPELINES: dict[str, Any] = {}
 
 
-def blank_pipeline(language: str = "en") -> Any:
+def blank_pipeline(language: str) -> Any:
     """A new `spacy.Language` without components. Its tokenizer follows the same rules as spaCy's trained models."""
     try:
         import spacy
@@ -37,7 +37,7 @@ def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
     return partial(_words, language=language)
 
 
-def blank_sentences(language: str = "en") -> Callable[[str], list[list[str]]]:
+def blank_sentences(language: str) -> Callable[[str], list[list[str]]]:
     """A function from a text to the words of its sentences, by spaCy's rule for their ends."""
     _pipeline(language)
     return partial(_sentences, language=language)

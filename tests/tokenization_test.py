@@ -32,11 +32,11 @@ def test_errors_say_what_is_missing(monkeypatch):
         blank_tokenizer("klingon")
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ModuleNotFoundError, match="pip install spacy"):
-        blank_pipeline()
+        blank_pipeline("en")
 
 
 def test_sentences_end_at_full_stops_but_not_in_abbreviations():
-    assert blank_sentences()(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
-    assert blank_sentences()(" \n ") == blank_sentences()("") == []
+    assert blank_sentences("en")(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
+    assert blank_sentences("en")(" \n ") == blank_sentences("en")("") == []
     assert sentences_of_words(["눈", "。", "", "Why", "?", "So"]) == [["눈", "。"], ["", "Why", "?"], ["So"]]
     assert sentences_of_words([]) == []

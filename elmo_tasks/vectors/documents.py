@@ -33,7 +33,7 @@ def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list
     """The words of the sentences of a document; a text is split by the tokenizer and spaCy's rule for sentence ends."""
     if not isinstance(document, str):
         return [words_of(sentence, tokenizer) for sentence in document]
-    return sentences_of_words(words_of(document, tokenizer)) if tokenizer else blank_sentences()(str(document))
+    return sentences_of_words(words_of(document, tokenizer)) if tokenizer else blank_sentences("en")(str(document))
 
 
 def embed_groups(

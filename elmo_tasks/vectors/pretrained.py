@@ -94,10 +94,7 @@ def _convert_archive(url: str, folder: Path) -> None:
     with TemporaryDirectory(dir=folder.parent) as work:
         with zipfile.ZipFile(downloaded(url, Path(work, "model.zip"))) as archive:
             archive.extractall(work)
-        files = model_files(Path(work))
-        if files is None:
-            raise ValueError(f"expected a model of ELMoForManyLangs: {url}")
-        bilm = Bilm.from_files(*files)
+        bilm = Bilm.from_files(*_files_in(Path(work)))
         with atomic_folder(folder) as made:
             bilm.save(made / _OPTIONS, made / _WEIGHTS)
 
@@ -107,13 +104,7 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
         near = get_close_matches(str(folder), NAMED_BILMS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
         raise ValueError(f"'{folder}' is neither the name of a biLM nor a folder: {hint}")
-    if (of_many_langs := model_files(folder)) is not None:
-        return of_many_langs
-    files = folder / _OPTIONS, weight_file_in(folder)
-    for file in files:
-        if not file.is_file():
-            raise FileNotFoundError(f"expected {_OPTIONS} and {_WEIGHTS} in the folder of a biLM: {file} is missing")
-    return files
+    return model_files(folder) or (folder / _OPTIONS, weight_file_in(folder))
 
 
 def weight_file_in(folder: Path) -> Path:

@@ -163,10 +163,7 @@ def _sentences(doc: Doc) -> list[list[str]]:
 
 
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
-    user_data: dict[Any, Any] = item.doc.user_data
-    if _KEY not in user_data:
-        raise ValueError("this Doc has no ELMo vectors: apply nlp.get_pipe('elmo') to it")
-    pool, vectors = user_data[_KEY]
+    pool, vectors = item.doc.user_data[_KEY]
     if vectors.shape[-2] != len(item.doc):
         raise ValueError("tokens were merged or split after 'elmo': put 'elmo' at the end of the pipeline")
     if isinstance(item, Token):

@@ -121,7 +121,7 @@ class TestWhereTheVectorsAre:
         (again,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
         for ours, theirs in ((again, doc), (again[2], doc[2]), (again[1:4], doc[1:4])):
             assert np.array_equal(ours._.elmo, theirs._.elmo)
-        with pytest.raises(ValueError, match="no ELMo vectors"):
+        with pytest.raises(KeyError, match="elmo"):
             nlp.make_doc(TEXT)._.elmo  # noqa: B018
 
 
