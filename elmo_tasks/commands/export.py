@@ -49,7 +49,7 @@ def _export(arguments: argparse.Namespace) -> None:
             raise ValueError(f"expected a model 'elmo_bilm', got {type(model).__name__}: {arguments.archive}")
         bilm, words = model.bilm, model.word_list()
         if not arguments.without_softmax:
-            softmax = {"softmax": model.public_softmax(), "words": words.words}
+            softmax = {"softmax": model.softmax.state_dict(), "words": words.words}
     replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()} if arguments.force else ()
     # The three files belong together: weights of one export with the words of another would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:

@@ -1,7 +1,6 @@
 """The biLM as a language model: training, fine-tuning and perplexity."""
 
 import logging
-import os
 from typing import Any, Literal, Optional
 
 import torch
@@ -56,8 +55,6 @@ class BilmLanguageModel(Model):
         Whether a softmax in that file is read too; it must be one of the words of the vocabulary.
     precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
-    serialization_dir : `str`, optional
-        Where a batch is saved if its loss is not a number.
     """
 
     def __init__(
@@ -70,11 +67,10 @@ class BilmLanguageModel(Model):
         pretrained_file: Optional[str] = None,
         pretrained_softmax: bool = True,
         precision: Literal["float32", "bf16"] = "float32",
-        serialization_dir: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         # By name, from the config: `regularizer` and whatever else `Model` takes.
-        super().__init__(vocab, serialization_dir=serialization_dir, **kwargs)
+        super().__init__(vocab, **kwargs)
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         if UNKNOWN_WORD not in words:
             raise ConfigurationError("expected a vocabulary of type 'elmo_lm', got one without its special words")
@@ -120,18 +116,10 @@ class BilmLanguageModel(Model):
 
     def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """
-        # Parameters
-
-        character_ids : `torch.Tensor`
-            Shape `(batch_size, timesteps, 50)`, zero where there is no word.
-        word_ids : `torch.Tensor`
-            Shape `(batch_size, timesteps)`: the words' numbers in the vocabulary, -1 where there is no word.
-
-        # Returns
-
-        `Dict[str, torch.Tensor]`
-            `loss`: the mean of a prediction, in nats; in evaluation also `log_likelihood`, of shape `(batch_size, 2)`:
-            of each sentence, forward and backward, including its closing boundary.
+        From shape `(batch_size, timesteps, 50)`, zero where there is no word, and the words' numbers in the vocabulary,
+        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`: the mean over predictions, in
+        nats. In evaluation also `log_likelihood`, of shape `(batch_size, 2)`: of each sentence, forward and backward,
+        including its closing boundary.
         """
         contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
         # Numbered as the contexts' words.
@@ -152,32 +140,14 @@ class BilmLanguageModel(Model):
             # Shape: (batch_size, 2)
             of_sentences = likelihood.new_zeros(word_ids.size(-2), 2)
             output["log_likelihood"] = of_sentences.index_add_(0, rows, likelihood.T.contiguous())
-        if not torch.isfinite(output["loss"]):
-            self._stop(character_ids, word_ids)
         self._perplexity(of_each, targets.size(1), word_ids)
         return output
-
-    def _stop(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> None:
-        kept = ""
-        # The temporary folder of a loaded archive does not exist any more.
-        if self.serialization_dir is not None and os.path.isdir(self.serialization_dir):
-            path = os.path.join(self.serialization_dir, "batch_without_loss.th")
-            torch.save({"character_ids": character_ids.cpu(), "word_ids": word_ids.cpu()}, path)
-            kept = f" (kept in {path})"
-        raise ValueError(
-            f"expected a finite loss, got NaN or infinity{kept}: start again with a lower learning rate or gradient "
-            "norm; --recover would come to the same batch"
-        )
 
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
         numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
         # What AllenNLP reads of `@@NEWLINE@@` in the file of a vocabulary; no word of a text holds the end of a line.
         return WordList(numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers)))
-
-    def public_softmax(self) -> dict[str, torch.Tensor]:
-        """The softmax as `Bilm.save` takes it."""
-        return self.softmax.state_dict()
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """See the class. In training also `tokens_per_second`."""
