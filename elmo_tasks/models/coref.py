@@ -41,8 +41,6 @@ class CorefResolver(ElmoModel):
 
     # Parameters
 
-    encoder : `Seq2SeqEncoder`
-        Runs over one sentence at a time.
     max_span_width : `int`
         The most words that a mention has.
     spans_per_word : `float`
@@ -59,8 +57,6 @@ class CorefResolver(ElmoModel):
         Of the embedded words.
     dropout : `float`
         Of the encoder's output, the hidden layers and the features.
-    kwargs
-        See `ElmoModel`.
     """
 
     def __init__(
@@ -107,19 +103,11 @@ class CorefResolver(ElmoModel):
 
     def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
         """
-        # Parameters
-
-        tokens : `TextFieldTensors`
-            The sentences of each document: tensors of shape `(batch_size, n_sentences, timesteps, ...)`.
-        metadata : `List[Dict[str, Any]]`
-            Of each document, from the reader: `sentences`, `speakers`, `genre`, and `clusters` where they are known.
-
-        # Returns
-
-        `Dict[str, Any]`
-            For each document the `spans` that were kept, of shape `(n_spans, 2)`; their `antecedents`, of shape
-            `(n_spans,)`: the number of another span, or -1; the `clusters`, lists of first and last words; the
-            `metadata`; and the `loss` a document, if all clusters are known.
+        The tensors of `tokens` have shape `(batch_size, n_sentences, timesteps, ...)`; the `metadata` of a document has
+        `sentences`, `speakers`, `genre`, and `clusters` where they are known. The output has for each document the
+        `spans` that were kept, of shape `(n_spans, 2)`; their `antecedents`, of shape `(n_spans,)`: the number of
+        another span, or -1; the `clusters`, lists of first and last words; the `metadata`; and the `loss` per document,
+        if all clusters are known.
         """
         parts = [self._part(document["sentences"]) for document in metadata]
         # Shape: (batch_size, n_sentences, timesteps)
@@ -218,11 +206,8 @@ class CorefResolver(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
-            counted from the beginning of the document; and the `texts` of their mentions.
+        `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
+        counted from the beginning of the document; and the `texts` of their mentions.
         """
         metadata = output_dict["metadata"]
         readable: dict[str, Any] = {

@@ -16,7 +16,16 @@ from allennlp.nn.util import masked_softmax
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.soft_labels import soft_loss
 
-__all__ = ["ElmoModel", "concat_texts", "initialize", "labels_of", "readable_labels", "softmax_over_words"]
+__all__ = [
+    "ElmoModel",
+    "concat_texts",
+    "ids_of_words",
+    "initialize",
+    "labels_of",
+    "names_of",
+    "readable_labels",
+    "softmax_over_words",
+]
 
 
 class ElmoModel(Model):
@@ -28,8 +37,6 @@ class ElmoModel(Model):
 
     vocab : `Vocabulary`
         With the labels in the namespace `labels`.
-    text_field_embedder : `Lazy[TextFieldEmbedder]`
-        The words at the input.
     bilm : `Lazy[ContextualModel]`, optional
         The biLM, or a transformer in its place, of all embedders `elmo`.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
@@ -127,6 +134,16 @@ def labels_of(vocab: Vocabulary) -> list[str]:
     """By their numbers."""
     labels = vocab.get_index_to_token_vocabulary("labels")
     return [labels[number] for number in range(len(labels))]
+
+
+def names_of(labels: list[str], rows: list[list[int]]) -> list[list[str]]:
+    """The labels of the words of each sentence, from their numbers."""
+    return [[labels[number] for number in row] for row in rows]
+
+
+def ids_of_words(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
+    """The numbers of the words of each sentence, without padding."""
+    return [row[words].tolist() for row, words in zip(ids, mask, strict=True)]
 
 
 def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:

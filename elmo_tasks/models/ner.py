@@ -9,14 +9,12 @@ from allennlp.modules import ConditionalRandomField, InputVariationalDropout, Se
 from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.models.elmo_model import ElmoModel, labels_of
+from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
 from elmo_tasks.modules import best_tags, crf_scores, span_probabilities
-from elmo_tasks.tags import Span, tags_to_spans
+from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SpanF1
 
 __all__ = ["NerTagger"]
-
-_SCHEME = "BIOUL"
 
 
 @Model.register("elmo_ner")
@@ -33,10 +31,7 @@ class NerTagger(ElmoModel):
     dropout : `float`
         Of the input of each encoder: the same units at all words of a sentence.
     verbose_metrics : `bool`
-        Whether the scores of each type of entity are among the metrics.
-    kwargs
-        See `ElmoModel`.
-    """
+        Whether the scores of each type of entity are among the metrics."""
 
     def __init__(
         self,
@@ -52,7 +47,7 @@ class NerTagger(ElmoModel):
         self._tags = labels_of(vocab)
         width = self.width_with_elmo(encoders[-1].get_output_dim())
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
-        self.crf = ConditionalRandomField(len(self._tags), allowed_transitions(_SCHEME, dict(enumerate(self._tags))))
+        self.crf = ConditionalRandomField(len(self._tags), allowed_transitions("BIOUL", dict(enumerate(self._tags))))
         self._verbose_metrics = verbose_metrics
         self._span_f1 = SpanF1(tag[2:] for tag in self._tags if tag != "O")
         self.initialize()
@@ -64,20 +59,9 @@ class NerTagger(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        # Parameters
-
-        tokens : `TextFieldTensors`
-            The sentences.
-        tags : `torch.LongTensor`, optional
-            Shape `(batch_size, timesteps)`.
-        metadata : `List[Dict[str, Any]]`, optional
-            With the `words` of each sentence.
-
-        # Returns
-
-        `Dict[str, Any]`
-            `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each sentence;
-            the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
+        `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output has
+        `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each sentence;
+        the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -93,23 +77,16 @@ class NerTagger(ElmoModel):
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
             output["loss"] = -self.crf(logits, tags, mask) / len(logits)
-            gold = [row[words].tolist() for row, words in zip(tags, mask, strict=True)]
-            self._span_f1(self._tag_names(output["tag_ids"]), self._tag_names(gold))
+            self._span_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, ids_of_words(tags, mask)))
         return output
-
-    def _tag_names(self, sentences: list[list[int]]) -> list[list[str]]:
-        return [[self._tags[index] for index in sentence] for sentence in sentences]
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first and
-            the last word), `text`, and `score`: the probability that the CRF gives it.
+        `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first and the
+        last word), `text`, and `score`, its probability by the CRF.
         """
         logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
-        tags = self._tag_names(tag_ids)
+        tags = names_of(self._tags, tag_ids)
         found = list(map(tags_to_spans, tags))
         places = [[(start, end) for _, start, end in spans] for spans in found]
         scores = span_probabilities(self.crf, logits, mask, tag_ids, places)
@@ -117,7 +94,16 @@ class NerTagger(ElmoModel):
             "words": output_dict["words"],
             "tags": tags,
             "spans": [
-                [_span(words, span, score) for span, score in zip(spans, of_spans, strict=True)]
+                [
+                    {
+                        "label": label,
+                        "start": start,
+                        "end": end,
+                        "text": " ".join(words[start : end + 1]),
+                        "score": score,
+                    }
+                    for (label, start, end), score in zip(spans, of_spans, strict=True)
+                ]
                 for words, spans, of_spans in zip(output_dict["words"], found, scores, strict=True)
             ],
         }
@@ -132,8 +118,3 @@ class NerTagger(ElmoModel):
         return {name: value for name, value in metrics.items() if self._verbose_metrics or name.endswith("-overall")}
 
     default_predictor = "elmo_sentence"
-
-
-def _span(words: list[str], span: Span, score: float) -> dict[str, Any]:
-    label, start, end = span
-    return {"label": label, "start": start, "end": end, "text": " ".join(words[start : end + 1]), "score": score}

@@ -24,8 +24,6 @@ class Esim(ElmoModel):
 
     # Parameters
 
-    encoder : `Seq2SeqEncoder`
-        The first encoder.
     projection_feedforward : `FeedForward`
         From four times the width of the encoder's output, with ELMo, to the second encoder's input.
     inference_encoder : `Seq2SeqEncoder`
@@ -37,8 +35,6 @@ class Esim(ElmoModel):
         connected layers.
     attention_dropout : `float`
         Of the output of the attention; the paper has 0.5 with ELMo.
-    kwargs
-        See `ElmoModel`.
     """
 
     def __init__(
@@ -73,21 +69,10 @@ class Esim(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        # Parameters
-
-        premise, hypothesis : `TextFieldTensors`
-            The sentences.
-        label : `torch.LongTensor`, optional
-            Shape `(batch_size,)`.
-        metadata : `List[Dict[str, Any]]`, optional
-            With the `premise_tokens` and `hypothesis_tokens` of each pair.
-
-        # Returns
-
-        `Dict[str, Any]`
-            `logits`, of shape `(batch_size, n_labels)`; `premise_attention` and `hypothesis_attention`, of shape
-            `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each of the other;
-            the `metadata`; and the `loss`, if there are labels.
+        `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each pair. The
+        output has `logits`, of shape `(batch_size, n_labels)`; `premise_attention` and `hypothesis_attention`, of shape
+        `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each of the other; the
+        `metadata`; and the `loss`, if there are labels.
         """
         # From here to the pooling the pairs are twice as many sentences: first all premises, then all hypotheses.
         tokens = concat_texts(premise, hypothesis)
@@ -125,11 +110,8 @@ class Esim(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `label`; `probabilities`, of each label; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
-            premise and for the hypothesis a row for each word, with its weights for the words of the other sentence.
+        `label`; `probabilities`, of each label; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
+        premise and for the hypothesis a row for each word, with its weights for the words of the other sentence.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         readable["attention"] = []

@@ -26,20 +26,14 @@ class SquadModel(ElmoModel):
 
     # Parameters
 
-    contextual_encoder : `Seq2SeqEncoder`
-        Over question and paragraph.
     self_encoder : `Seq2SeqEncoder`
         Of the residual self-attention; its input is as wide as the linear layer below it.
-    start_encoder : `Seq2SeqEncoder`
-        For the first word of the answer.
     end_encoder : `Seq2SeqEncoder`
         For the last word, over the output of the self-attention and of the `start_encoder`.
     dropout : `float`
         Of the input of each encoder and each linear layer: the same units at all words of a text.
     max_span_tokens : `int`
         The length of the longest predicted answer; training takes longer ones too.
-    kwargs
-        See `ElmoModel`.
     """
 
     def __init__(
@@ -77,22 +71,12 @@ class SquadModel(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        # Parameters
-
-        question, passage : `TextFieldTensors`
-            The questions and the paragraphs that they are asked on, each with at least one word.
-        span_start, span_end : `torch.LongTensor`, optional
-            The first and the last word of the answers, of shape `(batch_size, 1)`.
-        metadata : `List[Dict[str, Any]]`, optional
-            As `SquadReader` makes it; answers in it are scored.
-
-        # Returns
-
-        `Dict[str, Any]`
-            `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`, the first and the
-            last word of the answer, of shape `(batch_size, 2)`, and `score`, its probability, of shape `(batch_size,)`;
-            with metadata the same as `metadata`, and the answers as `best_span_str`; and the `loss` a question, the sum
-            of the cross entropies of first and last word, if these are given.
+        Each text has at least one word. `span_start` and `span_end`, the first and the last word of the answers, have
+        shape `(batch_size, 1)`; answers in `metadata`, as `SquadReader` makes it, are scored. The output has
+        `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`, the first and the last
+        word of the answer, of shape `(batch_size, 2)`, and `score`, its probability; with metadata, `metadata` and the
+        answers as `best_span_str`; and the `loss` per question, the sum of the cross entropies of the first and the
+        last word, if these are given.
         """
         # Shape: (batch_size, n_passage)
         passage_mask = get_text_field_mask(passage)
@@ -108,11 +92,8 @@ class SquadModel(ElmoModel):
         output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
         output |= {"best_span": span, "score": score.exp()}
         if span_start is not None and span_end is not None:
-            losses = [
-                torch.nn.functional.nll_loss(start, span_start[:, 0]),
-                torch.nn.functional.nll_loss(end, span_end[:, 0]),
-            ]
-            output["loss"] = sum(losses)
+            nll_loss = torch.nn.functional.nll_loss
+            output["loss"] = nll_loss(start, span_start[:, 0]) + nll_loss(end, span_end[:, 0])
         if metadata is not None:
             output["metadata"] = metadata
             output["best_span_str"] = [_text(row, *bounds) for row, bounds in zip(metadata, span.tolist(), strict=True)]
@@ -149,11 +130,8 @@ class SquadModel(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `id` of the question, empty if it has none; `best_span_str`, the answer; `best_span`, its first and last
-            token; `score`, its probability; `question_tokens` and `passage_tokens`.
+        `id` of the question, empty if it has none; `best_span_str`, the answer; `best_span`, its first and last token;
+        `score`, its probability; `question_tokens` and `passage_tokens`.
         """
         # AllenNLP would write `None` as the text "None".
         metadata = {"id": [row["id"] or "" for row in output_dict["metadata"]]}

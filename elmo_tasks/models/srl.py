@@ -8,7 +8,7 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.models.elmo_model import ElmoModel, labels_of
+from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
 from elmo_tasks.modules import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
@@ -26,14 +26,10 @@ class SemanticRoleLabeler(ElmoModel):
 
     # Parameters
 
-    encoder : `Seq2SeqEncoder`
-        Of the words with their predicate vectors.
     predicate_dim : `int`
         Width of the vector that says whether a word is the predicate.
     verbose_metrics : `bool`
         Whether the scores of each label are among the metrics.
-    kwargs
-        See `ElmoModel`.
     """
 
     def __init__(
@@ -63,22 +59,10 @@ class SemanticRoleLabeler(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        # Parameters
-
-        tokens : `TextFieldTensors`
-            The sentences, one for each predicate.
-        verb_indicator : `torch.LongTensor`
-            Shape `(batch_size, timesteps)`: 1 at the predicate, 0 elsewhere.
-        tags : `torch.LongTensor`, optional
-            Shape `(batch_size, timesteps)`.
-        metadata : `List[Dict[str, Any]]`, optional
-            With the `words` of each sentence and its `verb`.
-
-        # Returns
-
-        `Dict[str, Any]`
-            `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the
-            `loss` per word, if there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
+        Each predicate has its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags` have shape
+        `(batch_size, timesteps)`; `metadata` has the `words` and the `verb`. The output has `logits`, of shape
+        `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the `loss` per word, if
+        there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -96,22 +80,15 @@ class SemanticRoleLabeler(ElmoModel):
         if not self.training:
             output["tag_ids"] = best_tags(logits, mask, *self._rules)
             if tags is not None:
-                gold = [row[words].tolist() for row, words in zip(tags, mask, strict=True)]
-                self._srl_f1(self._tag_names(output["tag_ids"]), self._tag_names(gold))
+                self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, ids_of_words(tags, mask)))
         return output
-
-    def _tag_names(self, sentences: list[list[int]]) -> list[list[str]]:
-        return [[self._tags[index] for index in sentence] for sentence in sentences]
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the sentence with
-            its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
+        `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the sentence with its
+        arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
-        tags = self._tag_names(output_dict["tag_ids"])
+        tags = names_of(self._tags, output_dict["tag_ids"])
         # Shape of each: (timesteps, n_tags)
         of_tags = zip(output_dict["logits"].softmax(-1), output_dict["tag_ids"], strict=True)
         return {

@@ -26,16 +26,12 @@ class BiattentiveClassifier(ElmoModel):
 
     pre_encode_feedforward : `FeedForward`
         Between the words and the first encoder.
-    encoder : `Seq2SeqEncoder`
-        The first encoder.
     integrator : `Seq2SeqEncoder`
         The second encoder, for three times the width of the first, with ELMo.
     output_feedforward : `FeedForward`
         From four times the width of the integrator to the input of the last layer, which is linear.
     embedding_dropout, integrator_dropout : `float`
         Of the words, and of the poolings.
-    kwargs
-        See `ElmoModel`.
     """
 
     # AllenNLP's `bcn` has ELMo at the output of the integrator; the paper at that of the encoder below.
@@ -71,20 +67,8 @@ class BiattentiveClassifier(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        # Parameters
-
-        tokens : `TextFieldTensors`
-            The sentences.
-        label : `torch.LongTensor`, optional
-            Shape `(batch_size,)`.
-        metadata : `List[Dict[str, Any]]`, optional
-            With the `words` of each sentence.
-
-        # Returns
-
-        `Dict[str, Any]`
-            `logits`, of shape `(batch_size, n_labels)`; the `words`, if there is metadata; and the `loss`, if there are
-            labels.
+        `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output has `logits`, of
+        shape `(batch_size, n_labels)`; the `words`, if there is metadata; and the `loss`, if there are labels.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
