@@ -56,10 +56,12 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
     Cause: AllenNLP 1.0 removed it; the class is ours now.
     """
+
+    def attribute(name: str) -> object:
+        return getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
+
     module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
-    module.__dict__["__getattr__"] = lambda name: getattr(
-        importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name
-    )
+    module.__dict__["__getattr__"] = attribute
 
 
 @after_import("allennlp.common.util")
