@@ -17,7 +17,7 @@ _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading",
 @after_import("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
-    Symptom: loading an archive writes files outside its temporary folder, and follows links in it.
+    Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive.
     Cause: `tarfile.extractall` without a filter.
     """
     # Python 3.14 has this filter by default.

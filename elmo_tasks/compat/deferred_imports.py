@@ -50,7 +50,8 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 @contextmanager
 def defer_imports(module: str) -> Iterator[None]:
     """
-    Symptom: `allennlp --help` takes nearly twice as much CPU time, for SciPy, scikit-learn, nltk and torch's compiler.
+    Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn, nltk and torch's
+    compiler.
     Cause: AllenNLP imports all of itself on every start. Now a name taken from one of these modules imports it at its
     first use.
     """

@@ -22,7 +22,7 @@ _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb"
 @after_import("allennlp", "allennlp_models")
 def check_versions(package: Module) -> None:
     """
-    Symptom: with a different AllenNLP, the fixes would replace functions that do something else.
+    Symptom: with a different version of AllenNLP, the fixes replace the wrong functions.
     Cause: they replace functions of 2.10.1, the last release, by name.
     """
     found = importlib.import_module(f"{package.__name__}.version").VERSION
@@ -34,9 +34,8 @@ def check_versions(package: Module) -> None:
 @after_import("allennlp.common.plugins")
 def add_our_plugin(plugins: Module) -> None:
     """
-    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`, and a plugin that cannot be
-    imported is one line in the log, after which half of the names are missing. Every command begins with log lines
-    about plugins.
+    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`. If a plugin cannot be imported,
+    a line is logged and its names are missing. Every command starts with log lines about plugins.
     Cause: `elmo_tasks.plugin` is not a default plugin, and `import_plugins` catches errors.
     """
     plugins.logger.setLevel(logging.WARNING)
@@ -67,7 +66,7 @@ def bring_back_elmo_embedder(commands: Module) -> None:
 @after_import("allennlp.common.util")
 def import_submodules_quickly(util: Module) -> None:
     """
-    Symptom: over a second of every start goes into looking for modules.
+    Symptom: every start spends over a second looking for modules.
     Cause: before each of 500 modules `import_module_and_submodules` clears Python's caches of its path, looks for the
     package checklist, and walks into packages that it then skips.
     """
@@ -108,7 +107,7 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
 @after_import("allennlp.common.util")
 def remember_packages(util: Module) -> None:
     """
-    Symptom: none by itself. `refuse_unregistered_types` needs the packages that `--include-package` has named.
+    Symptom: none by itself: `refuse_unregistered_types` needs the packages of `--include-package`.
     Cause: AllenNLP imports them and forgets their names.
     """
 

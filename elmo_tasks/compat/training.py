@@ -11,7 +11,7 @@ from elmo_tasks.files.atomic_files import atomic_file
 @after_import("allennlp.training.gradient_descent_trainer")
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: a run that was killed while it wrote best.th ends after `--recover` with an archive that cannot be opened.
+    Symptom: after a kill while `best.th` is written, `--recover` ends with an archive that cannot be opened.
     Cause: `_save_model_state` writes in place.
     """
 
@@ -24,7 +24,7 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
 @after_import("allennlp.models.archival")
 def write_archives_whole(archival: Module) -> None:
     """
-    Symptom: a training that was killed at its end leaves an archive that is cut off.
+    Symptom: a training that is killed at its end leaves a truncated archive.
     Cause: `archive_model` writes in place.
     """
 
@@ -42,8 +42,7 @@ def write_archives_whole(archival: Module) -> None:
 @after_import("allennlp.training.gradient_descent_trainer")
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: a run that was killed after its last epoch, when its patience had run out, trains on after `--recover`, and
-    its score may differ.
+    Symptom: after a kill when the patience has run out, `--recover` trains more epochs, and the score may differ.
     Cause: the trainer asks whether to stop only after a further epoch.
     """
 
