@@ -164,8 +164,3 @@ class TestEveryReader:
         path.write_bytes(NOT_TEXT[damage](source.read_bytes()))
         with pytest.raises((ValueError, ConfigurationError), match=re.escape(path.name)):
             read(path)
-
-    @pytest.mark.parametrize("name", FORMATS)
-    def test_the_file_that_ships_is_read(self, name):
-        source, read = FORMATS[name]
-        read(source)

@@ -4,11 +4,10 @@ import importlib
 import inspect
 import sys
 from contextlib import contextmanager
-from types import ModuleType
 
 import pytest
 
-from elmo_tasks.compat.import_hooks import after_import, around_import, replaces, temporary_modules
+from elmo_tasks.compat.import_hooks import after_import, around_import, replaces
 
 
 @pytest.fixture
@@ -66,17 +65,3 @@ class TestReplaces:
 
         assert Owner().double(3) == 7
         assert inspect.signature(Owner.double) == signature
-
-
-class TestTemporaryModules:
-    def test_former_modules_are_restored_and_new_ones_stay(self, monkeypatch):
-        before, inside = ModuleType("a"), ModuleType("a")
-        monkeypatch.setitem(sys.modules, "a_module", before)
-        monkeypatch.delitem(sys.modules, "colorsys", raising=False)
-        with temporary_modules({"a_module": inside, "another_module": inside}):
-            import colorsys  # noqa: F401
-
-            assert sys.modules["a_module"] is sys.modules["another_module"] is inside
-        assert sys.modules["a_module"] is before
-        assert "another_module" not in sys.modules
-        assert "colorsys" in sys.modules
