@@ -1,7 +1,7 @@
 """Dataset readers, data loader, token indexers, tokenizer and vocabulary."""
 
 from elmo_tasks.data.dataset_readers.coref_reader import CorefReader
-from elmo_tasks.data.dataset_readers.lm_reader import LmReader
+from elmo_tasks.data.dataset_readers.lm_reader import LmReader, LmText
 from elmo_tasks.data.dataset_readers.ner_reader import NerReader
 from elmo_tasks.data.dataset_readers.pos_reader import PosReader
 from elmo_tasks.data.dataset_readers.snli_reader import SnliReader
@@ -10,7 +10,6 @@ from elmo_tasks.data.dataset_readers.srl_reader import SrlReader
 from elmo_tasks.data.dataset_readers.sst_reader import SstReader
 from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer, WordCharactersIndexer
 from elmo_tasks.data.lm_data_loader import LmDataLoader
-from elmo_tasks.data.lm_text import LmText
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 

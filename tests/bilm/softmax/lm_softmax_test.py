@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 
 from elmo_tasks.bilm.softmax import lm_softmax as softmax_module
-from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
-from elmo_tasks.bilm.softmax.log_uniform_sampler import Negatives
+from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, Negatives
 
 N_WORDS, DIM = 50, 6
 

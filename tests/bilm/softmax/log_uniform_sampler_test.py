@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.bilm.softmax.log_uniform_sampler import draw_negatives
+from elmo_tasks.bilm.softmax.lm_softmax import draw_negatives
 
 CPU = torch.device("cpu")
 
