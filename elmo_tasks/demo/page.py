@@ -1,18 +1,19 @@
 """The page, made of Gradio's components, and its server: on this machine, without a network."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from html import escape
 from typing import Any
 
 import gradio
 import pandas as pd
-from gradio.themes.utils import colors
-from starlette.datastructures import MutableHeaders
+from gradio.components import Component
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import Response
 
 from elmo_tasks.analysis import LanguageModel
 from elmo_tasks.demo.tasks import Task, TaskArchive
@@ -20,8 +21,6 @@ from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
 
-_MAX_CHARACTERS = 20_000
-_MAX_WAITING = 64
 # The browser refuses whatever is not from this server. Gradio makes scripts of strings.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
@@ -52,16 +51,16 @@ def make_page(
         if language_model is not None:
             with gradio.Tab("Likelihood"):
                 _likelihood_tab(words, language_model)
-    page.queue(max_size=_MAX_WAITING, api_open=False)
     return page
 
 
 def _words_tab(words: Words, examples: list[list[str]]) -> None:
+    layers = list(words.layers)
     with gradio.Row():
-        sentences = _textbox("Sentences, one per line", lines=3)
+        sentences = gradio.Textbox(label="Sentences, one per line", lines=3)
         with gradio.Column():
-            word = _textbox("Word, which is in each sentence")
-            layer = gradio.Radio(words.layers, value=words.layers[-1], label="Layer of neighbours and map")
+            word = gradio.Textbox(label="Word, which is in each sentence")
+            layer = gradio.Radio(layers, value=layers[-1], label="Layer of neighbours and map")
     inputs = [sentences, word, layer]
     button = gradio.Button("Compare", variant="primary")
     if examples:
@@ -76,34 +75,24 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
 
 
 def _task_tab(task: Task, archives: Sequence[TaskArchive]) -> None:
-    inputs = [_textbox(name.capitalize(), lines=1 if name != "passage" else 5) for name in task.inputs]
+    inputs = [gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1) for name in task.inputs]
     button = gradio.Button("Predict", variant="primary")
     gradio.Examples(task.examples, inputs, cache_examples=False)
-    agreement = gradio.Markdown(visible=len(archives) > 1)
-    outputs = []
+    outputs: list[Component] = []
     with gradio.Row():
         for archive in archives:
             with gradio.Column(min_width=320):
                 outputs += task.components(archive.name)
 
-    def predict(*texts: str) -> list[Any]:
-        predictions = [archive.predict(*texts) for archive in archives]
-        shown = [task.values(prediction) for prediction in predictions]
-        return ["The models agree." if _same(shown) else "The models differ.", *(v for vs in shown for v in vs)]
+    def predict(*texts: str) -> dict[Component, Any]:
+        values = (value for archive in archives for value in task.values(archive.predict(*texts)))
+        return dict(zip(outputs, values, strict=True))
 
-    _on(button, predict, inputs, [agreement, *outputs], task.name)
-
-
-def _same(shown: list[list[Any]]) -> bool:
-    """Whether all models show the same marks, or have the same best label."""
-    firsts = [values[0] for values in shown]
-    if isinstance(firsts[0], dict):
-        firsts = [max(first, key=first.get) for first in firsts]
-    return all(str(first) == str(firsts[0]) for first in firsts)
+    _on(button, predict, inputs, outputs, task.name)
 
 
 def _likelihood_tab(words: Words, language_model: LanguageModel) -> None:
-    sentence = _textbox("Sentence")
+    sentence = gradio.Textbox(label="Sentence")
     button = gradio.Button("Score", variant="primary")
     table = gradio.Dataframe(label="Log-likelihood of each word, in nats")
 
@@ -113,10 +102,6 @@ def _likelihood_tab(words: Words, language_model: LanguageModel) -> None:
         return pd.DataFrame({**rows, "backward": [*found.backward, found.begin]}).round(2)
 
     _on(button, score, [sentence], [table], "likelihood")
-
-
-def _textbox(label: str, lines: int = 1) -> gradio.Textbox:
-    return gradio.Textbox(label=label, lines=lines, max_lines=12, max_length=_MAX_CHARACTERS)
 
 
 def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], outputs: list[Any], name: str) -> None:
@@ -135,10 +120,10 @@ def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], 
 
 
 def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blocks: bool = True) -> None:
-    """Serves the page until the process is interrupted."""
+    """Serves the page until the process is interrupted. The fonts are those of the system."""
     # Gradio's own deprecation warnings.
     warnings.filterwarnings("ignore", module="gradio")
-    middleware = [Middleware(_WithPolicy)]
+    middleware = [Middleware(BaseHTTPMiddleware, dispatch=_with_policy)]
     if host in ("127.0.0.1", "localhost"):
         # No other site can have its name resolved to this machine and read the answers.
         middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]))
@@ -148,42 +133,13 @@ def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blo
         share=False,
         ssr_mode=False,
         show_error=True,
-        max_file_size="1kb",
-        footer_links=["api", "settings"],
-        theme=_theme(),
+        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         app_kwargs={"middleware": middleware, "openapi_url": None},
         prevent_thread_lock=not blocks,
     )
 
 
-def _theme() -> gradio.themes.Base:
-    """The fonts of the system, and colours with enough contrast."""
-    theme = gradio.themes.Default(
-        primary_hue=colors.blue,
-        secondary_hue=colors.blue,
-        neutral_hue=colors.slate,
-        font=["system-ui", "sans-serif"],
-        font_mono=["ui-monospace", "monospace"],
-    )
-    return theme.set(
-        body_text_color_subdued="*neutral_600",
-        button_primary_background_fill="*primary_700",
-        button_primary_background_fill_dark="*primary_700",
-        button_primary_text_color="white",
-        button_primary_text_color_dark="white",
-    )
-
-
-class _WithPolicy:
-    """Adds the policy to each response."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_policy(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Content-Security-Policy"] = _POLICY
-            await send(message)
-
-        await self._app(scope, receive, send_with_policy)
+async def _with_policy(request: Request, respond: Callable[[Request], Awaitable[Response]]) -> Response:
+    response = await respond(request)
+    response.headers["Content-Security-Policy"] = _POLICY
+    return response

@@ -25,16 +25,8 @@ _Prediction = dict[str, Any]
 @dataclass(frozen=True)
 class Task:
     """
-    # Parameters
-
-    inputs
-        The keys of a line of the predictor.
-    examples
-        Values of the inputs.
-    components
-        Makes the components that show a prediction of the archive with a name.
-    values
-        The values of the components for a prediction.
+    A task by the keys of a line of its predictor, with values of them. `components` makes those that show a prediction
+    of the archive with a name, `values` what they show.
     """
 
     name: str
@@ -49,17 +41,9 @@ def _highlighted(name: str) -> list[Component]:
     return [gradio.HighlightedText(label=name, combine_adjacent=False, show_legend=False)]
 
 
-def _label(name: str) -> list[Component]:
-    return [gradio.Label(label=name)]
-
-
 def _label_and_attention(name: str) -> list[Component]:
     tables = (gradio.Dataframe(label=f"{name}: attention of the {side}") for side in ("premise", "hypothesis"))
     return [gradio.Label(label=name), *tables]
-
-
-def _table(name: str) -> list[Component]:
-    return [gradio.Dataframe(label=name, wrap=True)]
 
 
 def _marked(words: list[str], spans: Sequence[Span]) -> list[tuple[str, str | None]]:
@@ -77,14 +61,9 @@ def _entities(prediction: _Prediction) -> list[Any]:
 
 
 def _roles(prediction: _Prediction) -> list[Any]:
-    frames = [
-        [*_marked(prediction["words"], tags_to_spans(verb["tags"])), ("\n", None)] for verb in prediction["verbs"]
-    ]
-    return [list(chain.from_iterable(frames)) or [(" ".join(prediction["words"]), None)]]
-
-
-def _parts_of_speech(prediction: _Prediction) -> list[Any]:
-    return [list(zip(prediction["words"], prediction["tags"], strict=True))]
+    words = prediction["words"]
+    frames = ([*_marked(words, tags_to_spans(verb["tags"])), ("\n", None)] for verb in prediction["verbs"])
+    return [list(chain.from_iterable(frames)) or [(" ".join(words), None)]]
 
 
 def _entailment(prediction: _Prediction) -> list[Any]:
@@ -142,7 +121,7 @@ TASKS: dict[str, Task] = {
         "Sentiment",
         ["sentence"],
         [["A warm and funny film with a wonderful cast ."], ["Long , loud and very dull ."]],
-        _label,
+        lambda name: [gradio.Label(label=name)],
         lambda prediction: [prediction["probabilities"]],
     ),
     "elmo_squad": Task(
@@ -158,7 +137,7 @@ TASKS: dict[str, Task] = {
         "Coreference",
         ["document"],
         [["Ann met her brother at the station. She was tired, and he carried her bag."]],
-        _table,
+        lambda name: [gradio.Dataframe(label=name, wrap=True)],
         _clusters,
     ),
     "elmo_pos": Task(
@@ -167,7 +146,7 @@ TASKS: dict[str, Task] = {
         ["sentence"],
         [["They play on Saturdays ."], ["The play was a great success ."]],
         _highlighted,
-        _parts_of_speech,
+        lambda prediction: [list(zip(prediction["words"], prediction["tags"], strict=True))],
     ),
 }
 """By the registered name of the model."""
@@ -184,9 +163,9 @@ class TaskArchive:
         self.task = TASKS[model]
         self.name = path.resolve().parent.name if path.name == "model.tar.gz" else path.name
         known = signature(Predictor.by_name(Model.by_name(model).default_predictor)).parameters
-        arguments = {"attention": True, "language": language}
+        wanted = {"attention": True, "language": language}
         self._predictor = Predictor.from_archive(
-            archive, extra_args={name: value for name, value in arguments.items() if name in known}
+            archive, extra_args={key: wanted[key] for key in wanted if key in known}
         )
 
     def predict(self, *texts: str) -> _Prediction:
@@ -194,9 +173,8 @@ class TaskArchive:
         for key, text in zip(self.task.inputs, texts, strict=True):
             if not text.strip():
                 raise ValueError(f"expected a {key}, got no words")
-        prediction: _Prediction = self._predictor.predict_json(
-            dict(zip(self.task.inputs, in_nfc(list(texts)), strict=True))
-        )
+        line = dict(zip(self.task.inputs, in_nfc(list(texts)), strict=True))
+        prediction: _Prediction = self._predictor.predict_json(line)
         return prediction
 
     def mixes(self) -> list[dict[str, Any]]:

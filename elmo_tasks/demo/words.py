@@ -37,14 +37,8 @@ _N_NEIGHBORS = 8
 
 class Words:
     """
-    The vectors of words in their sentences.
-
-    # Parameters
-
-    index
-        Of the same biLM, for neighbours and maps; with single layers only, not their mix.
-    static
-        For comparison.
+    The vectors of words in their sentences. `index` is of the same biLM, for neighbours and maps; its mix of the layers
+    is left out. `static` vectors are for comparison.
     """
 
     def __init__(
@@ -52,28 +46,19 @@ class Words:
     ) -> None:
         self._elmo, self._tokenizer, self._index, self._static = elmo, tokenizer, index, static
         top = elmo.n_layers - 1
-        self._layers = {f"layer {top if layer == 'top' else layer}": layer for layer in index.layers if layer != "mix"}
-
-    @property
-    def layers(self) -> list[str]:
-        """The names of the layers in the index."""
-        return list(self._layers)
+        self.layers = {f"layer {top if layer == 'top' else layer}": layer for layer in index.layers if layer != "mix"}
 
     def compare(self, text: str, word: str, layer: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """
-        The cosines of the occurrences in all layers, the neighbours in one layer, and a map of it.
-
-        # Parameters
-
-        text
-            One sentence per line, each with the word, in any case.
+        The cosines of the occurrences in all layers, the neighbours in one layer, and a map of it. The text has one
+        sentence per line, each with the word, in any case.
         """
         found = self._occurrences(text, in_nfc(word).strip())
         arrays = self._elmo.embed([query.words for query in found], layers="all", progress=False)
         # Shape: (n_layers, n_found, dim)
         vectors = np.stack([array[:, query.position] for array, query in zip(arrays, found, strict=True)], 1)
         vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
-        of_layer = vectors[-1 if self._layers[layer] == "top" else int(self._layers[layer])]
+        of_layer = vectors[-1 if self.layers[layer] == "top" else int(self.layers[layer])]
         return self._cosines(found, vectors), self._neighbors(found, layer), self._map(found, of_layer, layer)
 
     def tokenized(self, text: str) -> list[str]:
@@ -98,28 +83,19 @@ class Words:
     def _cosines(self, found: list[Query], vectors: np.ndarray) -> pd.DataFrame:
         # Shape: (n_layers, n_found, n_found)
         cosines = vectors @ vectors.swapaxes(1, 2)
-        return pd.DataFrame(
-            [
-                {
-                    "occurrences": f"{one + 1} and {other + 1}",
-                    **{f"layer {layer}": round(float(row[one, other]), 3) for layer, row in enumerate(cosines)},
-                }
-                for one, other in combinations(range(len(found)), 2)
-            ]
-        )
+        pairs = list(combinations(range(len(found)), 2))
+        columns = {f"layer {layer}": [round(float(of[pair]), 3) for pair in pairs] for layer, of in enumerate(cosines)}
+        return pd.DataFrame({"occurrences": [f"{one + 1} and {other + 1}" for one, other in pairs], **columns})
 
     def _neighbors(self, found: list[Query], layer: str) -> pd.DataFrame:
         """A column for each occurrence, and one for the static vector."""
-        many = self._index.search(self._elmo, found, _N_NEIGHBORS, layer=self._layers[layer])
+        many = self._index.search(self._elmo, found, _N_NEIGHBORS, layer=self.layers[layer])
         columns: dict[str, list[str]] = {}
         if self._static is not None:
             nearest = self._static.nearest(found[0].words[found[0].position], _N_NEIGHBORS)
             columns["static vector"] = [other for other, _ in nearest]
         for number, neighbors in enumerate(many, start=1):
-            columns[f"occurrence {number}"] = [
-                f"{neighbor.similarity:.2f} {_shown(Query(neighbor.words, neighbor.position))}"
-                for neighbor in neighbors
-            ]
+            columns[f"occurrence {number}"] = [f"{cosine:.2f} {_shown(Query(*at))}" for *at, cosine in neighbors]
         return pd.DataFrame({name: pd.Series(column, dtype=str) for name, column in columns.items()}).fillna("")
 
     def _map(self, found: list[Query], vectors: np.ndarray, layer: str) -> pd.DataFrame:
@@ -127,7 +103,7 @@ class Words:
         rows = self._index.occurrences(found[0].words[found[0].position])
         # Evenly spaced through the text.
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MAX_POINTS)).astype(int))]
-        points = np.concatenate([vectors, self._index.vectors[self._layers[layer]][rows].astype(np.float32)])
+        points = np.concatenate([vectors, self._index.vectors[self.layers[layer]][rows].astype(np.float32)])
         centered = points - points.mean(0)
         # Shape: (n_points, 2)
         places = centered @ np.linalg.svd(centered, full_matrices=False)[2][:2].T
