@@ -44,20 +44,14 @@ def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, An
 
 def train(config: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not (folder / "metrics.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "given.json").write_text(json.dumps(config))
-        command = [
-            sys.executable,
-            "-m",
-            "allennlp",
-            "train",
-            str(folder / "given.json"),
-            "-s",
-            str(folder),
-            "--recover",
-        ]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        given, log = (folder.with_suffix(suffix) for suffix in (".json", ".log"))
+        given.write_text(json.dumps(config))
+        command = [sys.executable, "-m", "allennlp", "train", str(given), "-s", str(folder)]
+        command += ["--recover"] * (folder / "config.json").exists()
         environment = {name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"}
-        subprocess.run(command, check=True, env=environment, capture_output=True)
+        with open(log, "w") as file:
+            subprocess.run(command, check=True, env=environment, stdout=file, stderr=file)
     return json.loads((folder / "metrics.json").read_text())
 
 
