@@ -4,7 +4,19 @@ import argparse
 import unicodedata
 from typing import Any
 
-__all__ = ["add_nfc_argument", "in_nfc", "one_line"]
+__all__ = ["TREEBANK_WORDS", "add_nfc_argument", "in_nfc", "one_line"]
+
+TREEBANK_WORDS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "``": '"',
+    "''": '"',
+}
+"""Words that the Penn Treebank escapes, as ordinary text has them, and the text of a biLM."""
 
 
 def in_nfc(value: Any) -> Any:

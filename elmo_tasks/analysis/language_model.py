@@ -34,8 +34,8 @@ class SentenceLikelihood(NamedTuple):
 
 class WordLikelihoods(NamedTuple):
     """
-    The log-likelihood of each word of a sentence in each direction, in nats; of its `end` (forward) and `begin`
-    (backward); and whether each word is in the vocabulary.
+    The log-likelihood of each word of a sentence in each direction, in nats, and of its `end` (forward) and `begin`
+    (backward).
     """
 
     words: list[str]
@@ -43,18 +43,12 @@ class WordLikelihoods(NamedTuple):
     backward: list[float]
     end: float
     begin: float
-    is_known: list[bool]
 
 
 class LanguageModel:
     """
-    A biLM in the public format with its softmax.
-
-    # Parameters
-
-    bilm
-        A name or a folder, as for `pretrained_files`: with the softmax among its weights, and with `vocab.txt`, as
-        `allennlp elmo-export` writes them.
+    A biLM in the public format, by its name or folder, with the softmax among its weights and with `vocab.txt`, as
+    `allennlp elmo-export` writes them.
     """
 
     def __init__(self, bilm: str | PathLike[str]) -> None:
@@ -82,9 +76,7 @@ class LanguageModel:
         # The words and the two boundaries, in the order of their numbers. Shape: (2, n_words + 2)
         of_words = torch.zeros(2, len(sentence) + 2).scatter_(1, contexts.targets, likelihood)
         forward, backward = of_words.tolist()
-        unknown = self._words.index(UNKNOWN_WORD)
-        is_known = [number != unknown for number in self._words.indices(sentence)]
-        return WordLikelihoods(sentence, forward[:-2], backward[:-2], forward[-1], backward[-2], is_known)
+        return WordLikelihoods(sentence, forward[:-2], backward[:-2], forward[-1], backward[-2])
 
     def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
         """What is predicted, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""

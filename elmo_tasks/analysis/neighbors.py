@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
@@ -22,8 +22,8 @@ __all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_word"]
 
 _ABOUT, _SENTENCES = "index.json", "sentences.txt"
 # Rows that are brought into float32 at once: they and their copy fit into the cache of a core. With 65,536 the same
-# search took five times as long. And the number of such blocks from which the best are chosen together.
-_BLOCK, _BLOCKS = 2048, 32
+# search took five times as long.
+_BLOCK = 2048
 _MARKED = re.compile(r"\[([^\[\]\s]+)\]")
 
 
@@ -52,20 +52,8 @@ def build_index(
 ) -> "NeighborIndex":
     """
     Embeds a text into an index: a line of `sentences.txt` for each sentence, and a row of float16 in each
-    `vectors-LAYER.bin` for each word, of length 1. The same call resumes one that was interrupted.
-
-    # Parameters
-
-    elmo
-        The biLM.
-    sentences
-        Lists of words. An interrupted index must be resumed with the same ones.
-    folder
-        The new folder.
-    layers
-        Which layers are kept: see `Elmo.embed_iter`.
-    about
-        What else is written into `index.json`, compared when an index is resumed.
+    `vectors-LAYER.bin` for each word, of length 1. The same call, with the same sentences, resumes one that was
+    interrupted. `about` is also written into `index.json`, and compared when an index is resumed.
     """
     settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
     part = folder / "part.json"
@@ -161,21 +149,9 @@ class NeighborIndex:
         same_word: bool = False,
     ) -> list[list[Neighbor]]:
         """
-        The nearest words of each query, the nearest first: one of each sentence, of equal sentences only one, and none
-        of the query's own sentence.
-
-        # Parameters
-
-        elmo
-            The biLM of the index.
-        queries
-            The words.
-        k
-            How many neighbours.
-        layer
-            One of the index. `None`: its last one.
-        same_word
-            Whether only other occurrences of the word count.
+        The nearest words of each query under the biLM of the index, the nearest first: one of each sentence, of equal
+        sentences only one, and none of the query's own sentence. `layer` is one of the index, by default its last one;
+        with `same_word`, only other occurrences of the word count.
         """
         layer = self.layers[-1] if layer is None else layer
         arrays = elmo.embed([query.words for query in queries], layers=layer, progress=False)
@@ -184,11 +160,14 @@ class NeighborIndex:
         found = []
         for query, target in zip(queries, targets, strict=True):
             rows = self.occurrences(query.words[query.position]) if same_word else None
-            n_all, n_best = len(self) if rows is None else len(rows), 4 * k + 16
+            # Shape: (n_rows,)
+            cosines = _products(self.vectors[layer], target, rows)
+            n_best = 4 * k + 16
             while True:
-                cosines, best = _by_products(self.vectors[layer], target[None], min(n_best, n_all), rows)
-                neighbors = self._distinct(cosines[0], best[0], query)[:k]
-                if len(neighbors) == k or n_best >= n_all:
+                best, numbers = cosines.topk(min(n_best, len(cosines)))
+                nearest = numbers.numpy() if rows is None else rows[numbers.numpy()]
+                neighbors = self._distinct(best.numpy(), nearest, query)[:k]
+                if len(neighbors) == k or n_best >= len(cosines):
                     break
                 # Many of the best are in the same sentences.
                 n_best *= 8
@@ -206,52 +185,33 @@ class NeighborIndex:
         return found
 
 
-def _by_products(
-    matrix: np.ndarray, targets: np.ndarray, n_best: int, rows: np.ndarray | None
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """
-    For each target, of shape `(n_targets, dim)`, the highest products with the rows of a matrix, of shape
-    `(n_rows, dim)`, and the numbers of these rows. `rows`: the only ones that are looked at.
-    """
-    n_all, n_together = len(matrix) if rows is None else len(rows), _BLOCKS * _BLOCK
-    if not n_all:
-        return [np.zeros(0)] * len(targets), [np.zeros(0, np.int64)] * len(targets)
-    of_targets = torch.from_numpy(targets)
+def _products(matrix: np.ndarray, target: np.ndarray, rows: np.ndarray | None) -> torch.Tensor:
+    """The products of a vector with all rows of a matrix, or with these: shape `(n_rows,)`."""
+    products = torch.empty(len(matrix) if rows is None else len(rows))
+    of_target = torch.from_numpy(target)
 
-    def best_of(first: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of some rows the highest cosines, shape `(n_targets, n_best)`, and their numbers."""
-        last = min(first + n_together, n_all)
-        # Shape: (n_targets, last - first)
-        cosines = torch.empty(len(targets), last - first)
-        for start in range(first, last, _BLOCK):
-            end = min(start + _BLOCK, last)
-            # Shape: (n_block, dim)
-            block = torch.from_numpy(matrix[start:end] if rows is None else matrix[rows[start:end]]).float()
-            cosines[:, start - first : end - first] = of_targets @ block.T
-        best, numbers = cosines.topk(min(n_best, last - first))
-        return best, numbers + first
+    def compute(start: int) -> None:
+        part = slice(start, start + _BLOCK)
+        products[part] = torch.from_numpy(matrix[part if rows is None else rows[part]]).float() @ of_target
 
     # Threads of our own, each with its own blocks: torch's would wait for each other in each of these small products.
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(n_threads) as pool:
-            parts = list(pool.map(best_of, range(0, n_all, n_together)))
+            list(pool.map(compute, range(0, len(products), _BLOCK)))
     finally:
         torch.set_num_threads(n_threads)
-    # Shape of each: (n_targets, n_best)
-    best, order = torch.cat([best for best, _ in parts], 1).topk(n_best)
-    numbers = torch.cat([numbers for _, numbers in parts], 1).gather(1, order).numpy()
-    return list(best.numpy()), list(numbers if rows is None else rows[numbers])
+    return products
 
 
-def marked_word(text: str, tokenizer: Callable[[str], list[str]] = str.split) -> Query:
+def marked_word(text: str) -> Query:
     """The query of a sentence with one word in brackets, as `They went to the [river] .`"""
     marked = list(_MARKED.finditer(text))
     if len(marked) != 1:
         raise ValueError(f"expected one word in brackets, as in 'They went to the [river] .', got {text!r}")
-    before = tokenizer(text[: marked[0].start()])
-    return Query([*before, marked[0][1], *tokenizer(text[marked[0].end() :])], len(before))
+    before = text[: marked[0].start()].split()
+    return Query([*before, marked[0][1], *text[marked[0].end() :].split()], len(before))
 
 
 def _digest(elmo: Elmo) -> str:

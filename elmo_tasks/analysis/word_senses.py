@@ -2,10 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -14,7 +13,7 @@ from elmo_tasks.analysis.wsd_corpus import WsdCorpus, WsdInstance
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["AnsweredSet", "SenseVectors", "WordSenses", "WsdScore", "first_senses_of_wordnet", "scores_of"]
+__all__ = ["AnsweredSet", "SenseVectors", "WordSenses", "first_senses_of_wordnet", "score_of", "scores_of"]
 
 # Of squared distances, as a part of the squared length: what rounding makes of the same word in two batches is smaller.
 _AS_NEAR = 1e-6
@@ -46,17 +45,10 @@ def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
 class SenseVectors:
     """
     A vector for each sense that training data has: the mean over the words that have it, in each layer of the biLM. A
-    word with several senses counts for each of them.
+    word with several senses counts for each of them. `senses` are all that can be added.
 
     The paper does not name a distance; context2vec (Melamud et al. 2016), from which it takes its protocol, uses the
     cosine.
-
-    # Parameters
-
-    senses
-        All that can be added.
-    n_layers, dim
-        Of the biLM.
     """
 
     def __init__(self, senses: Iterable[str], n_layers: int, dim: int) -> None:
@@ -133,17 +125,8 @@ class AnsweredSet:
 class WordSenses:
     """
     The paper's word sense disambiguation: the nearest of the mean vectors of senses, computed for all layers at once,
-    and the first sense for lemmas that were not in the training data.
-
-    # Parameters
-
-    elmo
-        The biLM.
-    training
-        The data to learn the senses from; the paper has SemCor 3.0.
-    first_senses
-        The back-off. `None`: the most frequent sense of the training data; instances of lemmas that are not there stay
-        unanswered.
+    and the first sense for lemmas that were not in the training data (in the paper SemCor 3.0). By default the first
+    sense is the most frequent one of the training data, and instances of other lemmas stay unanswered.
     """
 
     def __init__(self, elmo: Elmo, training: WsdCorpus, first_senses: Mapping[Lemma, str] | None = None) -> None:
@@ -164,9 +147,8 @@ class WordSenses:
             answered.gold[instance.id] = instance.senses
             first = self._first_senses.get((instance.lemma, instance.pos))
             nearest = self.senses.nearest(instance, vector)
-            if nearest is None:
-                answered.n_unseen += 1
-                answered.n_unanswered += first is None
+            answered.n_unseen += nearest is None
+            answered.n_unanswered += nearest is None and first is None
             if first is not None:
                 answered.answers["first sense"][instance.id] = first
                 nearest = nearest or [first] * len(self._names)
@@ -191,31 +173,22 @@ class WordSenses:
                 yield instance, layers[:, instance.start : instance.end].mean(1)
 
 
-@dataclass(frozen=True)
-class WsdScore:
+def score_of(gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> dict[str, float]:
     """
     The numbers of the framework's `Scorer.java`: the right share of the answers (precision) and of all instances
-    (recall), their harmonic mean, the share of instances that was answered (coverage), and the number of instances.
+    (recall), their harmonic mean, the share of instances that was answered (coverage), and the number of instances. Any
+    of the gold senses of an instance is right.
     """
-
-    precision: float
-    recall: float
-    coverage: float
-    f1: float
-    instances: int
-
-    @classmethod
-    def of(cls, gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> "WsdScore":
-        """The score of some answers; any of the gold senses of an instance is right."""
-        n_right = sum(sense in gold[name] for name, sense in answers.items())
-        precision, recall = n_right / max(1, len(answers)), n_right / len(gold)
-        f1 = 2 * precision * recall / (precision + recall) if n_right else 0.0
-        return cls(precision, recall, len(answers) / len(gold), f1, len(gold))
+    n_right = sum(sense in gold[name] for name, sense in answers.items())
+    precision, recall = n_right / max(1, len(answers)), n_right / len(gold)
+    f1 = 2 * precision * recall / (precision + recall) if n_right else 0.0
+    coverage = len(answers) / len(gold)
+    return {"precision": precision, "recall": recall, "coverage": coverage, "f1": f1, "instances": len(gold)}
 
 
-def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, Any]]]:
+def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, float]]]:
     """
-    For each representation the score of each set; of the paper's `"the four"` sets as one, if they are there; and of
+    For each representation the score of each set, of the paper's `"the four"` sets as one if all are given, and of
     `"ALL"` sets as one.
     """
     groups = {answered.name: [answered] for answered in sets}
@@ -223,11 +196,11 @@ def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, Any]
     if len(of_the_paper) == len(_OF_THE_PAPER):
         groups["the four"] = of_the_paper
     groups["ALL"] = list(sets)
-    scores: dict[str, dict[str, dict[str, Any]]] = {}
+    scores: dict[str, dict[str, dict[str, float]]] = {}
     for name in sets[0].answers:
         for group, members in groups.items():
             # Each set numbers its instances from the start.
             gold = {f"{part.name}.{key}": senses for part in members for key, senses in part.gold.items()}
             given = {f"{part.name}.{key}": sense for part in members for key, sense in part.answers[name].items()}
-            scores.setdefault(name, {})[group] = asdict(WsdScore.of(gold, given))
+            scores.setdefault(name, {})[group] = score_of(gold, given)
     return scores

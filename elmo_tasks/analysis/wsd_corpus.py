@@ -8,21 +8,11 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from elmo_tasks.files.text_lines import numbered_lines, opened
+from elmo_tasks.text import TREEBANK_WORDS
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 
 _XML, _KEYS = ".data.xml", ".gold.key.txt"
-# Words that the Penn Treebank escapes.
-_TREEBANK_WORDS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-}
 
 
 class WsdInstance(NamedTuple):
@@ -51,12 +41,8 @@ class WsdSentence(NamedTuple):
 
 class WsdCorpus:
     """
-    The sentences of a data set; each `iter()` reads the file again and keeps nothing.
-
-    # Parameters
-
-    path
-        `NAME.data.xml` or `NAME.data.xml.gz`, next to `NAME.gold.key.txt` or `NAME.gold.key.txt.gz`.
+    The sentences of `NAME.data.xml`, with the keys of `NAME.gold.key.txt` next to it; both may end with `.gz`. Each
+    `iter()` reads the file again and keeps nothing.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -72,7 +58,7 @@ class WsdCorpus:
         others, is skipped, so that no instance counts twice.
         """
         files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
-        # A set that is there plain and compressed counts once, too.
+        # A set that exists both plain and compressed counts once.
         corpora = {corpus.name: corpus for corpus in map(cls, files) if corpus.name != "ALL"}
         if not corpora:
             raise FileNotFoundError(f"expected data sets NAME{_XML} with NAME{_KEYS}: {folder}")
@@ -107,7 +93,7 @@ class WsdCorpus:
         instances = []
         for word in element:
             start = len(words)
-            words += (_TREEBANK_WORDS.get(each, each) for each in (word.text or "").split())
+            words += (TREEBANK_WORDS.get(each, each) for each in (word.text or "").split())
             if word.tag == "instance":
                 name = word.attrib["id"]
                 if name not in self.keys:

@@ -5,7 +5,7 @@ import pytest
 
 from elmo_tasks import Elmo
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
-from elmo_tasks.analysis.neighbors import Neighbor, Query
+from elmo_tasks.analysis.neighbors import Query
 from tests.paths import TINY_BILM
 
 SENTENCES = [
@@ -108,7 +108,3 @@ def test_static_neighbors_have_the_highest_cosines(tmp_path: Path):
     (tmp_path / "bad.txt").write_text("play 1 0\ngame 2 x\n")
     with pytest.raises(ValueError, match=r"bad\.txt, line 2"):
         StaticVectors(tmp_path / "bad.txt")
-
-
-def test_neighbors_are_named_tuples():
-    assert Neighbor(["a"], 0, 1.0)._asdict() == {"words": ["a"], "position": 0, "similarity": 1.0}

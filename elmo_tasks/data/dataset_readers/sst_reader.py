@@ -9,20 +9,9 @@ from allennlp.data.fields import LabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, located, sentence_fields
 from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text import TREEBANK_WORDS
 
-__all__ = ["TREEBANK_WORDS", "SstReader"]
-
-TREEBANK_WORDS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "``": '"',
-    "''": '"',
-}
-"""Words that the Penn Treebank escapes, as ordinary text has them, and the text of a biLM."""
+__all__ = ["SstReader"]
 
 
 @DatasetReader.register("elmo_sst")
