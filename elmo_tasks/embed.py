@@ -133,13 +133,14 @@ def embed_file(
     if force:
         output.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-    job = _job(text, options, elmo)
-    _open(folder, job)
+    job = _open(folder, text, options, elmo)
     n_numbers = (n_lines if options.pool else n_words) * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
     parts = _missing_parts(text, folder, options.part_lines)
     done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
-    # The parts, and the output.
-    _check_space(folder, 2 * n_numbers * np.dtype(options.dtype).itemsize - _size(folder))
+    # The parts, and the output. HDF5 ends the process when the disk is full.
+    n_bytes = 2 * n_numbers * np.dtype(options.dtype).itemsize - sum(file.stat().st_size for file in folder.iterdir())
+    if (free := shutil.disk_usage(folder).free) < n_bytes:
+        raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
     n_cut = 0
     try:
         with tqdm(total=n_lines, initial=done, unit="line", disable=None if progress is None else not progress) as bar:
@@ -177,16 +178,13 @@ def _count(text: Path, layout: str) -> tuple[int, int]:
     return n_lines, n_words
 
 
-def _job(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
-    """All that the vectors depend on, as JSON."""
+def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
+    """Makes the folder, or continues in it. Returns all that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     job = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
-    return json.loads(json.dumps(job))  # type: ignore[no-any-return]
-
-
-def _open(folder: Path, job: dict[str, Any]) -> None:
+    job = json.loads(json.dumps(job))
     file = folder / "job.json"
     if not file.exists():
         # Also what is left of a job that was killed while it removed its parts.
@@ -196,16 +194,7 @@ def _open(folder: Path, job: dict[str, Any]) -> None:
     before = read_json(file)
     if changed := [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]:
         raise ValueError(f"{folder} belongs to a different job ({', '.join(changed)}): use --force to start again")
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir())
-
-
-def _check_space(folder: Path, n_bytes: int) -> None:
-    # HDF5 ends the process when the disk is full.
-    if (free := shutil.disk_usage(folder).free) < n_bytes:
-        raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
+    return job
 
 
 def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]:
@@ -270,7 +259,6 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tupl
 
 
 def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
-    _check_space(folder, _size(folder))
     # In the folder, so that nothing else is left by a kill.
     whole = folder / f"whole{output.suffix}"
     with atomic_file(whole) as temporary:
