@@ -99,11 +99,6 @@ class BilmOptions:
         """
         Reads the content of an `options.json`. Keys that matter only to bilm-tf's training (`dropout`, `n_epochs`, ...)
         are ignored; the defaults are bilm-tf's.
-
-        # Raises
-
-        `ValueError`
-            If a key is missing, or a value has no meaning here; the message names `source` and the key.
         """
         try:
             lstm, cnn, own = options["lstm"], options["char_cnn"], options.get("dictionaries")

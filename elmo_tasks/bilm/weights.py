@@ -163,7 +163,7 @@ def read_arrays(
 
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """
-    Reads a weight file.
+    Reads a weight file; a `ValueError` names the option that differs.
 
     # Parameters
 
@@ -175,11 +175,6 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
     `Dict[str, torch.Tensor]`
         The state for `Bilm.load_state_dict`, float32.
-
-    # Raises
-
-    `ValueError`
-        If the file is damaged, or holds a biLM of a different shape; the message names the option that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
     arrays, _ = read_arrays(weight_file, _OF_BILM)
@@ -200,11 +195,6 @@ def read_softmax(
     `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`: the state for `LmSoftmax.load_state_dict`, float32, or
     `None` if there is no softmax. `words` are the words that it should predict, in their order; files of
     `write_weights` name theirs, the published ones do not.
-
-    # Raises
-
-    `ValueError`
-        If the file is damaged, or the softmax does not fit the biLM or the words.
     """
     arrays, notes = read_arrays(weight_file, ("softmax/",))
     if not arrays:
@@ -236,8 +226,6 @@ def _difference(expected: set[str], found: set[str]) -> str:
         if by_options != in_file and in_file:
             return f"{option} is {by_options} in the options, but {in_file} in the file"
     key = min(expected ^ found)
-    if key.endswith("W_P_0") and key in expected:
-        return f"'{key}' is missing, and without it lstm.dim less than lstm.projection_dim is not supported"
     return f"'{key}' is {'missing from' if key in expected else 'unexpected in'} the weights of this biLM"
 
 

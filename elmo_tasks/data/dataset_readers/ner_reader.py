@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 
-from elmo_tasks.data.dataset_readers.task_reader import (
-    SpanTagsField,
-    TaskReader,
-    blocks,
-    columns_of,
-    sentence_fields,
-)
+from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, blocks, columns_of, sentence_fields
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
