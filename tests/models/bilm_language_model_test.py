@@ -147,12 +147,6 @@ class TestLossInTraining:
                 model.train()
         assert perplexities[1] < perplexities[0] * 2 / 3
 
-    def test_dropout_is_for_training_only(self, vocab):
-        model = make(vocab, softmax="full", dropout=0.5)
-        assert len({model(**batch(vocab))["loss"].item() for _ in range(3)}) == 3
-        model.eval()
-        assert len({model(**batch(vocab))["loss"].item() for _ in range(3)}) == 1
-
 
 class TestWeightsToGoOnFrom:
     @pytest.fixture
@@ -206,10 +200,6 @@ class TestWeightsToGoOnFrom:
 
 
 class TestPublicForm:
-    def test_the_words_are_those_of_the_softmax(self, vocab):
-        words = make(vocab).word_list()
-        assert list(words.words) == [vocab.get_token_from_index(number, "lm") for number in range(11)]
-
     def test_a_word_that_allennlp_reads_as_the_end_of_a_line_stays_a_word(self, tmp_path):
         LmVocabulary.from_counts([LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])]).save_to_files(
             str(tmp_path / "vocabulary")

@@ -107,18 +107,6 @@ class TestCorefResolver:
             assert end - start < 10 and sentence_of[start] == sentence_of[end]
             assert not any(start < other <= end < last for other, last in pairs)
 
-    def test_long_documents_are_cut_in_training_only(self, make_model):
-        resolver = make_model("coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0 } }")
-        tensors = batch_of(resolver, **long_document(6))
-        (spans,) = resolver.model(**tensors)["spans"]
-        assert (spans.min(), spans.max()) == (0, 17)
-        firsts = set()
-        for _ in range(30):
-            (spans,) = resolver.model.train()(**tensors)["spans"]
-            assert spans.max() - spans.min() == 11
-            firsts.add(int(spans.min()))
-        assert firsts == {0, 3, 6}
-
     def test_a_cut_document_equals_a_document_of_the_same_sentences(self, make_model):
         resolver = make_model(
             "coref", [], "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }"

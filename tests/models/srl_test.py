@@ -31,7 +31,6 @@ class TestSemanticRoleLabeler:
         assert len(model.encoder.layers) == 8
         assert model.encoder.get_output_dim() == 300
         assert model.predicate_embedding.weight.shape == (2, 100)
-        assert all(layer._dropout == 0.1 for layer in model.encoder.layers)
         weight = model.tag_projection.weight
         torch.testing.assert_close(weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.modules.highway_lstm.recurrence import HighwayRecurrence
+from elmo_tasks.modules.highway_lstm import HighwayRecurrence
 from elmo_tasks.modules.recurrent.packed_batch import pack
 
 DIM = 3

@@ -99,33 +99,3 @@ class TestRecurrentEncoder:
         results = [[computed(encoder, mask, mask.shape)[0] for _ in "ab"] for encoder in both(name, stateful=True)]
         torch.testing.assert_close(*results)
         assert not torch.equal(*results[0])
-
-    def test_nan_stays_in_its_sentence(self, name):
-        ours, _ = both(name)
-        mask = masked([4, 6, 5], padding=1)
-        results = []
-        for value in (0.0, float("nan")):
-            inputs = torch.ones(*mask.shape, 6, dtype=torch.float64)
-            inputs[1, 2] = inputs[0, 4] = value  # A word of sentence 1, and padding of sentence 0.
-            inputs.requires_grad_()
-            outputs = ours(inputs, mask)
-            outputs[[0, 2]].sum().backward()
-            results.append((outputs[[0, 2]].detach(), inputs.grad[[0, 2]]))
-        torch.testing.assert_close(*results, rtol=0, atol=0)
-        assert outputs[1, :6].isnan().any() and not outputs[1, 6].any()
-
-    @pytest.mark.parametrize("trained", ["inputs", "weight_hh_l0", "bias_ih_l0_reverse"])
-    def test_only_what_is_trained_has_a_gradient(self, name, trained):
-        ours, _ = both(name)
-        mask = masked(LENGTHS)
-        _, d_inputs, d_parameters = computed(ours, mask, mask.shape)
-        expected = d_inputs if trained == "inputs" else d_parameters[f"_module.{trained}"].clone()
-        ours.zero_grad()
-        ours.requires_grad_(False)
-        torch.manual_seed(1)
-        inputs = torch.randn(*mask.shape, 6, dtype=torch.float64)
-        wanted = (inputs if trained == "inputs" else getattr(ours._module, trained)).requires_grad_()
-        outputs = ours(inputs, mask)
-        outputs.backward(torch.randn(outputs.shape).double())
-        torch.testing.assert_close(wanted.grad, expected)
-        assert sum(tensor.grad is not None for tensor in (inputs, *ours.parameters())) == 1
