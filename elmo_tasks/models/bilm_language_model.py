@@ -52,7 +52,7 @@ class BilmLanguageModel(Model):
         Path or URL of the weights to start from, in the public format. If the file has no softmax, the softmax starts
         from random weights.
     pretrained_softmax : `bool`
-        Whether a softmax in that file is read too; it must be one of the words of the vocabulary.
+        Whether a softmax over the words of the vocabulary is read from that file too.
     precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
     """
@@ -146,7 +146,7 @@ class BilmLanguageModel(Model):
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
         numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
-        # What AllenNLP reads of `@@NEWLINE@@` in the file of a vocabulary; no word of a text holds the end of a line.
+        # AllenNLP reads `@@NEWLINE@@` in the file of a vocabulary as the end of a line, which no word contains.
         return WordList(numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers)))
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

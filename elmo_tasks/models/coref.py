@@ -33,7 +33,7 @@ Mention = tuple[int, int]
 @Model.register("elmo_coref")
 class CorefResolver(ElmoModel):
     """
-    Coreference as in the paper (section A.6, which takes the model of Lee et al. 2017 as it is): a biLSTM over each
+    Coreference as in the paper (section A.6, which takes over the model of Lee et al. 2017): a biLSTM over each
     sentence, a vector for every span of some words, the most probable spans of which no two cross, and for each of them
     the most probable antecedent or none. ELMo is concatenated with the words, with the output of the biLSTM, or with
     both. AllenNLP's `coref` runs its LSTM over the whole document, has neither speakers nor genres, and keeps

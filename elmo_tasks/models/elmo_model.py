@@ -38,7 +38,7 @@ class ElmoModel(Model):
     vocab : `Vocabulary`
         With the labels in the namespace `labels`.
     bilm : `Lazy[ContextualModel]`, optional
-        The biLM, or a transformer in its place, of all embedders `elmo`.
+        The biLM, or a transformer instead, of all embedders `elmo`.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the encoder.
     initializer : `InitializerApplicator`, optional
@@ -56,7 +56,7 @@ class ElmoModel(Model):
     ) -> None:
         # By name, from the config: `regularizer` and whatever else `Model` takes.
         super().__init__(vocab, **kwargs)
-        # Lazy: random weights are drawn in the order of earlier versions, those of the encoders first.
+        # Lazy: random weights are drawn in the order of earlier versions, which begins with the encoders.
         shared = {} if bilm is None else {"bilm": bilm.construct()}
         self.text_field_embedder: TextFieldEmbedder = text_field_embedder.construct(**shared)
         self.output_embedder: Optional[TextFieldEmbedder] = (
@@ -65,7 +65,7 @@ class ElmoModel(Model):
         self._initializer = initializer
 
     def __call__(self, *inputs: Any, teacher: Optional[torch.Tensor] = None, **named: Any) -> dict[str, Any]:
-        """As `forward`; with the soft labels of a `teacher`, of the shape of the logits, the loss is that of these."""
+        """As `forward`. The soft labels of a `teacher`, of the shape of the logits, replace the labels in the loss."""
         output: dict[str, Any] = super().__call__(*inputs, **named)
         if teacher is not None:
             output["loss"] = soft_loss(output["logits"], teacher, output.get("mask"), getattr(self, "crf", None))

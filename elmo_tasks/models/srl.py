@@ -19,15 +19,15 @@ __all__ = ["SemanticRoleLabeler"]
 @Model.register("elmo_srl")
 class SemanticRoleLabeler(ElmoModel):
     """
-    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that says
-    whether it is the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO
-    tags of arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo
-    is concatenated with the words, with the output of the encoder, or with both.
+    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that
+    marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO tags of
+    arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo is
+    concatenated with the words, with the output of the encoder, or with both.
 
     # Parameters
 
     predicate_dim : `int`
-        Width of the vector that says whether a word is the predicate.
+        Width of the vector that marks the predicate.
     verbose_metrics : `bool`
         Whether the scores of each label are among the metrics.
     """

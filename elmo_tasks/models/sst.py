@@ -34,7 +34,7 @@ class BiattentiveClassifier(ElmoModel):
         Of the words, and of the poolings.
     """
 
-    # AllenNLP's `bcn` has ELMo at the output of the integrator; the paper at that of the encoder below.
+    # AllenNLP's `bcn` has ELMo at the output of the integrator, the paper at the output of the encoder below it.
 
     def __init__(
         self,

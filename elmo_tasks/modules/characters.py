@@ -47,7 +47,7 @@ class UnpaddedCnn(CnnEncoder):
     # Parameters
 
     embedding_dim, num_filters, ngram_filter_sizes, conv_layer_activation, output_dim
-        As those of `CnnEncoder`.
+        As in `CnnEncoder`.
     partial_windows : `bool`
         Whether all windows that start in a word count, with zeros behind its end, as in document-qa
         (`docqa/nn/embedder.py`); a short word then has features too. AllenNLP 2.10.1 has no such windows.

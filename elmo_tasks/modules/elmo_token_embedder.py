@@ -17,9 +17,9 @@ __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 @TokenEmbedder.register("elmo")
 class ElmoTokenEmbedder(TokenEmbedder):
     """
-    ELMo (Peters et al. 2018): a frozen biLM, whose layers this embedder mixes with its own weights (section 3.2, Eq. 1)
-    and then drops out (section 3.3). A model with ELMo at several places has one embedder for each, and all of them
-    share its `bilm`.
+    ELMo (Peters et al. 2018): this embedder mixes the layers of a frozen biLM with its own weights (section 3.2, Eq. 1)
+    and then drops out units (section 3.3). A model with ELMo at several places has one embedder for each, and all of
+    them share its `bilm`.
 
     # Parameters
 
@@ -54,7 +54,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self._dropout = torch.nn.Dropout(dropout)
 
     def get_output_dim(self) -> int:
-        """Units of a vector: those of each layer, twice the projection of a biLM."""
+        """Units of a vector, as of each layer: twice the projection of a biLM."""
         return self.bilm.get_output_dim()
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ class QuickDropout(torch.nn.Dropout):
     """
     Dropout for large tensors on the CPU, where torch draws a random number of 64 bits for each element, and drawing
     takes longer than all else. Here four elements share one, with 16 bits each, so that the probability is a multiple
-    of 2^-16; the scale of what stays is that of the probability as it is. On other devices it is torch's.
+    of 2^-16. On other devices it is torch's dropout.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -23,6 +23,6 @@ class QuickDropout(torch.nn.Dropout):
         per_draw = _BITS_PER_DRAW // 16
         draws = torch.empty(-(-input.numel() // per_draw), dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
-        # A product with zeros and scales takes a fraction of a choice by a mask. Shape: that of the input
+        # A product with zeros and scales is much faster than a choice by a mask. Shape: as the input
         scales = torch.ge(levels, n_dropped - _LEVELS // 2, out=torch.empty_like(input, requires_grad=False))
         return input * scales.mul_(_LEVELS / (_LEVELS - n_dropped))

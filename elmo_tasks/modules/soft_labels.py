@@ -1,4 +1,4 @@
-"""The labels of a model as probabilities, and the loss of another model that learns from them (Hinton et al. 2015)."""
+"""The labels of a model as probabilities, and the loss of a model that learns from them (Hinton et al. 2015)."""
 
 from typing import Optional
 
@@ -22,8 +22,8 @@ def soft_loss(
     crf: Optional[ConditionalRandomField] = None,
 ) -> torch.Tensor:
     """
-    The cross entropy of a model's probabilities with those of its teacher, of the shape of the logits. As in a CRF's
-    own loss, the words of a sentence add up.
+    The cross entropy of a model's probabilities with its teacher's, which have the shape of the logits. As in the loss
+    of a CRF, the words of a sentence add up.
     """
     probabilities = soft_labels(logits, mask, crf)
     entropy = -(teacher * probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()).sum(-1)

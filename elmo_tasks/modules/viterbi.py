@@ -88,8 +88,8 @@ def span_probabilities(
         scores.double() for scores in (crf.transitions, crf.start_transitions, crf.end_transitions)
     )
     batch_size, n_words, _ = logits.shape
-    # The sum over all tags of the words before, by the tag of a word, whose score is in it, and of the words after, in
-    # logarithms. Shape: (batch_size, n_tags), each
+    # The logarithms of the sums over all tags of the words before, by the tag of a word, with its score, and of the
+    # words after, without it. Shape: (batch_size, n_tags), each
     before = [logits[:, 0] + starts]
     for step in range(1, n_words):
         before.append((before[-1].unsqueeze(2) + transitions).logsumexp(1) + logits[:, step])

@@ -60,11 +60,7 @@ class PretrainedBilm(ContextualModel):
                 f"`options: import '{options}'`, so that the archive of your model does not need the file"
             )
         try:
-            self.bilm = Bilm(
-                BilmOptions.from_dict(options),
-                stateful=stateful,
-                precision=precision,
-            )
+            self.bilm = Bilm(BilmOptions.from_dict(options), stateful=stateful, precision=precision)
             if pretrained_file is not None:
                 self.bilm.load_weights(cached_path(pretrained_file))
         except (ValueError, OSError) as error:

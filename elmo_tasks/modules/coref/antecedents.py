@@ -82,7 +82,7 @@ class AntecedentScorer(torch.nn.Module):
         first; minus infinity where there is none.
         """
         n_mentions = len(vectors)
-        n_antecedents = min(self._max_antecedents, max(n_mentions - 1, 0))
+        n_antecedents = min(self._max_antecedents, n_mentions - 1)
         _, of_antecedent, _, _ = self.first_layer.weight.split(self._parts, 1)
         # Shape: (n_mentions, hidden_dim)
         antecedents = linear(vectors, of_antecedent)
@@ -90,8 +90,6 @@ class AntecedentScorer(torch.nn.Module):
             self._score(vectors, antecedents, speakers, genre, first, n_antecedents)
             for first in range(0, n_mentions, self._rows_at_once)
         ]
-        if not scores:
-            return vectors.new_zeros(0, 0) + 0.0 * mention_scores.sum()
         # Shape: (n_mentions, n_antecedents)
         rows = torch.arange(n_mentions, device=vectors.device).unsqueeze(1)
         index = rows - 1 - torch.arange(n_antecedents, device=vectors.device)
@@ -113,7 +111,7 @@ class AntecedentScorer(torch.nn.Module):
         """
         of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
         last = min(first + self._rows_at_once, len(vectors))
-        # Neighbours have nearly the same antecedents: those of all rows are one slice, and no vector is copied.
+        # Neighbours have nearly the same antecedents: all rows share one slice, and no vector is copied.
         lowest = max(0, first - n_antecedents)
         rows, columns = slice(first, last), slice(lowest, last)
         # Shape: (n_rows, 1), (n_columns,)
@@ -133,7 +131,7 @@ class AntecedentScorer(torch.nn.Module):
         return scores.gather(1, nearest_first.clamp(min=0))
 
     def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
-        """Features of pairs, whose distance is counted in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
+        """Features of pairs, with their distance in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
         buckets = torch.bucketize(distances, self._distances, right=True)
         # Shape: (feature_dim,)
         of_genre = self.genre_embedding.weight[genre]

@@ -16,7 +16,7 @@ _State = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
-    """AllenNLP's encoder, whose batches are trained by our own recurrence on a CPU."""
+    """AllenNLP's encoder, trained by our own recurrence on a CPU."""
 
     _torch_class: ClassVar[type[torch.nn.LSTM] | type[torch.nn.GRU]]
     _recurrence: ClassVar[type[torch.autograd.Function]]

@@ -8,7 +8,7 @@ torch):
     n'   = s(2 (z_n + r * y_n))
     h'_t = (1 - u) * n' + u * h'_{t-1}
 
-This is `torch.nn.GRU`, whose candidate is `2 n' - 1 = tanh(z_n + r * y_n)`, and whose output is `2 h' - 1`: both are
+This is `torch.nn.GRU` with the candidate `2 n' - 1 = tanh(z_n + r * y_n)` and the output `2 h' - 1`: both are
 moved from between -1 and 1 to between 0 and 1, where a step has nothing but logistic functions and an interpolation.
 They cost a fraction of a hyperbolic tangent on some processors. `y = 2 U h' + (c - U 1)`, so that the products of the
 moved output are right with other weights and biases. The loop over the words calls only what depends on the previous

@@ -9,7 +9,7 @@ torch):
     q_t  = s(m_t) - 1/2
     h_t  = 2 o q_t
 
-This is `torch.nn.LSTM`, whose memory is `m / 2`, since `tanh(x) = 2 s(2 x) - 1`: a logistic function costs a fraction
+This is `torch.nn.LSTM` with the memory `m / 2`, since `tanh(x) = 2 s(2 x) - 1`: a logistic function costs a fraction
 of a hyperbolic tangent on some processors, and one call serves all four gates. The loop over the words calls only what
 depends on the previous word, with all directions in each call: for the batches of tasks, a call costs as much as what
 it computes.
