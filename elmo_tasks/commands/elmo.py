@@ -29,7 +29,7 @@ class FormerElmo(Subcommand):
         add("--vocab-path", help="accepted and ignored")
         add("--options-file", default=DEFAULT_OPTIONS_FILE, help="path or https address")
         add("--weight-file", default=DEFAULT_WEIGHT_FILE, help="path or https address")
-        add("--batch-size", type=int, default=64, help="how many sentences of 64 words are computed at once")
+        add("--batch-size", type=int, default=64, help="sentences per batch, if they have 64 words")
         add("--file-friendly-logging", action="store_true", help="no progress bar, for logs that are files")
         add("--cuda-device", type=int, default=-1, help="number of a GPU; -1 (default) is the CPU")
         add("--forget-sentences", action="store_true", help="omit sentence_to_index")

@@ -41,7 +41,7 @@ class Neighbors(Subcommand):
         query.add_argument("--glove", type=Path, help="add the neighbours of the static vectors in this file")
         query.set_defaults(func=_query)
         for each in (index, query):
-            each.add_argument("--bilm", help="name of a biLM or its folder (default: ELMO_TASKS_BILM, or what ships)")
+            each.add_argument("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
         return subparser
 
 
@@ -59,7 +59,7 @@ def _index(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     index = NeighborIndex(arguments.folder)
-    # Not the one that the index names: an index may come from somebody else, and must not choose files to read.
+    # Not the biLM that the index names: an untrusted index must not choose files to read.
     elmo = Elmo.from_pretrained(arguments.bilm or config_variables()["ELMO_TASKS_BILM"])
     index.check_bilm(elmo)
     static = StaticVectors(arguments.glove) if arguments.glove else None

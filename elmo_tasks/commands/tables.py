@@ -20,7 +20,7 @@ __all__ = ["Tables"]
 
 @Subcommand.register("elmo-tables")
 class Tables(Subcommand):
-    """Trains the runs of the paper's tables and figures that are not trained yet, and prints these."""
+    """Trains the missing runs of the paper's tables and figures, and prints these."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Train the runs of the paper's tables and figures, and print them with the paper's numbers."
@@ -35,11 +35,11 @@ class Tables(Subcommand):
         add("--data", help="the folder of the data (default: $ELMO_TASKS_DATA)")
         add("--bilm", help="name or folder (default: the plan's, or $ELMO_TASKS_BILM)")
         add("--results", type=Path, help="the folder of the runs (default: results/PLAN)")
-        add("--overrides", **changes, help="of the configs: names with dots")
-        add("--arguments", **changes, help="of the templates in training_configs/lib")
+        add("--overrides", **changes, help="changes of the configs: keys with dots")
+        add("--arguments", **changes, help="arguments of training_configs/lib/TASK.libsonnet")
         add("--format", choices=["markdown", "latex", "csv"], default="markdown")
-        add("--jobs", type=int, default=1, help="runs at once")
-        add("--dry-run", action="store_true", help="show the runs, and train nothing")
+        add("--jobs", type=int, default=1, help="number of parallel runs")
+        add("--dry-run", action="store_true", help="list the runs without training")
         sub.set_defaults(func=_tables)
         return sub
 

@@ -25,9 +25,9 @@ class DisambiguateWords(Subcommand):
         description = "Print the F1 of word sense disambiguation by nearest neighbour, for each layer of a biLM."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
         add = subparser.add_argument
-        add("--bilm", help="name of a biLM or its folder (default: ELMO_TASKS_BILM, or the one that ships)")
-        add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in the folder ELMO_TASKS_DATA)")
-        add("--wordnet", type=Path, help="folder with index.sense of WordNet 3.0, for first senses")
+        add("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
+        add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)")
+        add("--wordnet", type=Path, help="folder with index.sense of WordNet 3.0, for lemmas without training data")
         add("--output-file", type=Path, help="all numbers as JSON")
         subparser.set_defaults(func=_run)
         return subparser

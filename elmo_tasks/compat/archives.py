@@ -1,4 +1,4 @@
-"""Archives from anybody: AllenNLP 2.10.1 treats a `model.tar.gz` as a program."""
+"""Untrusted archives, which AllenNLP 2.10.1 allows to run code."""
 
 import contextvars
 import json
@@ -61,8 +61,8 @@ def refuse_unregistered_types(registrable: Module) -> None:
     """
     Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
     Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds there.
-    While an archive is loaded, only packages that `--include-package` or a plugin has named are imported; and what is
-    found must be a subclass of the requested class.
+    While an archive is loaded, only packages of `--include-package` and of plugins are imported, and the result must be
+    a subclass of the requested class.
     """
     original = registrable.Registrable.resolve_class_name.__func__
 

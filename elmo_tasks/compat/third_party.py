@@ -1,4 +1,4 @@
-"""What torch and transformers have changed or removed since AllenNLP 2.10.1, which is for torch < 1.13."""
+"""Functions that torch and transformers changed or removed after AllenNLP 2.10.1."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

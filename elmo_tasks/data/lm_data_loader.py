@@ -38,7 +38,7 @@ class LmDataLoader(DataLoader):
     max_tokens_per_batch : `int`
         The budget. The two boundaries of a sentence count, padding does not; a longer sentence is a batch by itself.
     buffer_sentences : `int`
-        How many sentences are shuffled together, and held in memory at once.
+        How many sentences are held in memory and shuffled together.
     shuffle : `bool`
         `False`: each buffer goes from short sentences to long ones.
     seed : `int`

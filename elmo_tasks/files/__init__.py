@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, and read with errors that name them."""
+"""Files: written atomically, and read with errors that name them."""

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, whenever the process or the machine stops."""
+"""Files and folders that are complete or missing after a crash."""
 
 import os
 import shutil

@@ -22,7 +22,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes a value as indented JSON, whole or not at all."""
+    """Writes a value as indented JSON, atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 

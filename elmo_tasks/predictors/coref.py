@@ -52,7 +52,7 @@ class CorefPredictor(JsonLinesPredictor):
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
 
     def coref_resolved(self, document: str) -> str:
-        """The document with the first mention of each cluster in place of the others."""
+        """The document with all mentions of a cluster replaced by its first one."""
         parsed = self._pipeline(document)
         # Places in spaCy's document, which contains white space, too.
         numbers = [token.i for token in parsed if not token.is_space]

@@ -115,7 +115,7 @@ class JsonLinesPredictor(Predictor):
         return f"expected a line like {json.dumps(self.example)}, got {json.dumps(inputs.get('', inputs))[:200]}"
 
     def read(self, inputs: JsonDict) -> Any:
-        """The outcome of a line whose keys are checked. One that is not known would be ignored."""
+        """The outcome of a line, after a check of its keys: an unknown one would be ignored silently."""
         form = next((key for key in self.forms if key in inputs), None)
         if form is None:
             raise ValueError(self._mismatch(inputs))

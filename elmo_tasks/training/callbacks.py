@@ -1,4 +1,4 @@
-"""What a training prints at its end: the learned mix of layers, and the perplexity before and after."""
+"""Callbacks that print the learned mix of layers, and the perplexity before and after a training."""
 
 from pathlib import Path
 from typing import Any

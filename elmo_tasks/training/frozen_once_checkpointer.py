@@ -1,4 +1,4 @@
-"""Checkpoints without the frozen weights, each written whole or not at all."""
+"""Checkpoints without the frozen weights, written atomically."""
 
 import os
 from pathlib import Path

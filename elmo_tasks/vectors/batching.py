@@ -1,4 +1,4 @@
-"""Batches of sentences of any length, of bounded size and without reading all sentences first."""
+"""Batches of bounded size from any number of sentences, which are not all read first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -6,12 +6,12 @@ import numpy as np
 
 __all__ = ["batches_by_length", "chunks"]
 
-# Sentences that are embedded together are as long as each other only if they are chosen from many.
+# Batches have sentences of similar length only if they are chosen from many sentences.
 _BATCHES_AHEAD = 8
 
 
 def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[list[str]]]:
-    """The sentences in their order, as many at a time as make about eight batches: see `batches_by_length`."""
+    """The sentences in their order, in chunks of about eight batches: see `batches_by_length`."""
     chunk: list[list[str]] = []
     n_tokens = 0
     for sentence in sentences:

@@ -1,4 +1,4 @@
-"""Sentences as callers give them, and vectors of documents: their sentences share batches with all others."""
+"""Sentences from strings or lists of words, and vectors of documents."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -74,7 +74,7 @@ class Elmo:
         # Parameters
 
         bilm
-            `"small-open"`, the small biLM that ships and needs no network; `"small"`, `"medium"`, `"original"` or
+            `"small-open"`, the included small biLM, which needs no network; `"small"`, `"medium"`, `"original"` or
             `"original-5.5b"`, the authors' weights, which are downloaded at the first use (see `pretrained_files`);
             `"efml-ko"` or another of ELMoForManyLangs; or a folder with `options.json` and `weights.hdf5`, or with the
             files of a model of ELMoForManyLangs.
@@ -151,8 +151,8 @@ class Elmo:
         pool
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens
-            How many words are computed at once, padding and sentence boundaries counted; a longer sentence is computed
-            by itself. `None`: 4,096 on a CPU and 16,384 on a GPU.
+            Words per batch, including padding and sentence boundaries. A longer sentence is a batch of its own. `None`:
+            4,096 on a CPU and 16,384 on a GPU.
         progress
             Whether to show a bar on stderr. `None`: if stderr is a terminal.
         output

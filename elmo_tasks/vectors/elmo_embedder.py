@@ -95,8 +95,8 @@ class ElmoEmbedder:
         **of_job: bool | None,
     ) -> None:
         """
-        Writes the vectors of a text into an HDF5 file: an array for each line, named by its number, `"0"` for the first
-        line; and `sentence_to_index`, a JSON object with the number of each sentence (of equal ones the last).
+        Writes the vectors of a text into an HDF5 file: one array per line, named by the line's number from `"0"`, and
+        `sentence_to_index`, a JSON object with the number of each sentence (the last one of equal sentences).
 
         # Parameters
 
@@ -108,7 +108,7 @@ class ElmoEmbedder:
             `"all"` layers, of shape `(n_layers, n_words, dim)`; the `"top"` one or the `"average"` of all, of shape
             `(n_words, dim)`.
         batch_size
-            How many sentences of 64 words are computed at once.
+            Sentences per batch, if they have 64 words.
         forget_sentences
             Whether `sentence_to_index` is omitted.
         use_sentence_keys
@@ -117,7 +117,7 @@ class ElmoEmbedder:
             `force`, `resume` and `progress` of `elmo_tasks.embed.embed_file`.
         """
         layers = {"all": "all", "top": "top", "average": "mix"}[output_format]
-        # AllenNLP's class left the text as it was. 64 sentences of 64 words are as many as `Elmo` computes at once.
+        # AllenNLP's class did not normalise the text. 64 sentences of 64 words are a batch of `Elmo`.
         options = EmbedOptions(layers=layers, batch_tokens=batch_size * 64, nfc=False)
         layout: Any = "keys" if use_sentence_keys else "vectors" if forget_sentences else "index"
         with NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as copy:

@@ -1,4 +1,4 @@
-"""Selection from the layers of a biLM: their mix or some of them, for each word or pooled for the sentence."""
+"""Mix or selection of the layers of a biLM, per word or pooled per sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

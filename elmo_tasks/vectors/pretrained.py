@@ -1,4 +1,4 @@
-"""Files of biLMs: shipped with this package, in a folder, or on a server and then in a cache."""
+"""Files of biLMs: included in this package, in a folder, or downloaded to a cache."""
 
 import os
 import zipfile

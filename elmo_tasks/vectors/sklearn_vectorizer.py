@@ -15,7 +15,7 @@ try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "ElmoVectorizer is a transformer for scikit-learn, which is not installed. Remedy: `pip install scikit-learn`",
+        "ElmoVectorizer needs scikit-learn: run `pip install scikit-learn`",
         name=error.name,
     ) from error
 

@@ -1,4 +1,4 @@
-"""Dataset reader of coreference, and the columns of CoNLL-2012 that it reads, which can also be written."""
+"""Dataset reader of coreference, and reading and writing of CoNLL-2012's columns."""
 
 import re
 from collections import defaultdict

@@ -79,8 +79,8 @@ class SquadReader(AllenNlpSquadReader):
         passage_tokens: list[Token] | None = None,
     ) -> Instance | None:
         """
-        As of AllenNLP's `squad1`. Answers are parts of the passage, each with the place of its first character; if all
-        are beyond `max_passage_tokens`, there is no instance.
+        As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first character.
+        Returns `None` if all are beyond `max_passage_tokens`.
         """
         if answers is not None and not answers:
             raise ValueError("expected an answer, as in SQuAD 1.1, got none")

@@ -1,4 +1,4 @@
-"""What the readers of all tasks have in common."""
+"""The base class of all dataset readers of tasks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

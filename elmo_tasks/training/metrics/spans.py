@@ -90,8 +90,8 @@ class SpanF1(_SpanCounts):
 @Metric.register("elmo_srl_f1")
 class SrlF1(_SpanCounts):
     """
-    Precision, recall and F1 of the arguments of predicates, as CoNLL-2005's `srl-eval.pl` counts, whose score is the
-    paper's:
+    Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's `srl-eval.pl`, as in the
+    paper:
 
     * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
       all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
