@@ -28,14 +28,10 @@ class Export(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Write a trained biLM in the public format: options.json, weights, vocab.txt."
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        subparser.add_argument(
-            "archive", help="archive or run of a trained biLM, or folder of ELMoForManyLangs"
-        )
+        subparser.add_argument("archive", help="archive or run of a trained biLM, or folder of ELMoForManyLangs")
         subparser.add_argument("folder", type=Path, help="where to write the files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
-        subparser.add_argument(
-            "--format", choices=list(_WEIGHTS), default="hdf5", help="other programs can read hdf5"
-        )
+        subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs can read hdf5")
         subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
         subparser.add_argument("--force", action="store_true", help="overwrite existing files")
         subparser.set_defaults(func=_export)
