@@ -120,7 +120,7 @@ def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], 
 
 
 def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blocks: bool = True) -> None:
-    """Serves the page until the process is interrupted. The fonts are those of the system."""
+    """Serves the page until the process is interrupted."""
     # Gradio's own deprecation warnings.
     warnings.filterwarnings("ignore", module="gradio")
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_with_policy)]
@@ -133,7 +133,8 @@ def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blo
         share=False,
         ssr_mode=False,
         show_error=True,
-        theme=gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        footer_links=["api", "settings"],
+        theme=gradio.themes.Default(primary_hue="blue"),
         app_kwargs={"middleware": middleware, "openapi_url": None},
         prevent_thread_lock=not blocks,
     )
