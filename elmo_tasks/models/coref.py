@@ -111,7 +111,10 @@ class CorefResolver(ElmoModel):
         """
         parts = [self._part(document["sentences"]) for document in metadata]
         # Shape: (batch_size, n_sentences, timesteps)
-        mask = get_text_field_mask(tokens, num_wrapping_dims=1) & _rows(parts, tokens)
+        mask = get_text_field_mask(tokens, num_wrapping_dims=1).clone()
+        for document_mask, part in zip(mask, parts, strict=True):
+            document_mask[: part.start] = False
+            document_mask[part.stop :] = False
         # Shape: (n_words, embedded_dim), (n_words, output_dim), (n_words,)
         words = self._encode(tokens, mask)
         n_words = mask.sum((1, 2)).tolist()
@@ -228,15 +231,6 @@ class CorefResolver(ElmoModel):
         return self._scores.get_metric(reset)
 
     default_predictor = "elmo_coref"
-
-
-def _rows(parts: list[slice], tokens: TextFieldTensors) -> torch.Tensor:
-    """Which sentences are read: shape `(batch_size, n_sentences, 1)`."""
-    tensor = next(tensor for tensors in tokens.values() for tensor in tensors.values())
-    rows = torch.zeros(tensor.size(0), tensor.size(1), 1, dtype=torch.bool, device=tensor.device)
-    for row, part in zip(rows, parts, strict=True):
-        row[part] = True
-    return rows
 
 
 def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[Mention]]:
