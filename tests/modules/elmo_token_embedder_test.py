@@ -37,11 +37,6 @@ class TestElmoTokenEmbedder:
         assert ours.get_output_dim() == expected.size(-1)
         torch.testing.assert_close(ours(batch), expected, rtol=0, atol=1e-5)
 
-    @pytest.mark.parametrize(("layers", "number"), [("top", -1), (0, 0), (1, 1)])
-    def test_a_single_layer_can_be_chosen(self, pretrained, batch, layers, number):
-        embedded = ElmoTokenEmbedder(pretrained(), layers=layers)(batch)
-        assert torch.equal(embedded, pretrained()(batch).layers[number])
-
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
         torch.manual_seed(0)
         ids = sentences_to_character_ids([["word"] * 50])
