@@ -95,7 +95,9 @@ class Words:
             nearest = self._static.nearest(found[0].words[found[0].position], _N_NEIGHBORS)
             columns["static vector"] = [other for other, _ in nearest]
         for number, neighbors in enumerate(many, start=1):
-            columns[f"occurrence {number}"] = [f"{cosine:.2f} {_shown(Query(*at))}" for *at, cosine in neighbors]
+            columns[f"occurrence {number}"] = [
+                f"{cosine:.2f} {_shown(Query(words, at))}" for words, at, cosine in neighbors
+            ]
         return pd.DataFrame({name: pd.Series(column, dtype=str) for name, column in columns.items()}).fillna("")
 
     def _map(self, found: list[Query], vectors: np.ndarray, layer: str) -> pd.DataFrame:
