@@ -183,8 +183,8 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-    job = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
-    job = json.loads(json.dumps(job))
+    values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
+    job: dict[str, Any] = json.loads(json.dumps(values))
     file = folder / "job.json"
     if not file.exists():
         # Also what is left of a job that was killed while it removed its parts.

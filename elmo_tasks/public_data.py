@@ -137,7 +137,7 @@ EXPLAINED = {
 
 def fetch(corpus: Corpus, root: Path) -> list[Path]:
     """Downloads the missing files of a corpus into the folder of the data, and returns the paths of all its files."""
-    found = []
+    found: list[Path] = []
     for file in corpus.files:
         members = {"": file.place} if isinstance(file.place, str) else file.place
         paths = {member: root / place for member, place in members.items()}

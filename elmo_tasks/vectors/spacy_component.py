@@ -163,7 +163,8 @@ def _sentences(doc: Doc) -> list[list[str]]:
 
 
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
-    pool, vectors = item.doc.user_data[_KEY]
+    user_data: dict[Any, Any] = item.doc.user_data
+    pool, vectors = user_data[_KEY]
     if vectors.shape[-2] != len(item.doc):
         raise ValueError("tokens were merged or split after 'elmo': put 'elmo' at the end of the pipeline")
     if isinstance(item, Token):
