@@ -169,7 +169,8 @@ class TestCheckData:
         params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
         check_data(params)
         assert "test_data_path" not in params and "train_data_path" in params
-        assert [str(path) in record.getMessage() for record in caplog.records] == [True]
+        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert [str(path) in warning for warning in warnings] == [True]
 
     def test_a_training_checks_its_data_first(self, config, command, training_configs, tmp_path):
         (tmp_path / "ner" / "dev.txt").unlink()
