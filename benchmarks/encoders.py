@@ -1,5 +1,5 @@
 """
-Speed of our encoders and of AllenNLP's, on the same weights and on batches as those of the task models, forward and
+Speed of our encoders and of AllenNLP's, on the same weights and on batches like the task models', forward and
 backward: `python benchmarks/encoders.py`. `elmo_lstm` and `elmo_gru` against `lstm` and `gru`, and the highway LSTM of
 semantic roles against `alternating_lstm`.
 

@@ -4,7 +4,7 @@ A step of training of each of the six tasks: `python benchmarks/tasks.py`.
 The models of the published configs, without ELMo and with it (its layers from a warm cache), against AllenNLP's own
 model for the task of the same sizes, without ELMo: `crf_tagger`, `esim`, `bcn`, `bidaf`, `srl` and `coref`. All take
 the same batches in one process by turns, so a busy machine slows all; what counts is the ratio of their seconds for a
-step (forward, backward, clipping, optimizer). Data are those of `ELMO_TASKS_DATA`, by default what ships.
+step (forward, backward, clipping, optimizer). Data come from `ELMO_TASKS_DATA`, by default the small data that ships.
 """
 
 import argparse

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status or 0
     except BrokenPipeError:
-        # Nobody reads what is printed, as after `| head`; what Python would write at its end goes nowhere.
+        # The reader of standard output has closed it, for example `| head`: discard what Python writes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ImportError, RuntimeError) as error:

@@ -130,9 +130,9 @@ EXPLAINED = {
     "eng.train to ner/train.txt, eng.testa to ner/dev.txt and eng.testb to ner/test.txt.",
     "srl": f"{_ONTONOTES}\nCopy conll-2012/v4/data/{{train,development,test}}/data/english to srl/train, dev and test.",
     "coref": f"{_ONTONOTES}\nConcatenate the *gold_conll files below conll-2012/v4/data/train/data/english into\n"
-    "coref/train.conll, those of development into coref/dev.conll, and those of test into coref/test.conll.",
+    "coref/train.conll, the development files into coref/dev.conll, and the test files into coref/test.conll.",
 }
-"""How to get what is licensed or has to be put together."""
+"""How to get the data that is licensed or has to be assembled."""
 
 
 def fetch(corpus: Corpus, root: Path) -> list[Path]:

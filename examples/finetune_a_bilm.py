@@ -2,7 +2,7 @@
 How do I adapt a biLM to my own text?
 
 A biLM is trained for one more epoch on the sentences of a task (section A.1 of the paper), exported, and used. Here
-it is `small-open`, and the sentences are those of the small NER data.
+it is `small-open`, and the sentences come from the small NER data.
 """
 
 import json

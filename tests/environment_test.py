@@ -39,7 +39,7 @@ class TestConfigVariables:
         ("names", "expected"),
         [
             (["glove.6B.50d.txt"], "glove.6B.50d.txt"),
-            # One that is being written.
+            # A file that is being written.
             (["glove.6B.50d.txt", "_tmp-1-glove.6B.100d.txt"], "glove.6B.50d.txt"),
             (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
             (["README.md"], "glove.open.100d.txt.gz"),

@@ -3,7 +3,7 @@ Trains a biLM without AllenNLP, in pieces: `python benchmarks/gpu/train_bilm.py 
 
 `TEXT` has one sentence per line, words between spaces. The same command resumes from the checkpoint in `RUN` and exits
 with status 3 while steps are left. At the end `--export` writes the biLM with its softmax in the public format; then
-`allennlp elmo-perplexity BILM TEXT` says how good it is. The settings are those of `training_configs/bilm.jsonnet`.
+`allennlp elmo-perplexity BILM TEXT` measures its quality. The settings come from `training_configs/bilm.jsonnet`.
 """
 
 import argparse

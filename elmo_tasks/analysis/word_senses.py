@@ -65,7 +65,7 @@ class SenseVectors:
 
     @property
     def most_frequent(self) -> dict[Lemma, str]:
-        """The most frequent sense of each lemma, the first to come of those that are as frequent."""
+        """The most frequent sense of each lemma; among equally frequent ones, the first."""
         return {word: self._names[max(rows, key=self._counts.__getitem__)] for word, rows in self._candidates.items()}
 
     def add(self, instance: WsdInstance, vector: np.ndarray) -> None:
@@ -161,7 +161,7 @@ class WordSenses:
         waiting: deque[list[WsdInstance]] = deque()
 
         def words() -> Iterator[list[str]]:
-            # A sentence is embedded by itself, so that those without instances are not needed.
+            # A sentence is embedded by itself, so that sentences without instances are not needed.
             for sentence in corpus:
                 if sentence.instances:
                     waiting.append(sentence.instances)

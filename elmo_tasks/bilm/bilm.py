@@ -75,7 +75,7 @@ class Bilm(nn.Module):
         """
         Reads a biLM in the public format, from local paths of its `options.json` and of its HDF5 or safetensors file;
         or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model.
-        `settings` are those of the class.
+        `settings` are the parameters of the class.
 
         # Raises
 

@@ -89,7 +89,7 @@ class LayerCache:
         return found
 
     def write(self, model: bytes, sentences: Sequence[np.ndarray], layers: Sequence[np.ndarray]) -> None:
-        """Stores the layers of sentences; the shapes are those of `read`."""
+        """Stores the layers of sentences; the shapes are as in `read`."""
         if self._is_off:
             return
         rows = []

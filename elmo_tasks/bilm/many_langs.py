@@ -154,7 +154,7 @@ def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
         return BilmOptions.from_file(path)
     network = _PUBLISHED
     try:
-        # The path is mostly one on the machine of those who trained the model; nothing outside the folder is read.
+        # The path is usually from the machine that trained the model, so only the file name is used.
         name = read_json(path)["config_path"].replace("\\", "/").rpartition("/")[2]
         # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
         if not name.endswith("_100_512_4096_sample.json") or path.with_name(name).is_file():

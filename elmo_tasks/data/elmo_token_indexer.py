@@ -24,7 +24,7 @@ class ElmoTokenIndexer(TokenIndexer):
     # Parameters
 
     unicode_characters : `int`, optional
-        For a biLM with its own dictionaries, as those of ELMoForManyLangs: the `max_characters_per_token` of its
+        For a biLM with its own dictionaries, such as ELMoForManyLangs: the `max_characters_per_token` of its
         options. The ids are then Unicode code points. `None`: bytes, for every other biLM.
     """
 

@@ -21,7 +21,7 @@ from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
 
-# The browser refuses whatever is not from this server. Gradio makes scripts of strings.
+# The browser refuses everything that is not from this server. Gradio makes scripts of strings.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"

@@ -59,7 +59,7 @@ def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = (
 
 
 def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
-    """Raises a `ValueError` if the output would replace one of the inputs, under whatever name."""
+    """Raises a `ValueError` if the output would replace one of the inputs, also under a different path."""
     if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
         raise ValueError(f"the output would replace an input: {output}")
 

@@ -69,7 +69,7 @@ class BilmLanguageModel(Model):
         precision: Literal["float32", "bf16"] = "float32",
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and whatever else `Model` takes.
+        # By name, from the config: `regularizer` and the other parameters of `Model`.
         super().__init__(vocab, **kwargs)
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         if UNKNOWN_WORD not in words:

@@ -54,7 +54,7 @@ class ElmoModel(Model):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and whatever else `Model` takes.
+        # By name, from the config: `regularizer` and the other parameters of `Model`.
         super().__init__(vocab, **kwargs)
         # Lazy: random weights are drawn in the order of earlier versions, which begins with the encoders.
         shared = {} if bilm is None else {"bilm": bilm.construct()}

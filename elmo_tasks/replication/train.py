@@ -102,7 +102,7 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            # The child inherits the lock: if this process is killed, nobody else trains the same run.
+            # The child inherits the lock: if this process is killed, no other process trains the same run.
             pass_fds=[lock.fileno()],
             env={**threads, **os.environ},
         )

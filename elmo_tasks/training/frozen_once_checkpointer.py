@@ -25,7 +25,7 @@ class FrozenOnceCheckpointer(Checkpointer):
     omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
     writes a checkpoint leaves no half of one, and resumes from the previous one.
 
-    Its parameters are those of `Checkpointer`; in distributed training, where AllenNLP's refuses
+    Takes the parameters of `Checkpointer`; in distributed training, where AllenNLP's refuses
     `save_every_num_seconds`, that has no effect.
     """
 

@@ -46,7 +46,7 @@ class ElmoComponent:
     pool
         One vector for a span or a document: see `pooled`. `None`: those of all tokens, of shape `(n_tokens, dim)`.
     similarity
-        Whether `similarity` and `vector` of tokens, spans and documents are those of ELMo too. spaCy does not save
+        Whether `similarity` and `vector` of tokens, spans and documents use ELMo's vectors too. spaCy does not save
         hooks: a `Doc` read from a file has spaCy's own `similarity`.
     save_weights
         Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, and `spacy.load` needs them (`False`: only the name,

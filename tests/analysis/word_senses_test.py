@@ -64,7 +64,7 @@ class TestSenseVectors:
     @pytest.mark.parametrize("seed", range(5))
     def test_rounding_decides_nothing(self, seed):
         """
-        Oracle: the first of those that are as near: the context-insensitive vectors of a word are the same in all
+        The first of equally near ones: the context-insensitive vectors of a word are the same in all
         senses, but their sums are not, and in another batch a vector is rounded in another way.
         """
         generator = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ N_CHARACTERS, DIM = 5, 3
 
 @pytest.fixture(autouse=True, scope="module")
 def double_precision():
-    """AllenNLP's mask has the default type, and overflows in float64 if that is float32."""
+    """AllenNLP's mask has the default type, and overflows in float64 if the default is float32."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)

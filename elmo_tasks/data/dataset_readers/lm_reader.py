@@ -43,7 +43,7 @@ class LmText:
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        A file, a folder (all its files but hidden ones, not those of its folders) or a pattern like `news/*.txt.gz` for
+        A file, a folder (all its files except hidden ones, without subfolders) or a pattern like `news/*.txt.gz` for
         both. Files that end with `.gz`, `.xz` or `.bz2` are decompressed.
     errors : `str`
         `"replace"`: bytes that are not UTF-8 become U+FFFD. `"strict"`: they are an error.

@@ -23,7 +23,7 @@ __all__ = ["SrlReader"]
 logger = logging.getLogger(__name__)
 
 _WORD = 3
-# The predicates' columns are between those of the entities and, last, coreference.
+# The predicates' columns are between the entity column and the last one, coreference.
 _FIRST_PREDICATE = 11
 _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _PREDICATE = re.compile(r"\(V[(*]")

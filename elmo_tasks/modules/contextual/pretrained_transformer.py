@@ -63,7 +63,7 @@ class PretrainedTransformer(ContextualModel):
         if getattr(network, "pooler", None) is not None:
             # No word needs it: it would be trained without a gradient.
             network.pooler = None
-        # AllenNLP's mix leaves out the first layer, that of the embeddings.
+        # AllenNLP's mix leaves out the first layer, the embeddings.
         network.register_forward_hook(_with_a_layer_to_leave_out)
         self._n_layers = int(matched.config.num_hidden_layers) + 1
         self._requires_grad = requires_grad

@@ -114,7 +114,7 @@ def previous_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
 def gradient_of_words(
     d_products: torch.Tensor, input_weights: Sequence[torch.Tensor], batch: PackedBatch
 ) -> torch.Tensor:
-    """The gradient of `words`, of shape `(n_words, dim)`, from that of their products in each direction."""
+    """The gradient of `words`, of shape `(n_words, dim)`, from the gradient of their products in each direction."""
     forward, *backward = (part @ weight for part, weight in zip(d_products, input_weights, strict=True))
     return backward[0].index_select(0, batch.mirrored).add_(forward) if backward else forward
 

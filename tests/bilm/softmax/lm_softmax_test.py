@@ -175,7 +175,7 @@ class TestSampled:
             assert each[0] > 0.1 and 0 < each[-1] < 0.005
 
     def test_the_logits_of_the_distribution_that_is_learned_are_not_driven_away(self):
-        """With counts the mean gradient is zero, within 5 standard errors, as that of the full softmax."""
+        """With counts the mean gradient is zero, within 5 standard errors, as with the full softmax."""
         softmax = LmSoftmax(N_WORDS, 1, n_samples=25)
         torch.manual_seed(0)
         probabilities = (torch.rand(N_WORDS) + 0.1) / torch.arange(1, N_WORDS + 1)
