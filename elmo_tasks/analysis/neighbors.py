@@ -1,18 +1,17 @@
 """The nearest neighbours of a word in its sentence: Table 4 of the paper."""
 
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
+from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.bilm.lstm.frozen import bilm_digest
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.vectors.elmo import Elmo
@@ -24,6 +23,8 @@ _ABOUT, _SENTENCES = "index.json", "sentences.txt"
 # Rows that are brought into float32 at once: they and their copy fit into the cache of a core. With 65,536 the same
 # search took five times as long.
 _BLOCK = 2048
+# Queries of one product: their cosines with all words are in memory.
+_QUERIES = 8
 _MARKED = re.compile(r"\[([^\[\]\s]+)\]")
 
 
@@ -63,43 +64,28 @@ def build_index(
     if part.exists() and read_json(part) != settings:
         raise ValueError(f"{folder} has an interrupted index of a different biLM, text or layer: remove it")
     write_json(part, settings)
-    names = [_SENTENCES, *(f"vectors-{layer}.bin" for layer in layers)]
-    for name in names:
-        (folder / name).touch()
-    done, sizes = _whole_sentences(folder, names, 2 * elmo.dim)
-    waiting: deque[str] = deque()
-
-    def words() -> Iterator[list[str]]:
-        for sentence in islice(sentences, done, None):
-            waiting.append(" ".join(sentence) + "\n")
-            yield list(sentence)
-
     with ExitStack() as stack:
-        files = [stack.enter_context(open(folder / name, "r+b")) for name in names]
-        for file, size in zip(files, sizes, strict=True):
-            file.truncate(size)
-            file.seek(size)
-        bar = stack.enter_context(tqdm(initial=done, unit="sentence", disable=None))
-        for array in elmo.embed_iter(words(), layers="all", progress=False):
-            files[0].write(waiting.popleft().encode())
-            for file, layer in zip(files[1:], layers, strict=True):
-                file.write(_unit(_of_layer(array, layer)).astype(np.float16).tobytes())
-            bar.update()
+        text = stack.enter_context(open(folder / _SENTENCES, "ab"))
+        files = [stack.enter_context(open(folder / f"vectors-{layer}.bin", "ab")) for layer in layers]
+        # What an interrupted run has written of the last sentences is cut off.
+        lines, starts = _sentences_of(folder)
+        done = int(np.searchsorted(starts, min(file.tell() for file in files) // (2 * elmo.dim), side="right")) - 1
+        text.truncate(sum(len(line.encode()) + 1 for line in lines[:done]))
+        for file in files:
+            file.truncate(2 * elmo.dim * int(starts[done]))
+        written, embedded = tee(islice(filter(None, sentences), done, None))
+        for words, array in zip(written, elmo.embed_iter(map(list, embedded), layers="all"), strict=True):
+            text.write(f"{' '.join(words)}\n".encode())
+            for file, layer in zip(files, layers, strict=True):
+                file.write(unit(_of_layer(array, layer)).astype(np.float16).tobytes())
     part.rename(folder / _ABOUT)
-    return NeighborIndex(folder)
+    return NeighborIndex(folder, elmo)
 
 
-def _whole_sentences(folder: Path, names: Sequence[str], bytes_per_word: int) -> tuple[int, list[int]]:
-    """How many sentences all files have, and the sizes of the files up to there."""
-    n_words = min((folder / name).stat().st_size for name in names[1:]) // bytes_per_word
-    n_sentences = n_bytes = n_found = 0
-    with open(folder / names[0], "rb") as file:
-        for line in file:
-            n_of_line = len(line.split())
-            if not line.endswith(b"\n") or n_found + n_of_line > n_words:
-                break
-            n_sentences, n_bytes, n_found = n_sentences + 1, n_bytes + len(line), n_found + n_of_line
-    return n_sentences, [n_bytes, *[n_found * bytes_per_word] * (len(names) - 1)]
+def _sentences_of(folder: Path) -> tuple[list[str], np.ndarray]:
+    """The whole lines of `sentences.txt`, and the number of the first word of each, and of all words."""
+    lines = (folder / _SENTENCES).read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    return lines, np.cumsum([0, *(len(line.split()) for line in lines)])
 
 
 class NeighborIndex:
@@ -108,15 +94,16 @@ class NeighborIndex:
     plain: for more than some ten million words, give the vectors to a library for approximate search.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, elmo: Elmo) -> None:
         if not (folder / _ABOUT).is_file():
             raise FileNotFoundError(f"expected a finished index with {_ABOUT}: {folder}")
         self.about: dict[str, Any] = read_json(folder / _ABOUT)
+        if self.about["digest"] != _digest(elmo):
+            raise ValueError(f"the index was made with a different biLM ({self.about.get('bilm')}): {folder}")
         self.layers: list[Layers] = self.about["layers"]
-        self._sentences = (folder / _SENTENCES).read_text(encoding="utf-8").split("\n")[:-1]
-        # The number of the first word of each sentence, and of all words.
-        self._starts = np.cumsum([0, *(len(line.split()) for line in self._sentences)])
-        shape = (len(self), self.about["dim"])
+        self._elmo = elmo
+        self._sentences, self._starts = _sentences_of(folder)
+        shape = (len(self), elmo.dim)
         self.vectors = {
             layer: np.memmap(folder / f"vectors-{layer}.bin", np.float16, "c", shape=shape) for layer in self.layers
         }
@@ -124,15 +111,14 @@ class NeighborIndex:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def check_bilm(self, elmo: Elmo) -> None:
-        """Vectors from a different biLM would give meaningless neighbours."""
-        if self.about["digest"] != _digest(elmo):
-            raise ValueError(f"the index was made with a different biLM ({self.about.get('bilm')})")
-
     def occurrences(self, word: str) -> np.ndarray:
         """The rows of a word, in any case."""
-        words = (each for line in self._sentences for each in line.lower().split())
-        return np.flatnonzero(np.fromiter((each == word.lower() for each in words), bool, len(self)))
+        word = word.lower()
+        lines = zip(self._starts.tolist(), map(str.lower, self._sentences), strict=False)
+        places = (
+            (start, place, each) for start, line in lines if word in line for place, each in enumerate(line.split())
+        )
+        return np.array([start + place for start, place, each in places if each == word], np.int64)
 
     def at(self, row: int) -> Query:
         """The sentence of a row, and the position of its word."""
@@ -140,66 +126,60 @@ class NeighborIndex:
         return Query(self._sentences[number].split(), int(row - self._starts[number]))
 
     def search(
-        self,
-        elmo: Elmo,
-        queries: Sequence[Query],
-        k: int = 10,
-        *,
-        layer: Layers | None = None,
-        same_word: bool = False,
+        self, queries: Sequence[Query], k: int = 10, *, layer: Layers | None = None, same_word: bool = False
     ) -> list[list[Neighbor]]:
         """
-        The nearest words of each query under the biLM of the index, the nearest first: one of each sentence, of equal
-        sentences only one, and none of the query's own sentence. `layer` is one of the index, by default its last one;
-        with `same_word`, only other occurrences of the word count.
+        The nearest words of each query, the nearest first: one of each sentence, of equal sentences only one, and none
+        of the query's own sentence. `layer` is one of the index, by default its last one; with `same_word`, only other
+        occurrences of the word count.
         """
         layer = self.layers[-1] if layer is None else layer
-        arrays = elmo.embed([query.words for query in queries], layers=layer, progress=False)
+        arrays = self._elmo.embed([query.words for query in queries], layers=layer, progress=False)
         # Shape: (n_queries, dim)
-        targets = _unit(np.stack([array[query.position] for array, query in zip(arrays, queries, strict=True)]))
+        targets = unit(np.stack([array[query.position] for array, query in zip(arrays, queries, strict=True)]))
         found = []
-        for query, target in zip(queries, targets, strict=True):
-            rows = self.occurrences(query.words[query.position]) if same_word else None
-            # Shape: (n_rows,)
-            cosines = _products(self.vectors[layer], target, rows)
-            n_best = 4 * k + 16
-            while True:
-                best, numbers = cosines.topk(min(n_best, len(cosines)))
-                nearest = numbers.numpy() if rows is None else rows[numbers.numpy()]
-                neighbors = self._distinct(best.numpy(), nearest, query)[:k]
-                if len(neighbors) == k or n_best >= len(cosines):
-                    break
-                # Many of the best are in the same sentences.
-                n_best *= 8
-            found.append(neighbors)
+        for start in range(0, len(queries), _QUERIES):
+            # Shape: (at most _QUERIES, n_words)
+            cosines = _products(self.vectors[layer], targets[start : start + _QUERIES])
+            found += [self._nearest(*pair, k, same_word) for pair in zip(queries[start:], cosines, strict=False)]
         return found
 
-    def _distinct(self, cosines: np.ndarray, rows: np.ndarray, query: Query) -> list[Neighbor]:
+    def _nearest(self, query: Query, cosines: np.ndarray, k: int, same_word: bool) -> list[Neighbor]:
+        if same_word:
+            rows = self.occurrences(query.words[query.position])
+            of_word = cosines[rows]
+            cosines.fill(-np.inf)
+            cosines[rows] = of_word
+        # The nearest word of each sentence. Shape: (n_sentences,)
+        best = np.maximum.reduceat(cosines, self._starts[:-1])
         # Sentences are compared as texts: the same one may be divided into other words.
-        seen, found = {"", "".join(query.words)}, []
-        for cosine, row in zip(cosines.tolist(), rows.tolist(), strict=True):
-            words, position = self.at(row)
+        seen = {"".join(query.words)}
+        found: list[Neighbor] = []
+        for number in np.argsort(-best, kind="stable").tolist():
+            words, start = self._sentences[number].split(), self._starts[number]
+            if len(found) == k or best[number] == -np.inf:
+                break
             if (text := "".join(words)) not in seen:
                 seen.add(text)
-                found.append(Neighbor(words, position, cosine))
+                position = int(cosines[start : start + len(words)].argmax())
+                found.append(Neighbor(words, position, float(best[number])))
         return found
 
 
-def _products(matrix: np.ndarray, target: np.ndarray, rows: np.ndarray | None) -> torch.Tensor:
-    """The products of a vector with all rows of a matrix, or with these: shape `(n_rows,)`."""
-    products = torch.empty(len(matrix) if rows is None else len(rows))
-    of_target = torch.from_numpy(target)
+def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The products of some vectors with all rows of a matrix: shape `(n_vectors, n_rows)`."""
+    products = np.empty((len(targets), len(matrix)), np.float32)
 
     def compute(start: int) -> None:
-        part = slice(start, start + _BLOCK)
-        products[part] = torch.from_numpy(matrix[part if rows is None else rows[part]]).float() @ of_target
+        block = torch.from_numpy(matrix[start : start + _BLOCK]).float()
+        products[:, start : start + _BLOCK] = torch.from_numpy(targets) @ block.T
 
     # Threads of our own, each with its own blocks: torch's would wait for each other in each of these small products.
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(compute, range(0, len(products), _BLOCK)))
+            list(pool.map(compute, range(0, len(matrix), _BLOCK)))
     finally:
         torch.set_num_threads(n_threads)
     return products
@@ -222,8 +202,3 @@ def _of_layer(array: np.ndarray, layer: Layers) -> np.ndarray:
     """Shape `(n_layers, n_words, dim)` to `(n_words, dim)`."""
     chosen: np.ndarray = array.mean(0) if layer == "mix" else array[-1 if layer == "top" else int(layer)]
     return chosen
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

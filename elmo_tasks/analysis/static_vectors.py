@@ -6,7 +6,7 @@ import numpy as np
 
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["StaticVectors"]
+__all__ = ["StaticVectors", "unit"]
 
 
 class StaticVectors:
@@ -23,10 +23,9 @@ class StaticVectors:
             except ValueError as error:
                 raise ValueError(f"expected a word and its numbers ({error}): {path}, line {number}") from None
             self._words.append(word)
-        # Shape: (n_words, dim)
-        vectors = np.stack(rows)
         self._rows = {word: row for row, word in enumerate(self._words)}
-        self._vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
+        # Shape: (n_words, dim)
+        self._vectors = unit(np.stack(rows))
 
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """The words with the highest cosines, without the word itself, looked up in lower case too; none if unknown."""
@@ -38,3 +37,10 @@ class StaticVectors:
         cosines[row] = -np.inf
         best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
         return [(self._words[index], float(cosines[index])) for index in best]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of shape `(..., dim)` with length 1; zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: np.ndarray = vectors / np.where(lengths > 0, lengths, 1)
+    return scaled

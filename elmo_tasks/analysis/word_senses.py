@@ -1,14 +1,14 @@
 """Word sense disambiguation by the nearest mean vector: section 5.3 and Table 5 of the paper."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import tee
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
+from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus, WsdInstance
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.vectors.elmo import Elmo
@@ -31,14 +31,11 @@ def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
     """The key of the first sense of each lemma, from the `index.sense` of WordNet 3.0 in a folder or its `dict`."""
     path = Path(folder, "index.sense")
     senses = {}
-    for number, line in numbered_lines(path if path.exists() else Path(folder, "dict", "index.sense")):
-        try:
-            key, _, sense, _ = line.split()
+    for _, line in numbered_lines(path if path.exists() else Path(folder, "dict", "index.sense")):
+        key, _, sense, _ = line.split()
+        if sense == "1":
             lemma, _, rest = key.partition("%")
-            if int(sense) == 1:
-                senses[lemma, _PARTS_OF_SPEECH[rest[0]]] = key
-        except (ValueError, LookupError):
-            raise ValueError(f"expected a line of WordNet's index.sense, got {line[:60]!r}: line {number}") from None
+            senses[lemma, _PARTS_OF_SPEECH[rest[0]]] = key
     return senses
 
 
@@ -87,9 +84,9 @@ class SenseVectors:
             return None
         rows = list(known)
         # Shape: (n_senses, n_layers + 1, dim)
-        means = _unit(_with_mean(self._sums[rows] / self._counts[rows, None, None]))
+        means = unit(_with_mean(self._sums[rows] / self._counts[rows, None, None]))
         # Shape: (n_layers + 1, dim)
-        target = _unit(_with_mean(vector.astype(np.float64)))
+        target = unit(_with_mean(vector.astype(np.float64)))
         # Shape: (n_senses, n_layers + 1)
         distances = np.square(means - target).sum(-1)
         are_nearest = distances <= distances.min(0) + _AS_NEAR * np.square(target).sum(-1)
@@ -100,11 +97,6 @@ def _with_mean(vectors: np.ndarray) -> np.ndarray:
     """Shape `(..., n_layers, dim)` to `(..., n_layers + 1, dim)`."""
     mixed: np.ndarray = np.concatenate([vectors, vectors.mean(-2, keepdims=True)], -2)
     return mixed
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    lengths: np.ndarray = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
 
 
 @dataclass
@@ -158,18 +150,10 @@ class WordSenses:
 
     def _vectors(self, corpus: WsdCorpus) -> Iterator[tuple[WsdInstance, np.ndarray]]:
         """Each instance with the mean over its words, of shape `(n_layers, dim)`."""
-        waiting: deque[list[WsdInstance]] = deque()
-
-        def words() -> Iterator[list[str]]:
-            # A sentence is embedded by itself, so that sentences without instances are not needed.
-            for sentence in corpus:
-                if sentence.instances:
-                    waiting.append(sentence.instances)
-                    yield sentence.words
-
-        embedded = self._elmo.embed_iter(words(), layers="all", progress=False)
-        for layers in tqdm(embedded, desc=corpus.name, unit="sentence", disable=None):
-            for instance in waiting.popleft():
+        sentences, others = tee(sentence for sentence in corpus if sentence.instances)
+        embedded = self._elmo.embed_iter((sentence.words for sentence in others), layers="all")
+        for sentence, layers in zip(sentences, embedded, strict=True):
+            for instance in sentence.instances:
                 yield instance, layers[:, instance.start : instance.end].mean(1)
 
 

@@ -20,11 +20,10 @@ __all__ = ["Neighbors"]
 
 @Subcommand.register("elmo-neighbors")
 class Neighbors(Subcommand):
-    """Indexes the words of a text by their vectors, and looks up the nearest ones of a word in a sentence."""
+    """Find the nearest neighbours of a word in its sentence, in a text."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Find the nearest neighbours of a word in its sentence, in a text."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         commands = subparser.add_subparsers(required=True, metavar="command")
         index = commands.add_parser("index", help="embed a text; the same command resumes after an interruption")
         index.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
@@ -58,14 +57,13 @@ def _index(arguments: argparse.Namespace) -> None:
 
 
 def _query(arguments: argparse.Namespace) -> None:
-    index = NeighborIndex(arguments.folder)
     # Not the biLM that the index names: an untrusted index must not choose files to read.
     elmo = Elmo.from_pretrained(arguments.bilm or config_variables()["ELMO_TASKS_BILM"])
-    index.check_bilm(elmo)
+    index = NeighborIndex(arguments.folder, elmo)
     static = StaticVectors(arguments.glove) if arguments.glove else None
     lines = sys.stdin if arguments.sentence == "-" else [arguments.sentence]
     queries = [marked_word(in_nfc(line) if index.about["nfc"] else line) for line in lines if line.strip()]
-    found = index.search(elmo, queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
+    found = index.search(queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
     for query, neighbors in zip(queries, found, strict=True):
         result: dict[str, Any] = {**_sentence(query), "neighbors": []}
         for neighbor in neighbors:

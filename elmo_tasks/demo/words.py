@@ -89,7 +89,7 @@ class Words:
 
     def _neighbors(self, found: list[Query], layer: str) -> pd.DataFrame:
         """A column for each occurrence, and one for the static vector."""
-        many = self._index.search(self._elmo, found, _N_NEIGHBORS, layer=self.layers[layer])
+        many = self._index.search(found, _N_NEIGHBORS, layer=self.layers[layer])
         columns: dict[str, list[str]] = {}
         if self._static is not None:
             nearest = self._static.nearest(found[0].words[found[0].position], _N_NEIGHBORS)

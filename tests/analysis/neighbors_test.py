@@ -37,29 +37,43 @@ def best_by_numpy(elmo: Elmo, query: Query, layer: int) -> list[tuple[float, str
 
 
 @pytest.fixture(scope="module")
-def index(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> NeighborIndex:
-    return build_index(elmo, SENTENCES, tmp_path_factory.mktemp("index") / "new", layers=(0, 1, "top"))
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("index") / "new"
+
+
+@pytest.fixture(scope="module")
+def index(elmo: Elmo, index_folder: Path) -> NeighborIndex:
+    return build_index(elmo, SENTENCES, index_folder, layers=(0, 1, "top"))
 
 
 class TestSearch:
     @pytest.mark.parametrize(("layer", "number"), [(0, 0), (1, 1), ("top", 2), (None, 2)])
     @pytest.mark.parametrize("query", [QUERY, Query(SENTENCES[0], 1)])
     def test_the_neighbors_have_the_highest_cosines(self, elmo, index, layer, number, query):
-        (found,) = index.search(elmo, [query], k=4, layer=layer)
+        (found,) = index.search([query], k=4, layer=layer)
         expected = best_by_numpy(elmo, query, number)[:4]
         np.testing.assert_allclose([each.similarity for each in found], [cosine for cosine, *_ in expected], atol=2e-3)
         assert len({" ".join(each.words) for each in found}) == 4
         assert all(each.words != query.words for each in found)
 
+    def test_many_queries_have_the_neighbors_of_each(self, elmo, index):
+        queries = [Query(sentence, position) for sentence in SENTENCES for position in range(len(sentence))]
+        for query, found in zip(queries, index.search(queries, k=3), strict=True):
+            expected = best_by_numpy(elmo, query, 2)[:3]
+            np.testing.assert_allclose(
+                [each.similarity for each in found], [cosine for cosine, *_ in expected], atol=2e-3
+            )
+
     def test_only_other_occurrences_of_the_word(self, elmo, index):
-        (found,) = index.search(elmo, [QUERY], k=20, same_word=True)
+        (found,) = index.search([QUERY], k=20, same_word=True)
+        # All seven different sentences with the word.
         assert len(found) == 7
         assert {each.words[each.position] for each in found} == {"play"}
-        assert index.search(elmo, [Query(["yak"], 0)], same_word=True) == [[]]
+        assert index.search([Query(["yak"], 0)], same_word=True) == [[]]
 
-    def test_a_different_bilm_is_refused(self, index):
+    def test_a_different_bilm_is_refused(self, index, index_folder):
         with pytest.raises(ValueError, match="different biLM"):
-            index.check_bilm(Elmo.from_pretrained())
+            NeighborIndex(index_folder, Elmo.from_pretrained())
 
 
 class TestBuildIndex:
@@ -88,7 +102,7 @@ class TestBuildIndex:
         with pytest.raises(ValueError, match="different biLM, text or layer"):
             build_index(elmo, SENTENCES, tmp_path / "index", layers=(0,))
         with pytest.raises(FileNotFoundError, match="index"):
-            NeighborIndex(tmp_path / "index")
+            NeighborIndex(tmp_path / "index", elmo)
 
 
 def test_a_word_is_marked_by_brackets():

@@ -162,6 +162,3 @@ def test_first_senses_are_those_of_the_index(tmp_path):
         ("play", "NOUN"): "play%1:10:01::",
         ("play", "VERB"): "play%2:33:00::",
     }
-    (tmp_path / "index.sense").write_text("play%1:10:01:: 07018526 1 35\nplay\n")
-    with pytest.raises(ValueError, match="line 2"):
-        first_senses_of_wordnet(tmp_path)
