@@ -15,14 +15,10 @@ __all__ = ["CorefConll"]
 
 @Subcommand.register("elmo-coref-conll")
 class CorefConll(Subcommand):
-    """
-    Writes the predictions of `allennlp predict --use-dataset-reader` for documents in CoNLL's columns, for the
-    reference scorer.
-    """
+    """Write predictions of coreference in CoNLL's columns, for the reference scorer."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Write predictions of coreference in CoNLL's columns, for the reference scorer."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument("predictions", type=Path, help="JSON lines of `allennlp predict --use-dataset-reader`")
         subparser.add_argument("output", type=Path, help="where to write the columns")
         subparser.set_defaults(func=_write)
@@ -33,13 +29,8 @@ def _write(arguments: argparse.Namespace) -> None:
     check_not_input(arguments.output, arguments.predictions)
     keys = ("document_name", "part", "sentences", "clusters")
     columns: list[str] = []
-    for number, line in numbered_lines(arguments.predictions):
-        try:
-            if line.strip():
-                columns += document_lines(*map(json.loads(line).__getitem__, keys))
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            where = f"{arguments.predictions}, line {number}"
-            raise ValueError(f"expected a document with {', '.join(keys)} ({error!r}): {where}") from None
+    for _, line in numbered_lines(arguments.predictions):
+        columns += document_lines(*map(json.loads(line).__getitem__, keys))
     with atomic_file(arguments.output) as file:
         file.write_text("".join(f"{line}\n" for line in columns), encoding="utf-8")
     print(f"wrote {columns.count('#end document')} documents to {arguments.output}")

@@ -1,7 +1,6 @@
 """`allennlp elmo-demo`: a page on which people try ELMo."""
 
 import argparse
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +8,6 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import LanguageModel, NeighborIndex, StaticVectors
 from elmo_tasks.environment import config_variables
-from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.vectors.elmo import Elmo
@@ -23,19 +21,16 @@ _RULES = {"ko": "xx"}
 
 @Subcommand.register("elmo-demo")
 class ShowDemo(Subcommand):
-    """Serves a page on this machine: words in their sentences, and the predictions of models."""
+    """Serve a page to try ELMo and trained models on, on this machine."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Serve a page to try ELMo and trained models on, on this machine."
-        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         help_of_archives = "models; those of one task are side by side"
         sub.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help=help_of_archives)
         sub.add_argument("--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)")
         sub.add_argument("--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)")
         sub.add_argument("--glove", type=Path, help="file of GloVe vectors (default: English ones that ship)")
-        sub.add_argument(
-            "--language", help="spaCy's code, for splitting text into words (default: en, or ko for Korean)"
-        )
+        sub.add_argument("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
         sub.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
         sub.add_argument("--port", type=int, default=7860, help="port to listen at (default: 7860)")
         sub.set_defaults(func=_serve)
@@ -50,23 +45,14 @@ def _serve(arguments: argparse.Namespace) -> None:
 
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     vocabulary = pretrained_files(bilm)[0].with_name("vocab.txt")
-    language = arguments.language or _language_of(vocabulary)
+    language = arguments.language
     rules = _RULES.get(language, language)
     archives = [TaskArchive(path, rules) for path in arguments.archives]
     elmo = Elmo.from_pretrained(bilm)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
-        index = NeighborIndex(arguments.index) if arguments.index else shipped_index(elmo, Path(folder))
-        index.check_bilm(elmo)
+        index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))
         static = None if glove is None else StaticVectors(glove)
         language_model = LanguageModel(bilm) if vocabulary.is_file() else None
         words = Words(elmo, blank_tokenizer(rules), index, static)
         serve(make_page(words, EXAMPLES.get(language, []), archives, language_model), arguments.host, arguments.port)
-
-
-def _language_of(vocabulary: Path) -> str:
-    """Korean if Hangul is in most of the frequent words of a biLM, else English."""
-    frequent = [word for _, word in islice(numbered_lines(vocabulary), 2000)] if vocabulary.is_file() else []
-    return (
-        "ko" if 2 * sum(any("가" <= letter <= "힣" for letter in word) for word in frequent) > len(frequent) else "en"
-    )

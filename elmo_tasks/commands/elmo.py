@@ -13,13 +13,12 @@ __all__ = ["FormerElmo"]
 @Subcommand.register("elmo")
 class FormerElmo(Subcommand):
     """
-    Writes the vectors of a text into HDF5 as AllenNLP's command of this name did, with its options and its layout. New
-    scripts are simpler with `elmo-embed`.
+    Write the ELMo vectors of a text into HDF5, with the options and the layout of AllenNLP before 1.0. New scripts are
+    simpler with `elmo-embed`.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Write the ELMo vectors of a text into HDF5, with the options of AllenNLP before 1.0."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         add = subparser.add_argument
         add("input_file", type=Path, help="one sentence per line, white space between words")
         add("output_file", type=Path, help="HDF5 file to write")

@@ -21,13 +21,12 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 @Subcommand.register("elmo-export")
 class Export(Subcommand):
     """
-    Writes `options.json`, `weights.hdf5` and `vocab.txt` of a trained biLM in bilm-tf's format, which our biLM and
-    AllenNLP read; or the first two of a model of ELMoForManyLangs, with its dictionaries, which only our biLM reads.
+    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. From a model of
+    ELMoForManyLangs, write the first two, which only our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Write a trained biLM in the public format: options.json, weights, vocab.txt."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument("archive", help="archive or run of a trained biLM, or folder of ELMoForManyLangs")
         subparser.add_argument("folder", type=Path, help="where to write the files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")

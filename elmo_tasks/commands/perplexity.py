@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,11 +20,10 @@ __all__ = ["PerplexityOfText"]
 
 @Subcommand.register("elmo-perplexity")
 class PerplexityOfText(Subcommand):
-    """Prints the perplexity of a text over the whole vocabulary, and writes the log-likelihood of each sentence."""
+    """Print the perplexity of a text, and write the log-likelihood of its sentences."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Print the perplexity of a text, and write the log-likelihood of its sentences."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
         subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         subparser.add_argument("--output-file", type=Path, help="JSON lines: sentences, log-likelihoods in nats")
@@ -48,12 +46,6 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         found = summary(scores)
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
-    if found["unknown_share"] > 0.1:
-        print(
-            f"{found['unknown_share']:.0%} of the words are not in the vocabulary and count as one word, which is easy "
-            "to predict: compare this perplexity only over the same vocabulary",
-            file=sys.stderr,
-        )
 
 
 def _written(scores: Iterator[SentenceLikelihood], file: TextIO) -> Iterator[SentenceLikelihood]:

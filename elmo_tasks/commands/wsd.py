@@ -19,11 +19,10 @@ _MOST_FREQUENT = "the training data, no WordNet: the most frequent sense there, 
 
 @Subcommand.register("elmo-wsd")
 class DisambiguateWords(Subcommand):
-    """Prints how many words of the test sets get the right sense from each layer of a biLM."""
+    """Print the F1 of word sense disambiguation by nearest neighbour, for each layer of a biLM."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Print the F1 of word sense disambiguation by nearest neighbour, for each layer of a biLM."
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         add = subparser.add_argument
         add("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
         add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)")

@@ -44,6 +44,3 @@ def test_coreference_is_written_in_columns(command, tmp_path):
     (document,) = read_documents(str(tmp_path / "out.conll"))
     assert document.sentences == prediction["sentences"]
     assert [[list(mention) for mention in cluster] for cluster in document.clusters] == prediction["clusters"]
-    (tmp_path / "predictions.jsonl").write_text('{"document_name": "a"}\n')
-    with pytest.raises(SystemExit, match=r"predictions\.jsonl, line 1"):
-        command("elmo-coref-conll", tmp_path / "predictions.jsonl", tmp_path / "out.conll")
