@@ -13,7 +13,11 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format docs results clean
+# Of `make replicate`: tasks of Table 1, and seeds.
+TASKS ?= ner
+SEEDS ?= 1
+
+.PHONY: help install demo replicate test test-all check format docs results clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +41,11 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the data that ships, 
 	@$(DEMO) train training_configs/ner_elmo.jsonnet -s demo/ner_elmo --force -o '$(DEMO_RUN)'
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 --output-file demo/predictions.jsonl --silent
 	@$(BIN)/python -c 'import json; [print(f"{name:8} test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) for name in ("ner", "ner_elmo")]'
+
+# Without a network everything but SST-5 and POS is unpacked, and trains.
+replicate: $(VENV)/.demo  ## train rows of Table 1 again on the same data: make replicate TASKS="ner sst" SEEDS=2
+	-$(BIN)/allennlp elmo-data open --to output/open
+	$(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --data output/open --results output/replication --against results/open
 
 test: install  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20

@@ -1,5 +1,7 @@
 """The public data of the paper's tasks: where its owners publish it, and its places in `ELMO_TASKS_DATA`."""
 
+import lzma
+import re
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -11,7 +13,10 @@ from cached_path import cached_path
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest
 
-__all__ = ["CORPORA", "EXPLAINED", "Corpus", "PublicFile", "fetch"]
+__all__ = ["CORPORA", "EXPLAINED", "OPEN_DATA", "Corpus", "PublicFile", "fetch", "fetch_open"]
+
+OPEN_DATA = Path(__file__).resolve().parents[1] / "data" / "open"
+"""The data of the plan `open` in a checkout, compressed."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Corpus:
 _STANFORD = "https://nlp.stanford.edu"
 _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
 # A release and not a branch, so that everybody has the same.
-_EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.14/en_ewt-ud"
+_EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.16/en_ewt-ud"
 # It has no releases.
 _WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"
 _PARTS = ("train", "dev", "test")
@@ -105,7 +110,7 @@ CORPORA = {
         ),
     ),
     "pos": Corpus(
-        "UD English EWT 2.14",
+        "UD English EWT 2.16",
         "CC BY-SA 4.0; the paper uses the Wall Street Journal of the Penn Treebank, which is licensed",
         tuple(PublicFile(f"{_EWT}-{part}.conllu", f"pos/{part}.conllu") for part in _PARTS),
     ),
@@ -152,6 +157,44 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
         _unpack(archive, paths)
         shutil.rmtree(downloads)
     return found
+
+
+def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
+    """
+    Brings the data of the plan `open`, and returns the paths of all files.
+
+    `source` is the folder `data/open` of a checkout, or its address. SST-5 and UD English EWT come from their owners.
+    `SHA256SUMS` has the digests of all files. A file with a different digest is a `ValueError`, and stays as it is.
+    """
+    lines = Path(cached_path(f"{source}/SHA256SUMS")).read_text("utf-8").splitlines()
+    digests = {root / place: digest for digest, place in map(str.split, lines)}
+    _compare(digests)
+    for path in digests:
+        place = path.relative_to(root)
+        if place.parts[0] in ("sst", "pos") or path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as temporary:
+            if path.suffix == ".gz":
+                shutil.copyfile(cached_path(f"{source}/{place}"), temporary)
+            else:
+                with lzma.open(cached_path(f"{source}/{place}.xz")) as packed, open(temporary, "wb") as target:
+                    shutil.copyfileobj(packed, target)
+    fetch(CORPORA["sst"], root)
+    train = root / "pos" / "train.conllu"
+    if not train.exists():
+        fetch(CORPORA["pos"], root)
+        # The plan's training set has the documents in the order of their names.
+        documents = re.split("^(?=# newdoc id)", train.read_text("utf-8"), flags=re.MULTILINE)
+        train.write_text("".join(sorted(documents)), "utf-8")
+    _compare(digests)
+    return list(digests)
+
+
+def _compare(digests: Mapping[Path, str]) -> None:
+    for path, digest in digests.items():
+        if path.exists() and (found := file_digest(path)) != digest:
+            raise ValueError(f"expected a file with the SHA-256 {digest}, got {found}: {path}")
 
 
 def _unpack(archive: Path, paths: Mapping[str, Path]) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 from elmo_tasks import public_data
 from elmo_tasks.environment import config_variables, evaluate_file
-from elmo_tasks.public_data import CORPORA, Corpus, PublicFile, fetch
-from tests.paths import TRAINING_CONFIGS
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.public_data import CORPORA, OPEN_DATA, Corpus, PublicFile, fetch, fetch_open
+from elmo_tasks.replication.plan import digest_of
+from tests.paths import CHECKOUT, TRAINING_CONFIGS
 
 
 @pytest.fixture
@@ -49,6 +51,44 @@ def test_a_file_with_a_different_digest_is_an_error_and_not_kept(served, tmp_pat
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 
+@pytest.fixture
+def owners(served, tmp_path, monkeypatch):
+    """SST-5 and POS from a local server, with the digests of what `fetch_open` should make of them."""
+    first, second = "# newdoc id = a\n# sent_id = a-1\n", "# newdoc id = b\n# sent_id = b-1\n"
+    (tmp_path / "served" / "train").write_text(second + first)
+    monkeypatch.setitem(CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),)))
+    monkeypatch.setitem(CORPORA, "pos", Corpus("", "", (PublicFile(f"{served}/train", "pos/train.conllu"),)))
+    lines = (OPEN_DATA / "SHA256SUMS").read_text().splitlines()
+    made = {"sst/dev.txt": "text", "pos/train.conllu": first + second}
+    lines = [line for line in lines if not line.split()[1].startswith(("sst", "pos"))]
+    lines += [f"{hashlib.sha256(text.encode()).hexdigest()}  {place}" for place, text in made.items()]
+    source = tmp_path / "source"
+    source.mkdir()
+    for folder in OPEN_DATA.iterdir():
+        (source / folder.name).symlink_to(folder)
+    (source / "SHA256SUMS").unlink()
+    (source / "SHA256SUMS").write_text("\n".join(lines))
+    return str(source)
+
+
+def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_path):
+    places = {path.relative_to(tmp_path / "data") for path in fetch_open(tmp_path / "data", owners)}
+    assert len(places) == 17 and all((tmp_path / "data" / place).is_file() for place in places)
+    for task in ("ner", "snli", "squad", "srl", "coref"):
+        inputs = read_json(CHECKOUT / "results" / "open" / task / "baseline" / "1.json")["inputs"]
+        assert inputs == {name: digest_of(tmp_path / name) for name in inputs}
+
+
+def test_other_data_in_the_folder_of_the_open_data_stays(owners, tmp_path):
+    other = tmp_path / "data" / "ner" / "dev.txt"
+    other.parent.mkdir(parents=True)
+    other.write_text("other")
+    with pytest.raises(ValueError, match=r"ner/dev\.txt"):
+        fetch_open(tmp_path / "data", owners)
+    assert [path for path in (tmp_path / "data").rglob("*") if path.is_file()] == [other]
+    assert other.read_text() == "other"
+
+
 def test_the_configs_read_what_is_downloaded(tmp_path):
     variables = {**config_variables({}), "ELMO_TASKS_DATA": "DATA", "ELMO_TASKS_GLOVE": "glove.6B.100d.txt"}
     for name in ("snli", "squad", "sst", "ner"):
@@ -64,7 +104,7 @@ def test_the_command_lists_explains_and_downloads(command, served, tmp_path, cap
     command("elmo-data")
     command("elmo-data", "conll2003")
     listed = capsys.readouterr().out
-    assert all(f"{name} " in listed for name in (*CORPORA, "wsd")) and "eng.train" in listed
+    assert all(f"{name} " in listed for name in (*CORPORA, "open", "wsd")) and "eng.train" in listed
     command("elmo-data", "sst", "--to", tmp_path / "data")
     assert capsys.readouterr().out == f"{tmp_path}/data/sst/dev.txt\n"
     for arguments in (["elmo-data", "imdb", "--to", tmp_path], ["elmo-data", "sst"]):

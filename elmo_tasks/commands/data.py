@@ -8,9 +8,12 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.public_data import CORPORA, EXPLAINED, fetch
+from elmo_tasks.public_data import CORPORA, EXPLAINED, OPEN_DATA, fetch, fetch_open
 
 __all__ = ["PublicData"]
+
+_DOWNLOADED = {name: f"{corpus.title} ({corpus.note})" for name, corpus in CORPORA.items()}
+_DOWNLOADED["open"] = "the data of the plan `open`, as it was trained on (licences: data/open/README.md)"
 
 
 @Subcommand.register("elmo-data")
@@ -20,17 +23,19 @@ class PublicData(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         description = "Download public data of the paper's tasks, and lay it out for the configs."
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
-        names = ", ".join([*CORPORA, *EXPLAINED])
+        names = ", ".join([*_DOWNLOADED, *EXPLAINED])
         sub.add_argument("name", nargs="*", metavar="NAME", help=f"some of {names}; without a name, all are listed")
         sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
+        source = "of `open`: the folder data/open of a checkout, or its address (default: this checkout's)"
+        sub.add_argument("--from", dest="source", default=str(OPEN_DATA), metavar="FOLDER", help=source)
         sub.set_defaults(func=_data)
         return sub
 
 
 def _data(arguments: argparse.Namespace) -> None:
     if not arguments.name:
-        for name, corpus in CORPORA.items():
-            print(f"{name:12} {corpus.title}: {corpus.note}")
+        for name, description in _DOWNLOADED.items():
+            print(f"{name:12} {description}")
         for name in EXPLAINED:
             print(f"{name:12} not downloaded: `allennlp elmo-data {name}` explains how to get it")
     for name in arguments.name:
@@ -38,12 +43,12 @@ def _data(arguments: argparse.Namespace) -> None:
             print(EXPLAINED[name])
             continue
         folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
-        if name not in CORPORA or not folder:
-            expected = "--to FOLDER or ELMO_TASKS_DATA" if name in CORPORA else f"a name of {', '.join(CORPORA)}"
+        if name not in _DOWNLOADED or not folder:
+            expected = "--to FOLDER or ELMO_TASKS_DATA" if name in _DOWNLOADED else f"one of {', '.join(_DOWNLOADED)}"
             raise ValueError(f"expected {expected}, got {name!r}")
         # A shell does not expand the tilde of --to=~/data.
         folder = Path(folder).expanduser()
-        corpus = CORPORA[name]
-        print(f"{name}: {corpus.title} ({corpus.note})", file=sys.stderr)
-        print(*fetch(corpus, folder), sep="\n")
+        print(f"{name}: {_DOWNLOADED[name]}", file=sys.stderr)
+        paths = fetch_open(folder, arguments.source) if name == "open" else fetch(CORPORA[name], folder)
+        print(*paths, sep="\n")
         print(f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}", file=sys.stderr)

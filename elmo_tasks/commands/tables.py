@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,17 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.replication.paper import TABLES, TASKS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from elmo_tasks.replication.plan import Plan
 
 __all__ = ["Tables"]
+
+_FORMATS: dict[str, Callable[["pd.DataFrame"], str]] = {
+    "markdown": lambda made: made.to_markdown(index=False, disable_numparse=True),
+    "latex": lambda made: made.to_latex(index=False, escape=True),
+    "csv": lambda made: made.to_csv(index=False),
+}
 
 
 @Subcommand.register("elmo-tables")
@@ -35,6 +44,7 @@ class Tables(Subcommand):
         add("--data", help="the folder of the data (default: $ELMO_TASKS_DATA)")
         add("--bilm", help="name or folder (default: the plan's, or $ELMO_TASKS_BILM)")
         add("--results", type=Path, help="the folder of the runs (default: results/PLAN)")
+        add("--against", type=Path, help="also print each run next to the same run in this folder")
         add("--overrides", **changes, help="changes of the configs: keys with dots")
         add("--arguments", **changes, help="arguments of training_configs/lib/TASK.libsonnet")
         add("--format", choices=["markdown", "latex", "csv"], default="markdown")
@@ -46,6 +56,7 @@ class Tables(Subcommand):
 
 def _tables(arguments: argparse.Namespace) -> None:
     # At use: they import pandas, SciPy and matplotlib, which every start of `allennlp` would wait for.
+    from elmo_tasks.replication import tables
     from elmo_tasks.replication.plan import Plan
     from elmo_tasks.replication.train import measure_word_senses, sort_out, train_all
 
@@ -54,14 +65,8 @@ def _tables(arguments: argparse.Namespace) -> None:
         for task, values in getattr(arguments, key):
             changes.setdefault(task, {}).setdefault(key, {}).update(values)
     exhibits = [f"table {number}" for number in arguments.table] + [f"figure {number}" for number in arguments.figure]
-    plan = Plan(
-        arguments.plan,
-        data=arguments.data,
-        bilm=arguments.bilm,
-        results=arguments.results or Path("results", Path(arguments.plan).stem),
-        changes=changes,
-        seeds=arguments.seeds,
-    )
+    given = {"data": arguments.data, "bilm": arguments.bilm, "changes": changes, "seeds": arguments.seeds}
+    plan = Plan(arguments.plan, results=arguments.results or Path("results", Path(arguments.plan).stem), **given)
     exhibits = exhibits or list(TABLES)
     runs = plan.runs(exhibits, arguments.tasks)
     _, missing, problems = sort_out(runs)
@@ -84,6 +89,11 @@ def _tables(arguments: argparse.Namespace) -> None:
                 problems["word senses"] = f"failed with status {error.returncode}"
         for exhibit in exhibits:
             _show(exhibit, plan, arguments)
+        if arguments.against:
+            earlier, _, refused = sort_out(Plan(arguments.plan, results=arguments.against, **given).runs(exhibits))
+            problems |= refused
+            made = tables.side_by_side(tables.frame(sort_out(runs)[0]), tables.frame(earlier))
+            print(f"Next to {arguments.against}\n\n{_FORMATS[arguments.format](made)}\n")
     if problems:
         sys.exit("\n".join(["Missing:", *(f"{name}: {problem}" for name, problem in problems.items())]))
 
@@ -92,11 +102,6 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
     from elmo_tasks.replication import figures, tables
     from elmo_tasks.replication.train import sort_out, word_senses
 
-    formats = {
-        "markdown": lambda made: made.to_markdown(index=False, disable_numparse=True),
-        "latex": lambda made: made.to_latex(index=False, escape=True),
-        "csv": lambda made: made.to_csv(index=False),
-    }
     if exhibit == "table 5":
         scores = word_senses(plan)
         if scores is None:
@@ -114,7 +119,7 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
         made = tables.table(exhibit, runs, sizes)
         notes = [*tables.notes(exhibit, runs), *plan.notes(set(runs["task"]))]
     below = "" if arguments.format == "csv" else "\n".join(["", *(f"- {note}" for note in notes), ""])
-    print(f"{tables.TITLES[exhibit]}\n\n{formats[arguments.format](made)}\n{below}")
+    print(f"{tables.TITLES[exhibit]}\n\n{_FORMATS[arguments.format](made)}\n{below}")
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:

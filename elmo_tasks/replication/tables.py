@@ -9,7 +9,7 @@ from scipy import stats
 from elmo_tasks.replication import paper
 from elmo_tasks.replication.paper import LAYERS, TASKS, variants_of
 
-__all__ = ["TITLES", "cell", "frame", "notes", "table", "word_sense_notes", "word_sense_table"]
+__all__ = ["TITLES", "cell", "frame", "notes", "side_by_side", "table", "word_sense_notes", "word_sense_table"]
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -37,6 +37,16 @@ def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd
     """Table 1, 2, 3 or 6. `trained_on` has the size of each task's training set."""
     runs = runs[runs["size"].isna()]
     return _table_6(runs) if exhibit == "table 6" else _comparison(exhibit, runs, trained_on)
+
+
+def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """The runs that both have: dev and test scores in percent, earlier and new."""
+    key = ["task", "variant", "seed"]
+    whole = [rows[rows["size"].isna()][[*key, "dev", "test"]] for rows in (earlier, runs)]
+    both = whole[0].merge(whole[1], on=key, suffixes=(", earlier", ", new"))
+    for split in ("dev", "test"):
+        both[f"{split}, difference"] = both[f"{split}, new"] - both[f"{split}, earlier"]
+    return both.round(4).fillna(_NONE)
 
 
 def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:

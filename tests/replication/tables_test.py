@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from elmo_tasks.replication.figures import curve_table, draw, mix_table
-from elmo_tasks.replication.tables import cell, frame, notes, table, word_sense_table
+from elmo_tasks.replication.tables import cell, frame, notes, side_by_side, table, word_sense_table
 
 BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]
 
@@ -26,6 +26,13 @@ def scores_of(task, variant, dev, *, test=None, size=None, epochs=(), mix=(), tr
 
 def snli(baseline=BASELINE, elmo=ELMO):
     return frame(scores_of("snli", "baseline", baseline) + scores_of("snli", "both", elmo))
+
+
+def test_runs_are_compared_with_the_same_runs_of_earlier():
+    (first, second) = side_by_side(snli(elmo=[71.0]), snli(baseline=[60.0], elmo=ELMO)).to_dict("records")
+    assert (first["variant"], first["seed"], first["dev, difference"]) == ("baseline", 1, 0)
+    assert (second["variant"], second["seed"]) == ("both", 1)
+    assert (second["dev, earlier"], second["dev, new"], second["test, difference"]) == (70.2, 71.0, 0.8)
 
 
 class TestTable1:
