@@ -9,18 +9,12 @@ from torch import nn
 from torch.nn.functional import cross_entropy, embedding, linear
 from torch.utils.checkpoint import checkpoint
 
-from elmo_tasks.bilm.character_encoder import distinct_rows
-
 __all__ = ["LmSoftmax", "Negatives", "draw_negatives"]
 
 # Logits in memory at the same time: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
 # Rows for each thread, and words, of the blocks of logits on a CPU: 1 MB of float32, which stays in the cache.
 _ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
-# Of exponentials: a smaller sum may consist of numbers that float32 holds with few digits, or not at all.
-_SMALLEST_SUM = 1e-10
-# Beyond it the exponential of a bias, alone, has few digits or none.
-_LARGEST_BIAS = 40.0
 
 
 class LmSoftmax(nn.Module):
@@ -36,15 +30,12 @@ class LmSoftmax(nn.Module):
         Units of the input: the `projection_dim` of the biLM.
     n_samples
         Train on fewer words than the vocabulary (Jean et al. 2015; bilm-tf has 8192): the target, and this many
-        negatives that are drawn once per batch and shared by its rows. This loss is not a likelihood and serves
-        training only; evaluation mode uses the whole vocabulary. `None`: train on all words.
+        negatives, at least 1, that are drawn once per batch and shared by its rows. This loss is not a likelihood and
+        serves training only; evaluation mode uses the whole vocabulary. `None`: train on all words.
     """
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
         super().__init__()
-        # Without negatives the loss would be 0.
-        if n_samples is not None and not 1 <= n_samples < n_words:
-            raise ValueError(f"expected n_samples from 1 to {n_words - 1}, fewer than the words, got {n_samples}")
         self.n_words = n_words
         self.n_samples = n_samples
         self.weight = nn.Parameter(torch.empty(n_words, dim))
@@ -88,48 +79,34 @@ class LmSoftmax(nn.Module):
         """
         with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
             hidden = hidden.detach().to(self.weight.dtype)
-            is_exact_in_sums = self.weight.dtype in (torch.float32, torch.float64) and self._biases_are_factors()
-            if self.weight.device.type == "cpu" and is_exact_in_sums:
+            if self.weight.device.type == "cpu" and self.weight.dtype in (torch.float32, torch.float64):
                 return -self._losses_in_cache(hidden, targets)
             return -self._losses_in_chunks(hidden, targets)
 
-    def _biases_are_factors(self) -> bool:
-        # Minus infinity is a word that is impossible: its factor is 0.
-        return bool(((self.bias.abs() <= _LARGEST_BIAS) | (self.bias == -torch.inf)).all())
-
     def _losses_in_cache(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        Shape `(n,)`, by `-log P(k | h) = log sum_j exp(h W_j) exp(b_j) - (h W_k + b_k)`: one sum for each distinct
-        vector, of which the first step of all sentences has one.
+        Shape `(n,)`: with the logit `z_k` of the target, `-log P(k | h) = log sum_j exp(h W_j + b_j - z_k)`, one block
+        of rows and words at a time, small enough for the cache of the processor.
         """
-        distinct, positions = distinct_rows(hidden)
-        sums = self._sums_of_exponentials(distinct)[positions]
-        # Shape: (n,)
-        target_logits = (hidden * self.weight[targets]).sum(-1).double() + self.bias[targets]
+        # Shape: (n, 1)
+        target_logits = ((hidden * self.weight[targets]).sum(-1) + self.bias[targets]).unsqueeze(-1)
+        # Bias and target are two more columns of the product. Shape: (n, dim + 2)
+        extended = torch.cat([hidden, torch.ones_like(target_logits), -target_logits], -1)
+        sums = hidden.new_zeros(len(hidden), dtype=torch.float64)
+        n_rows = _ROWS_IN_CACHE * torch.get_num_threads()
+        rows = list(zip(torch.split(extended, n_rows), torch.split(sums, n_rows), strict=True))
+        words = (torch.split(each, _WORDS_IN_CACHE) for each in (self.weight, self.bias.unsqueeze(-1)))
+        for weight, bias in zip(*words, strict=True):
+            # Shape: (dim + 2, n_words)
+            columns = torch.cat([weight, bias, torch.ones_like(bias)], -1).T
+            for some, their_sums in rows:
+                their_sums.add_((some @ columns).exp_().sum(-1))
         # The target is one of the words: what is below 0 is rounding.
-        losses = (sums.log() - target_logits).clamp_(min=0.0).to(hidden.dtype)
-        # Sums overflow, or lose digits, where all logits are far from 0.
-        is_inexact = ~((sums > _SMALLEST_SUM) & (sums < torch.inf))
-        if is_inexact.any():
+        losses = sums.log().clamp_(min=0.0).to(hidden.dtype)
+        # The sum overflows if the target is less likely than exp(-88).
+        if (is_inexact := losses == torch.inf).any():
             losses[is_inexact] = self._losses_in_chunks(hidden[is_inexact], targets[is_inexact])
         return losses
-
-    def _sums_of_exponentials(self, hidden: torch.Tensor) -> torch.Tensor:
-        """
-        Shape `(n,)`, float64: `sum_j exp(h W_j) exp(b_j)`, one block of rows and words at a time, small enough for
-        the cache of the processor, in two passes: the bias is in the sum.
-        """
-        n_rows = _ROWS_IN_CACHE * torch.get_num_threads()
-        buffer = hidden.new_empty(min(n_rows, len(hidden)) * min(_WORDS_IN_CACHE, self.n_words))
-        sums = hidden.new_zeros(len(hidden), dtype=torch.float64)
-        rows = list(zip(torch.split(hidden, n_rows), torch.split(sums, n_rows), strict=True))
-        words = (torch.split(each, _WORDS_IN_CACHE) for each in (self.weight, self.bias.exp()))
-        for weight, factors in zip(*words, strict=True):
-            for some, their_sums in rows:
-                # Shape: (n_rows, n_words)
-                logits = buffer[: len(some) * len(factors)].view(len(some), len(factors))
-                their_sums.add_(torch.mm(some, weight.T, out=logits).exp_() @ factors)
-        return sums
 
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return torch.cat([self._losses(*chunk) for chunk in self._chunks(hidden, targets)])
