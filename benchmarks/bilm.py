@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -54,7 +54,7 @@ def make_bilms(size: str, device: str) -> dict[str, Layers]:
         for precision in ("float32", "tf32", "bf16") if device == "cuda" else ("float32", "bf16"):
             bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).to(device)
             try:
-                bilm(sentences_to_character_ids([["word"]]).to(device))
+                bilm(BYTES.batch([["word"]]).to(device))
             except (ValueError, RuntimeError) as error:
                 # bfloat16 needs instructions of the processor.
                 print(f"{size} without {precision}: {error}")
@@ -121,7 +121,7 @@ def peak(device: str, dtype: torch.dtype) -> float:
 
 def compare(size: str, device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int) -> None:
     """Prints a row for each biLM."""
-    batches = [sentences_to_character_ids(part).to(device) for part in parts]
+    batches = [BYTES.batch(part).to(device) for part in parts]
     n_tokens = sum(len(sentence) for part in parts for sentence in part)
     times: dict[str, list[float]] = {name: [] for name in bilms}
     for turn in range(repeats + 1):

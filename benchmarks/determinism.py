@@ -11,7 +11,7 @@ import torch
 from allennlp.modules.elmo import Elmo
 
 from elmo_tasks.bilm import BilmOptions
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.modules import ElmoTokenEmbedder, PretrainedBilm
 from elmo_tasks.shipped import PRETRAINED
 
@@ -40,7 +40,7 @@ def embedded(embed: Embed, sentences: list[str], batch_size: int) -> dict[str, t
     for start in range(0, len(sentences), batch_size):
         batch = sentences[start : start + batch_size]
         # Shape: (batch_size, timesteps, dim)
-        output = embed(sentences_to_character_ids([sentence.split() for sentence in batch]))
+        output = embed(BYTES.batch([sentence.split() for sentence in batch]))
         vectors |= {sentence: row[: len(sentence.split())] for sentence, row in zip(batch, output, strict=True)}
     return vectors
 

@@ -15,7 +15,7 @@ import torch
 from bilm import SHIPPED, sentences
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 
 
 def seconds(bilm: Callable[[torch.Tensor], BilmOutput], batches: list[torch.Tensor]) -> float:
@@ -41,8 +41,7 @@ def main() -> None:
     distinct = [list(words) for words in dict.fromkeys(map(tuple, sentences()))]
     used = distinct[: arguments.batches * arguments.batch_size]
     batches = [
-        sentences_to_character_ids(used[start : start + arguments.batch_size])
-        for start in range(0, len(used), arguments.batch_size)
+        BYTES.batch(used[start : start + arguments.batch_size]) for start in range(0, len(used), arguments.batch_size)
     ]
     n_tokens = sum(map(len, used))
     print("kept as   first pass / without (min to max)   without / second pass   ms a batch, second   bytes a token")

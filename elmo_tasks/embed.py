@@ -241,7 +241,7 @@ def _embedded(
 
 def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tuple[int, int]:
     """Returns the number of lines, and of words that were cut."""
-    from elmo_tasks.bilm.characters import is_cut
+    from elmo_tasks.bilm.characters import MAX_BYTES
     from elmo_tasks.tokenization import blank_tokenizer
 
     path, lines = part
@@ -255,7 +255,7 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tupl
     words = np.frombuffer("\n".join(map(" ".join, sentences)).encode(), np.uint8)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, lines=words, shapes=np.array([array.shape for array in vectors]), vectors=flat)
-    return len(lines), sum(is_cut(word) for words in sentences for word in words)
+    return len(lines), sum(len(word.encode()) > MAX_BYTES for words in sentences for word in words)
 
 
 def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:

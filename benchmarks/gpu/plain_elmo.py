@@ -27,7 +27,7 @@ class PlainElmo(nn.Module):
             nn.ModuleList(_Direction(lstm, is_reversed) for is_reversed, lstm in enumerate(pair))
             for pair in zip(bilm.forward_layers, bilm.backward_layers, strict=True)
         )
-        begin, end = bilm.word_rows.boundary_rows()
+        begin, end = bilm.word_rows.batch([bilm.word_rows.boundaries])[0]
         self.register_buffer("begin", begin)
         self.register_buffer("end", end)
 

@@ -150,8 +150,8 @@ def main() -> int:
     if arguments.export is not None:
         arguments.export.mkdir(parents=True, exist_ok=True)
         files = (arguments.export / name for name in ("options.json", "weights.hdf5"))
-        softmax, words = training.softmax.state_dict(), text.vocabulary.words
-        training.bilm.save(*files, softmax=softmax, words=words, dtype=torch.float16)
+        softmax = training.softmax.state_dict()
+        training.bilm.save(*files, softmax=softmax, dtype=torch.float16)
         text.vocabulary.save(arguments.export / "vocab.txt")
     return 0
 

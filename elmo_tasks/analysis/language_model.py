@@ -56,7 +56,7 @@ class LanguageModel:
         self.files = options_file, weight_file, options_file.with_name("vocab.txt")
         self._words = WordList.from_file(self.files[2])
         self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
-        softmax = read_softmax(weight_file, self._bilm.options, self._words.words)
+        softmax = read_softmax(weight_file, self._bilm.options)
         if softmax is None or len(softmax["weight"]) != len(self._words):
             raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")
         self._softmax = LmSoftmax(len(self._words), self._bilm.options.projection_dim).requires_grad_(False)
@@ -92,7 +92,7 @@ class LanguageModel:
         contexts, likelihood = self._likelihood(batch)
         # Shape: (2, batch_size)
         of_sentences = torch.zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
-        unknown = self._words.index(UNKNOWN_WORD)
+        (unknown,) = self._words.indices([UNKNOWN_WORD])
         for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
             yield SentenceLikelihood(sentence, forward, backward, self._words.indices(sentence).count(unknown))
 

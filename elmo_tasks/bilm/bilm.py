@@ -1,6 +1,6 @@
 """The bidirectional language model: from sentences to the layers of all their words."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from typing import Any, Literal
@@ -65,7 +65,7 @@ class Bilm(nn.Module):
             for pair in zip(self.forward_layers, self.backward_layers, strict=True)
         ]
         # Shape: (2, width)
-        self.register_buffer("_boundary_ids", torch.stack(self.word_rows.boundary_rows()), persistent=False)
+        self.register_buffer("_boundary_ids", self.word_rows.batch([self.word_rows.boundaries])[0], persistent=False)
         self._boundary_ids: torch.Tensor
         # Of a stateful biLM: a different object after each `reset_states`.
         self.carried_states = CarriedStates()
@@ -74,13 +74,9 @@ class Bilm(nn.Module):
     def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str], **settings: Any) -> "Bilm":
         """
         Reads a biLM in the public format, from local paths of its `options.json` and of its HDF5 or safetensors file;
-        or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model.
-        `settings` are the parameters of the class.
-
-        # Raises
-
-        `ValueError`
-            If a file has a different format, or the two do not match; the message names file, key, expected and found.
+        or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model. A
+        `ValueError` if a file has a different format, or the two do not match. `settings` are the parameters of the
+        class.
         """
         bilm = cls(read_any_options(options_file), **settings)
         bilm.load_weights(weight_file)
@@ -96,7 +92,6 @@ class Bilm(nn.Module):
         weight_file: str | PathLike[str],
         *,
         softmax: Mapping[str, torch.Tensor] | None = None,
-        words: Iterable[str] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
@@ -106,13 +101,11 @@ class Bilm(nn.Module):
         # Parameters
 
         softmax
-            The state of an `LmSoftmax`, written into the same file; `read_softmax` reads it.
-        words
-            The words that the softmax predicts, in their order, so that `read_softmax` can refuse others.
+            The state of an `LmSoftmax`, written into the same file. `read_softmax` reads it; other readers ignore it.
         dtype
             `torch.float32`, or `torch.float16` for half the size.
         """
-        write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, words=words, dtype=dtype)
+        write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, dtype=dtype)
         self.options.save(options_file)
 
     @property
@@ -144,7 +137,7 @@ class Bilm(nn.Module):
         # Raises
 
         `ValueError`
-            If the ids are not character ids or have padding before words, or the device lacks the precision.
+            If the ids have a different shape, or padding before words.
         """
         character_ids, lengths = self._ids_and_lengths(inputs)
         # Shape: (batch_size, timesteps)

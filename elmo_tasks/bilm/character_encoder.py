@@ -198,24 +198,21 @@ class CharacterEncoder(nn.Module):
         )
 
 
-def distinct_rows(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The distinct rows of a matrix, of shape `(n_distinct, n_columns)`, and the index among them of each row, of shape
-    `(n_rows,)`. The matrix is int64, or on a CPU float32 or float64, compared bit by bit.
+    The distinct rows of a matrix of int64, of shape `(n_distinct, n_columns)`, and the index among them of each row, of
+    shape `(n_rows,)`.
     """
-    if not matrix.numel():
+    if not ids.numel():
         # All rows without columns are equal.
-        return matrix[:1], torch.zeros(len(matrix), dtype=torch.long, device=matrix.device)
-    if matrix.is_cuda:
-        distinct, positions = torch.unique(matrix, dim=0, return_inverse=True)
+        return ids[:1], torch.zeros(len(ids), dtype=torch.long, device=ids.device)
+    if ids.is_cuda:
+        distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
         return distinct, positions
     # Ten times as fast as torch.unique: a row is one value of many bytes, and the fewer, the sooner it is compared.
-    array = matrix.numpy()
-    if matrix.dtype == torch.long:
-        lowest, highest = (int(bound) for bound in matrix.aminmax())
-        array = array.astype(np.int16) if lowest >= -(2**15) and highest < 2**15 else array
-    array = np.ascontiguousarray(array)
-    _, first, inverse = np.unique(
-        array.view(f"V{array.itemsize * matrix.size(1)}").ravel(), return_index=True, return_inverse=True
-    )
-    return matrix[torch.from_numpy(first)], torch.from_numpy(inverse)
+    rows = ids.numpy()
+    if rows.min() >= -(2**15) and rows.max() < 2**15:
+        rows = rows.astype(np.int16)
+    rows = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel()
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    return ids[torch.from_numpy(first)], torch.from_numpy(inverse)

@@ -21,9 +21,7 @@ __all__ = [
     "N_CHARACTER_IDS",
     "PADDING_ID",
     "WordRows",
-    "is_cut",
     "rows_of",
-    "sentences_to_character_ids",
     "word_to_character_ids",
 ]
 
@@ -31,7 +29,7 @@ __all__ = [
 MAX_CHARACTERS_PER_TOKEN = 50
 # Different ids, including 0 (no word).
 N_CHARACTER_IDS = 262
-# Of UTF-8.
+# Of UTF-8; longer words are cut.
 MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
 
 BEGIN_OF_SENTENCE = "<S>"
@@ -42,12 +40,6 @@ _END_OF_WORD_ID = 260
 PADDING_ID = 261
 # One character each.
 _BOUNDARIES = {BEGIN_OF_SENTENCE: [257], END_OF_SENTENCE: [258]}
-
-
-def is_cut(word: str) -> bool:
-    """Whether a word has more than `MAX_BYTES` bytes of UTF-8, and is cut after so many."""
-    # Nearly all words are short enough in any script, and need not be encoded.
-    return len(word) * 4 > MAX_BYTES and len(word.encode("utf-8", "ignore")) > MAX_BYTES
 
 
 @lru_cache(maxsize=100_000)
@@ -83,8 +75,6 @@ class WordRows:
 
     width
         How many ids a row has.
-    n_ids
-        The number of different ids; 0 is for places without a word.
     boundaries
         The words that begin and end a sentence.
     row_of
@@ -92,12 +82,14 @@ class WordRows:
     """
 
     width: int
-    n_ids: int
     boundaries: tuple[str, str]
     row_of: Callable[[str], np.ndarray]
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:
-        """Sentences as ids of shape `(batch_size, timesteps, width)`, int64, right-padded with zeros."""
+        """
+        Sentences, as lists of words without boundary words, as ids of shape `(batch_size, timesteps, width)`, int64,
+        right-padded with zeros. A sentence may be empty; a `ValueError` if it is a string, or a word is empty.
+        """
         timesteps = max(map(len, sentences), default=0)
         # Shape: (batch_size, timesteps, width)
         batch = np.zeros((len(sentences), timesteps, self.width), dtype=np.int64)
@@ -106,19 +98,6 @@ class WordRows:
                 row[: len(sentence)] = rows_of(sentence, self.row_of)
         return torch.from_numpy(batch)
 
-    def boundary_rows(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows of the begin and of the end of a sentence, each of shape `(width,)`."""
-        begin, end = (torch.tensor(self.row_of(word)) for word in self.boundaries)
-        return begin, end
 
-
-BYTES = WordRows(MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS, (BEGIN_OF_SENTENCE, END_OF_SENTENCE), word_to_character_ids)
+BYTES = WordRows(MAX_CHARACTERS_PER_TOKEN, (BEGIN_OF_SENTENCE, END_OF_SENTENCE), word_to_character_ids)
 """The rows of the public scheme."""
-
-
-def sentences_to_character_ids(sentences: Sequence[Sequence[str]]) -> torch.Tensor:
-    """
-    A batch of character ids, of shape `(batch_size, timesteps, 50)`, int64, right-padded with zeros, from lists of
-    words without boundary words. A sentence may be empty; a `ValueError` if it is a string, or a word is empty.
-    """
-    return BYTES.batch(sentences)

@@ -36,7 +36,6 @@ _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
 # Above all ids of the public scheme.
 _BEGIN_ID, _END_ID, _FIRST_ID = 300, 301, 302
-_N_IDS = _FIRST_ID + 0x110000
 
 
 @lru_cache(maxsize=100_000)
@@ -106,7 +105,7 @@ class DictionaryEncoder(CharacterEncoder):
         sizes = options.dictionaries
         assert sizes is not None
         row_of = partial(word_to_code_points, width=sizes.max_characters)
-        self.word_rows = WordRows(sizes.max_characters, _N_IDS, (_BEGIN_OF_SENTENCE, _END_OF_SENTENCE), row_of)
+        self.word_rows = WordRows(sizes.max_characters, (_BEGIN_OF_SENTENCE, _END_OF_SENTENCE), row_of)
         self.word_embedding = nn.Embedding(sizes.n_words, sizes.word_dim) if sizes.n_words else None
         self.characters = Dictionary() if sizes.n_characters else None
         self.words = Dictionary() if sizes.n_words else None

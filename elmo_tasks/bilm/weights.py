@@ -5,11 +5,10 @@ The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds these and an em
 says where a parameter is in the file and how its layout there differs from ours.
 """
 
-import hashlib
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -35,8 +34,6 @@ __all__ = [
     "write_weights",
 ]
 
-# The note in a file with a softmax: the SHA-256 of its words.
-_WORDS_NOTE = "vocab_sha256"
 _SAFETENSORS = ".safetensors"
 _OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
 
@@ -133,12 +130,10 @@ def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
     yield WeightName("softmax/b", (n_words,), "bias")
 
 
-def read_arrays(
-    path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)
-) -> tuple[dict[str, np.ndarray], Mapping[str, str]]:
+def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) -> dict[str, np.ndarray]:
     """
-    The arrays of a file with names that begin with one of `prefixes`, and its notes: safetensors if its name ends so,
-    and HDF5 otherwise. A `ValueError` if it is something else or damaged.
+    The arrays of a file with names that begin with one of `prefixes`: safetensors if its name ends so, and HDF5
+    otherwise. A `ValueError` if it is something else or damaged.
     """
     with open(path, "rb"):
         pass  # A missing file is the system's error; the libraries' own are opaque.
@@ -146,8 +141,7 @@ def read_arrays(
     try:
         if os.fspath(path).endswith(_SAFETENSORS):
             with safe_open(path, framework="numpy") as file:
-                arrays = {key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)}  # noqa: SIM118
-                return arrays, file.metadata() or {}
+                return {key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)}  # noqa: SIM118
 
         def keep(key: str, node: object) -> None:
             if isinstance(node, h5py.Dataset) and key.startswith(prefixes):
@@ -156,28 +150,18 @@ def read_arrays(
         with h5py.File(path, "r") as file:
             # Links, which could lead out of the file, are not visited.
             file.visititems(keep)
-            return arrays, dict(file.attrs)
+            return arrays
     except (OSError, RuntimeError, SafetensorError) as error:
         raise ValueError(f"expected a whole file of weights, HDF5 or safetensors ({error}): {path}") from None
 
 
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """
-    Reads a weight file; a `ValueError` names the option that differs.
-
-    # Parameters
-
-    weight_file
-        A local file in the public format, HDF5 or (by its suffix) safetensors with the same names: float16 or float32,
-        compressed or not.
-
-    # Returns
-
-    `Dict[str, torch.Tensor]`
-        The state for `Bilm.load_state_dict`, float32.
+    The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32; a `ValueError` names the
+    option that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
-    arrays, _ = read_arrays(weight_file, _OF_BILM)
+    arrays = read_arrays(weight_file, _OF_BILM)
     names, dictionaries = list(weight_names(options)), dictionary_names(options)
     arrays = {**{name.key: name.omitted for name in names if name.omitted is not None}, **arrays}
     expected = {name.key for name in names} | set(dictionaries)
@@ -187,28 +171,18 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     return state | {state_name: torch.from_numpy(arrays[key]) for key, state_name in dictionaries.items()}
 
 
-def read_softmax(
-    weight_file: str | PathLike[str], options: BilmOptions, words: Iterable[str] | None = None
-) -> dict[str, torch.Tensor] | None:
+def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor] | None:
     """
-    Reads the softmax that a weight file may hold besides the biLM, as in the published
-    `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`: the state for `LmSoftmax.load_state_dict`, float32, or
-    `None` if there is no softmax. `words` are the words that it should predict, in their order; files of
-    `write_weights` name theirs, the published ones do not.
+    The state for `LmSoftmax.load_state_dict`, float32, from a weight file with a softmax besides the biLM, such as the
+    published `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`; `None` if there is no softmax.
     """
-    arrays, notes = read_arrays(weight_file, ("softmax/",))
+    arrays = read_arrays(weight_file, ("softmax/",))
     if not arrays:
         return None
     names = list(softmax_names(max(array.shape[0] for array in arrays.values()), options))
     if set(arrays) != {name.key for name in names}:
         raise ValueError(f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}")
-    if words is not None and notes.get(_WORDS_NOTE, digest := _digest(words)) != digest:
-        raise ValueError(f"the softmax was trained with a different vocab.txt: {weight_file}")
     return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
-
-
-def _digest(words: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
 # Options that are numbers of layers, and the keys that show these numbers.
@@ -242,36 +216,23 @@ def write_weights(
     options: BilmOptions,
     *,
     softmax: Mapping[str, torch.Tensor] | None = None,
-    words: Iterable[str] | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """
-    Writes a weight file: safetensors if its name ends with `.safetensors`, and HDF5 otherwise, gzip'd.
-
-    # Parameters
-
-    state
-        As `Bilm.state_dict()` gives it.
-    softmax
-        As `LmSoftmax.state_dict()` gives it, written into the same file. Other readers of the biLM ignore it.
-    words
-        The words that the softmax predicts, in their order: their digest goes into the file.
-    dtype
-        `torch.float32` or `torch.float16`.
+    Writes the state of a biLM: safetensors if the file's name ends with `.safetensors`, and HDF5 otherwise, gzip'd. See
+    `Bilm.save`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
     arrays |= {key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()}
     if softmax is not None:
         arrays |= {name.key: _array(softmax, name, dtype) for name in softmax_names(len(softmax["bias"]), options)}
-    notes = {} if words is None else {_WORDS_NOTE: _digest(words)}
     if os.fspath(weight_file).endswith(_SAFETENSORS):
-        content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()}, notes or None)
+        content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     else:
         # Through memory: HDF5 ends the process if the disk is full.
         buffer = io.BytesIO()
         # HDF5 1.10 has checksums of what stands between the arrays, too.
         with h5py.File(buffer, "w", libver=("v110", "v110")) as file:
-            file.attrs.update(notes)
             for key, array in arrays.items():
                 file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
         content = buffer.getvalue()

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -38,8 +37,7 @@ class Export(Subcommand):
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    softmax: dict[str, Any] = {}
-    words = None
+    softmax = words = None
     if (files := model_files(Path(arguments.archive))) is not None:
         bilm = Bilm.from_files(*files)
     else:
@@ -48,12 +46,12 @@ def _export(arguments: argparse.Namespace) -> None:
             raise ValueError(f"expected a model 'elmo_bilm', got {type(model).__name__}: {arguments.archive}")
         bilm, words = model.bilm, model.word_list()
         if not arguments.without_softmax:
-            softmax = {"softmax": model.softmax.state_dict(), "words": words.words}
+            softmax = model.softmax.state_dict()
     replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()} if arguments.force else ()
     # The three files belong together: weights of one export with the words of another would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:
         weight_file = folder / _WEIGHTS[arguments.format]
-        bilm.save(folder / "options.json", weight_file, dtype=getattr(torch, arguments.dtype), **softmax)
+        bilm.save(folder / "options.json", weight_file, softmax=softmax, dtype=getattr(torch, arguments.dtype))
         if words is not None:
             words.save(folder / "vocab.txt")
     print(f"wrote {arguments.folder}")

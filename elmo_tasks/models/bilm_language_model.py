@@ -100,7 +100,7 @@ class BilmLanguageModel(Model):
         self.bilm.load_weights(weight_file)
         if not with_softmax:
             return
-        softmax = read_softmax(weight_file, self.bilm.options, self.word_list().words)
+        softmax = read_softmax(weight_file, self.bilm.options)
         if softmax is None:
             logger.warning(
                 "%s has no softmax: it starts from random weights; its perplexity means nothing until it is trained",

@@ -9,7 +9,6 @@ from elmo_tasks.bilm.characters import (
     END_OF_SENTENCE,
     MAX_CHARACTERS_PER_TOKEN,
     N_CHARACTER_IDS,
-    sentences_to_character_ids,
     word_to_character_ids,
 )
 from tests.bilm.helpers import batches, words
@@ -62,7 +61,7 @@ class TestSentenceBoundaryIds:
     def test_they_are_the_ids_of_the_boundary_words(self):
         from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
-        begin, end = BYTES.boundary_rows()
+        begin, end = BYTES.batch([BYTES.boundaries])[0]
         assert (begin - 1).tolist() == ELMoCharacterMapper.beginning_of_sentence_characters
         assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
         assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()
@@ -75,7 +74,7 @@ class TestSentencesToCharacterIds:
     def test_it_equals_allennlp(self, sentences):
         from allennlp.modules.elmo import batch_to_ids
 
-        ids = sentences_to_character_ids(sentences)
+        ids = BYTES.batch(sentences)
         assert ids.shape == (len(sentences), max(map(len, sentences)), 50)
         assert ids.dtype == torch.int64
         if ids.numel():
@@ -84,4 +83,4 @@ class TestSentencesToCharacterIds:
     @pytest.mark.parametrize("sentences", [[["The", "cat"], "The cat"], [["The", "", "cat"]]], ids=["string", "empty"])
     def test_what_is_not_a_list_of_words_is_refused(self, sentences):
         with pytest.raises(ValueError, match="The"):
-            sentences_to_character_ids(sentences)
+            BYTES.batch(sentences)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import BYTES, sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.outputs import BilmContexts
 from tests.bilm.helpers import SMALL, batches, random_bilm
 
@@ -84,8 +84,8 @@ class TestContexts:
 
 def sentence_ids(words: list[str]) -> torch.Tensor:
     """The character ids of a sentence with its boundaries, of shape `(n_words + 2, 50)`."""
-    begin, end = BYTES.boundary_rows()
-    return torch.cat([begin[None], sentences_to_character_ids([words])[0], end[None]])
+    begin, end = BYTES.batch([BYTES.boundaries])[0]
+    return torch.cat([begin[None], BYTES.batch([words])[0], end[None]])
 
 
 def lstm(bilm: Bilm, layer: int, inputs: torch.Tensor) -> torch.Tensor:

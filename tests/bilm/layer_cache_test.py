@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from tests.bilm.helpers import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -177,12 +177,12 @@ class TestCachedBilm:
         output = cached(BATCH)
         assert_same(output, random_bilm()(BATCH), atol=1e-6)
         assert all(torch.equal(after[0], before[0]) for after, before in zip(output.layers, first.layers, strict=True))
-        assert torch.equal(seen[0], sentences_to_character_ids(BATCH)[[1, 2]])
+        assert torch.equal(seen[0], BYTES.batch(BATCH)[[1, 2]])
 
     @settings(max_examples=40)
     @given(batches())
     def test_it_equals_the_bilm_for_any_batch_and_padding(self, cached, bilm, sentences):
-        character_ids = pad(sentences_to_character_ids(sentences), (0, 0, 0, len(sentences) % 3))
+        character_ids = pad(BYTES.batch(sentences), (0, 0, 0, len(sentences) % 3))
         for _ in range(2):
             assert_same(cached(character_ids), bilm(character_ids), atol=1e-6)
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.weights import read_arrays, read_softmax, read_weights, weight_names
 from tests.bilm.helpers import SMALL, bilm_options, random_bilm, save
@@ -59,7 +59,7 @@ class TestWeightNames:
     def test_every_array_of_the_original_file_is_read(self, reference):
         folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5")
-        arrays, _ = read_arrays(folder / "lm_weights.hdf5")
+        arrays = read_arrays(folder / "lm_weights.hdf5")
         assert arrays.keys() == {name.key for name in weight_names(bilm.options)}
 
 
@@ -103,7 +103,7 @@ class TestRoundTrip:
 
         files = save(bilm, tmp_path, dtype=dtype)
         elmo = Elmo(*files, num_output_representations=1, dropout=0.0, scalar_mix_parameters=[0.0, 0.0, 0.0])
-        theirs = elmo(sentences_to_character_ids(SENTENCES))["elmo_representations"][0]
+        theirs = elmo(BYTES.batch(SENTENCES))["elmo_representations"][0]
         ours = torch.stack(Bilm.from_files(*files)(SENTENCES).layers).mean(0)
         torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
 
@@ -188,8 +188,6 @@ class TestWrongFiles:
 
 
 class TestSoftmax:
-    WORDS = ("<S>", "</S>", "<UNK>", "a", "b", "c", "d", "e", "f")
-
     @pytest.fixture
     def softmax(self, bilm):
         torch.manual_seed(7)
@@ -201,8 +199,8 @@ class TestSoftmax:
     def test_it_comes_back_next_to_the_bilm(self, bilm, softmax, tmp_path, name):
         path = tmp_path / name
         state = softmax.state_dict()
-        bilm.save(tmp_path / "options.json", path, softmax=state, words=self.WORDS, dtype=torch.float16)
-        found = read_softmax(path, bilm.options, self.WORDS)
+        bilm.save(tmp_path / "options.json", path, softmax=state, dtype=torch.float16)
+        found = read_softmax(path, bilm.options)
         assert all(torch.equal(found[name], value.half().float()) for name, value in state.items())
         weights = read_weights(path, bilm.options)
         assert all(torch.equal(weights[name], value.half().float()) for name, value in bilm.state_dict().items())
@@ -210,11 +208,9 @@ class TestSoftmax:
     def test_a_file_may_have_none(self, bilm, files):
         assert read_softmax(files[1], bilm.options) is None
 
-    def test_a_softmax_of_other_words_or_shapes_is_named(self, bilm, softmax, tmp_path):
+    def test_a_softmax_of_another_shape_is_named(self, bilm, softmax, tmp_path):
         path = str(tmp_path / "weights.hdf5")
-        bilm.save(tmp_path / "options.json", path, softmax=softmax.state_dict(), words=self.WORDS)
-        with pytest.raises(ValueError, match=r"weights\.hdf5"):
-            read_softmax(path, bilm.options, self.WORDS[::-1])
+        bilm.save(tmp_path / "options.json", path, softmax=softmax.state_dict())
         with pytest.raises(ValueError, match="softmax/W"):
             read_softmax(path, dataclasses.replace(SMALL, projection_dim=7))
         replace(path, "softmax/b", None)

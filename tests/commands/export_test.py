@@ -10,7 +10,7 @@ from allennlp.common import Params
 from allennlp.models import load_archive
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
@@ -31,7 +31,7 @@ class TestExport:
         assert set(os.listdir(exported)) == FILES
         model = load_archive(lm_run / "model.tar.gz").model.eval()
         files = exported / "options.json", exported / "weights.hdf5"
-        character_ids = sentences_to_character_ids(SENTENCES)
+        character_ids = BYTES.batch(SENTENCES)
         with torch.no_grad():
             expected = list(model.bilm(character_ids).layers)
             ours = Bilm.from_files(*files)(character_ids).layers

@@ -7,7 +7,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DataLoader
 
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
 from elmo_tasks.data.lm_data_loader import batch_tensors
 from tests.devices import DEVICES
@@ -139,7 +139,7 @@ def test_tensors_have_the_characters_of_the_bilm_and_the_words_of_the_vocabulary
     sentences = ["the cat saw the dog", "Ça va", "<S> the", "x" * 60]
     vocabulary = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
     tensors = batch_tensors(sentences, vocabulary, torch.device(device))
-    expected = sentences_to_character_ids([sentence.split() for sentence in sentences])
+    expected = BYTES.batch([sentence.split() for sentence in sentences])
     assert torch.equal(tensors["character_ids"].cpu(), expected)
     words = [[3, 2, 2, 3, 4], [2, 5, -1, -1, -1], [0, 3, -1, -1, -1], [2, -1, -1, -1, -1]]
     assert torch.equal(tensors["word_ids"].cpu(), torch.tensor(words))

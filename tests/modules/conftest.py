@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.modules import PretrainedBilm
 from tests.paths import TINY_BILM
 
@@ -36,7 +36,7 @@ def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[...,
 @pytest.fixture
 def batch() -> torch.Tensor:
     """Character ids of three sentences of different lengths."""
-    return sentences_to_character_ids([["The", "cat", "sat", "."], ["Hello"], ["Encyclopædia", "😀", "cat"]])
+    return BYTES.batch([["The", "cat", "sat", "."], ["Hello"], ["Encyclopædia", "😀", "cat"]])
 
 
 @pytest.fixture

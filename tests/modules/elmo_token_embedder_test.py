@@ -6,7 +6,7 @@ from allennlp.common import Params
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.nn import RegularizerApplicator
 
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.modules import ElmoTokenEmbedder
 from tests.paths import TINY_BILM
 
@@ -39,7 +39,7 @@ class TestElmoTokenEmbedder:
 
     def test_dropout_zeroes_units_and_scales_the_others_in_training_only(self, pretrained):
         torch.manual_seed(0)
-        ids = sentences_to_character_ids([["word"] * 50])
+        ids = BYTES.batch([["word"] * 50])
         embedder = ElmoTokenEmbedder(pretrained(), dropout=0.25)
         plain = ElmoTokenEmbedder(pretrained())(ids)
         assert torch.equal(embedder.eval()(ids), plain)

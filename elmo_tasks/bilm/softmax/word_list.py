@@ -70,11 +70,7 @@ class WordList:
     def __len__(self) -> int:
         return len(self.words)
 
-    def index(self, word: str) -> int:
-        """The number of a word, or of `<UNK>` if it is not in the list."""
-        return self._numbers.get(word, self._unknown)
-
     def indices(self, words: Iterable[str]) -> list[int]:
-        """The number of each word."""
+        """The number of each word, or of `<UNK>` if it is not in the list."""
         get, unknown = self._numbers.get, self._unknown
         return [get(word, unknown) for word in words]

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import sentences_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.many_langs import model_files, read_any_options, word_to_code_points
 from elmo_tasks.bilm.options import DictionaryOptions
-from tests.bilm.helpers import random_bilm
 from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
 
 MODELS = {
@@ -197,13 +196,10 @@ class TestFiles:
         with pytest.raises(ValueError, match=found):
             read(folder)
 
-    def test_ids_of_the_other_kind_are_refused(self, bilm):
-        """Both kinds may have 50 ids per word."""
+    def test_bytes_are_refused(self):
         sizes = DictionaryOptions(n_words=9, word_dim=3)
         wide = Bilm(
             BilmOptions(cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes)
         )
         with pytest.raises(ValueError, match="unicode_characters"):
-            wide(sentences_to_character_ids([["a"]]))
-        with pytest.raises(ValueError, match="character ids"):
-            random_bilm()(wide.word_rows.batch([["a"]]))
+            wide(BYTES.batch([["a"]]))
