@@ -1,7 +1,8 @@
 """Words as character ids, for AllenNLP's fields."""
 
+from collections import Counter, defaultdict
 from functools import partial
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 import torch
@@ -57,20 +58,27 @@ class ElmoTokenIndexer(TokenIndexer):
 
 @TokenIndexer.register("elmo_token_characters")
 class WordCharactersIndexer(TokenCharactersIndexer):
-    """AllenNLP's `characters`, but the ids of a word are computed once, and are one list for all its occurrences."""
+    """AllenNLP's `characters`, but the counts and the ids of a word are computed once for all its occurrences."""
 
-    _vocabulary: Vocabulary | None = None
-    _known: dict[str | None, list[int]]
+    def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
+        super().__init__(min_padding_length=min_padding_length, **kwargs)
+        self._counts: dict[str | None, dict[str, int]] = {}
+        self._ids: dict[str | None, list[int]] = {}
+        self._vocabulary: Vocabulary | None = None
+
+    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
+        if token.text not in self._counts:
+            of_word: dict[str, dict[str, int]] = defaultdict(Counter)
+            super().count_vocab_items(token, of_word)
+            self._counts[token.text] = of_word[self._namespace]
+        for character, count in self._counts[token.text].items():
+            counter[self._namespace][character] += count
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         # A predictor may read text without end.
-        if vocabulary is not self._vocabulary or len(self._known) > 200_000:
-            self._vocabulary, self._known = vocabulary, {}
+        if vocabulary is not self._vocabulary or len(self._ids) > 200_000:
+            self._vocabulary, self._ids = vocabulary, {}
         for token in tokens:
-            if token.text not in self._known:
-                (self._known[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
-        return {"token_characters": [self._known[token.text] for token in tokens]}
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without the words: copies begin with none."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_vocabulary", "_known")}
+            if token.text not in self._ids:
+                (self._ids[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
+        return {"token_characters": [self._ids[token.text] for token in tokens]}

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 from allennlp.common.file_utils import cached_path
-from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
+from allennlp.data.fields import TextField
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
 from elmo_tasks.data.dataset_readers.task_reader import located
@@ -49,6 +50,7 @@ class SquadReader(AllenNlpSquadReader):
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         path = cached_path(file_path)
+        first: dict[str, Any] = {}
         for question, passage, passage_tokens in self.shard_iterable(self._questions(path)):
             with located(path, f"question {question.get('id')}"):
                 has_answers = self.reads_gold and "answers" in question
@@ -58,8 +60,15 @@ class SquadReader(AllenNlpSquadReader):
                 instance = self.text_to_instance(
                     question["question"], passage, answers, question.get("id"), passage_tokens
                 )
-            if instance is not None:
-                yield instance
+            if instance is None:
+                continue
+            metadata = instance["metadata"].metadata
+            if first.get("original_passage") is not passage:
+                first, field = metadata, _PassageField(instance["passage"].tokens)
+            # All questions on a paragraph share its words, which take most of the memory.
+            instance.fields["passage"] = field
+            metadata |= {key: first[key] for key in ("passage_tokens", "token_offsets")}
+            yield instance
 
     def _questions(self, path: str) -> Iterator[tuple[dict[str, Any], str, list[Token]]]:
         content = read_json(path)
@@ -109,3 +118,11 @@ class SquadReader(AllenNlpSquadReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         for name in ("question", "passage"):
             instance[name].token_indexers = self._token_indexers
+
+
+class _PassageField(TextField):
+    """A paragraph, which is indexed once for all its questions."""
+
+    def index(self, vocab: Vocabulary) -> None:
+        if self._indexed_tokens is None:
+            super().index(vocab)
