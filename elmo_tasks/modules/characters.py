@@ -41,13 +41,11 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
 class UnpaddedCnn(CnnEncoder):
     """
     AllenNLP's `cnn`, with the same result and weights, over the windows without padding only: a batch of words is as
-    wide as its longest, so that most windows have padding, and cannot be the maximum. The windows of all words are the
-    rows of one matrix product. A word that is shorter than a filter has zeros.
+    wide as its longest, so most windows have padding, and cannot be the maximum. A word that is shorter than a filter
+    has zeros.
 
     # Parameters
 
-    embedding_dim, num_filters, ngram_filter_sizes, conv_layer_activation, output_dim
-        As in `CnnEncoder`.
     partial_windows : `bool`
         Whether all windows that start in a word count, with zeros behind its end, as in document-qa
         (`docqa/nn/embedder.py`); a short word then has features too. AllenNLP 2.10.1 has no such windows.
@@ -72,50 +70,26 @@ class UnpaddedCnn(CnnEncoder):
         if self._partial_windows:
             # For the windows of a word that has no padding of its own.
             tokens = pad(tokens, (0, 0, 0, max(convolution.kernel_size[0] for convolution in convolutions) - 1))
-        # Shape: (batch_size * timesteps, dim)
-        timesteps, rows = tokens.size(1), tokens.flatten(0, 1)
-        # Words of one length are next to each other. Shape: (batch_size,), both
-        lengths, order = mask.sum(1).sort()
-        counts = torch.bincount(lengths).tolist()
-        pooled = [self._pooled(rows, order * timesteps, lengths, counts, convolution) for convolution in convolutions]
         # Shape: (batch_size, n_convolutions * num_filters)
-        output = torch.cat(pooled, -1).index_select(0, order.argsort())
+        output = torch.cat([self._pooled(tokens, mask.sum(1), convolution) for convolution in convolutions], -1)
         return output if self.projection_layer is None else self.projection_layer(output)
 
-    def _pooled(
-        self,
-        rows: torch.Tensor,
-        starts: torch.Tensor,
-        lengths: torch.Tensor,
-        counts: list[int],
-        convolution: torch.nn.Conv1d,
-    ) -> torch.Tensor:
-        """
-        The maxima of filters of one width, of shape `(batch_size, num_filters)`. `starts` and `lengths`, of shape
-        `(batch_size,)`, are the first row of each word and the number of its rows, `counts` the words of each length.
-        """
+    def _pooled(self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d) -> torch.Tensor:
+        """The maxima of filters of one width, of shape `(batch_size, num_filters)`, for words of some `lengths`."""
+        _, timesteps, dim = tokens.shape
         width = convolution.kernel_size[0]
-        # Of a word that has a window.
-        shortest = 1 if self._partial_windows else width
         # Shape: (batch_size,)
-        n_windows = (lengths - (shortest - 1)).clamp(min=0)
+        n_windows = lengths if self._partial_windows else (lengths - (width - 1)).clamp(min=0)
         # Shape: (total_windows,)
-        first_rows = (starts - (n_windows.cumsum(0) - n_windows)).repeat_interleave(n_windows)
-        first_rows += torch.arange(len(first_rows), device=rows.device)
+        first = (torch.arange(timesteps, device=tokens.device) < n_windows.unsqueeze(1)).flatten().nonzero().squeeze(1)
+        # Shape: (total_windows, width)
+        rows = first.unsqueeze(1) + torch.arange(width, device=tokens.device)
         # Shape: (total_windows, width * dim)
-        window_rows = first_rows.unsqueeze(1) + torch.arange(width, device=rows.device)
-        windows = rows.index_select(0, window_rows.flatten()).view(len(first_rows), width * rows.size(1))
+        windows = tokens.flatten(0, 1).index_select(0, rows.flatten()).view(-1, width * dim)
         # Shape: (num_filters, width * dim)
         weight = convolution.weight.transpose(1, 2).flatten(1)
         # Shape: (total_windows, num_filters)
         responses = self._activation(linear(windows, weight, convolution.bias))
-        # Words of one length are a rectangle: without padding, there is nothing to be masked.
-        shapes = [(count, length - shortest + 1) for length, count in enumerate(counts) if count and length >= shortest]
-        rectangles = responses.split([count * n_each for count, n_each in shapes])
-        maxima = [
-            rectangle.view(count, n_each, -1).amax(1)
-            for rectangle, (count, n_each) in zip(rectangles, shapes, strict=True)
-        ]
-        # Keeps the graph connected when every word is too short (zero gradients).
-        too_short = responses.new_zeros(sum(counts[:shortest]), responses.size(1))
-        return torch.cat([too_short, responses[:0], *maxima])
+        # Shape: (batch_size, num_filters)
+        maxima = torch.segment_reduce(responses, "max", lengths=n_windows, unsafe=True)
+        return maxima.masked_fill(n_windows.unsqueeze(1) == 0, 0.0)

@@ -1,9 +1,5 @@
 """
-Highway LSTMs that alternate in direction, over packed sentences, with their own gradient.
-
-Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
-sentence to the shortest, so that padding costs nothing. A layer that runs backward visits the same steps from the last
-to the first: shorter sentences join as it goes, so no input is ever reversed.
+Highway LSTMs that alternate in direction, over packed sentences (see `PackedBatch`), with their own gradient.
 
 With the products of a word `x` and of the previous output `h`, after dropout (He et al. 2017, section 2.2; `s` is the
 logistic function):
@@ -27,9 +23,6 @@ from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, pack
 
 __all__ = ["AlternatingHighwayLstm", "HighwayRecurrence"]
 
-_N_GATES = 5
-_CANDIDATE = 2
-
 
 @Seq2SeqEncoder.register("elmo_alternating_highway_lstm")
 class AlternatingHighwayLstm(Seq2SeqEncoder):
@@ -42,10 +35,6 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
     # Parameters
 
-    input_size : `int`
-        Width of the input.
-    hidden_size : `int`
-        Units of each LSTM.
     num_layers : `int`
         The paper has 8.
     recurrent_dropout_probability : `float`
@@ -64,16 +53,10 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
     ) -> None:
         super().__init__()
         self._dims = input_size, hidden_size
-        widths = [input_size] + [hidden_size] * (num_layers - 1)
+        options = {"dropout": recurrent_dropout_probability, "input_bias": use_input_projection_bias}
         self.layers = torch.nn.ModuleList(
-            _HighwayLstm(
-                width,
-                hidden_size,
-                runs_backward=number % 2 == 1,
-                dropout=recurrent_dropout_probability,
-                input_bias=use_input_projection_bias,
-            )
-            for number, width in enumerate(widths)
+            _HighwayLstm(hidden_size if number else input_size, hidden_size, runs_backward=number % 2 == 1, **options)
+            for number in range(num_layers)
         )
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -91,15 +74,13 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         return outputs.view(*mask.shape, packed.size(-1))
 
     def get_input_dim(self) -> int:
-        """Width of the input."""
         return self._dims[0]
 
     def get_output_dim(self) -> int:
-        """Width of the output."""
         return self._dims[1]
 
     def is_bidirectional(self) -> bool:
-        """No: each layer has one direction, and the output is not in two halves."""
+        # Each layer has one direction, and the output is not in two halves.
         return False
 
 
@@ -121,20 +102,17 @@ class _HighwayLstm(torch.nn.Module):
 
     def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
-        n_gates = len(self.state_bias)
-        bias: torch.Tensor = self.state_bias
-        carry_bias: torch.Tensor | None = None
+        dim = self.state_weight.size(1)
+        # What the highway carries has no bias of its own. Shape: (6 * dim,)
+        bias = torch.nn.functional.pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
-            bias, carry_bias = bias + self.input_bias[:n_gates], self.input_bias[n_gates:]
-        of_gates, of_carried = self.input_weight.split([n_gates, len(self.input_weight) - n_gates])
-        # Shape: (n_words, 5 * dim)
-        products = torch.nn.functional.linear(packed, of_gates, bias)
-        # Shape: (n_words, dim)
-        carried = torch.nn.functional.linear(packed, of_carried, carry_bias)
+            bias = bias + self.input_bias
+        # Shape: (n_words, 5 * dim) and (n_words, dim)
+        products, carried = torch.nn.functional.linear(packed, self.input_weight, bias).split([5 * dim, dim], -1)
         dropout_mask = None
         if self.training and self._dropout > 0.0:
             # Shape: (n_sentences, dim)
-            dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(batch.n_sentences, carried.size(-1)))
+            dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(batch.n_sentences, dim))
         return HighwayRecurrence.apply(products, carried, self.state_weight, dropout_mask, batch, self._runs_backward)
 
 
@@ -149,11 +127,10 @@ class HighwayRecurrence(torch.autograd.Function):
     A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
     the weights is one product over all words.
 
-    `HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)` takes `products`, of shape
-    `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r; `carried`, of shape
-    `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`, the weights of the
-    previous output; `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the previous output; and
-    the `PackedBatch`. It returns the outputs, of shape `(n_words, dim)`.
+    It takes `products`, of shape `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r;
+    `carried`, of shape `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`,
+    the weights of the previous output; and `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the
+    previous output. It returns the outputs, of shape `(n_words, dim)`.
     """
 
     @staticmethod
@@ -168,7 +145,7 @@ class HighwayRecurrence(torch.autograd.Function):
             # Shape: (n_now, 5 * dim)
             gates_now = gates[rows].addmm_(state[:n_now], recurrent_side).sigmoid_()
             # Shape: (n_now, dim), each
-            input_gate, forget_gate, candidate, output_gate, highway_gate = gates_now.chunk(_N_GATES, -1)
+            input_gate, forget_gate, candidate, output_gate, highway_gate = gates_now.chunk(5, -1)
             memory_now = memory[:n_now].mul_(forget_gate).addcmul_(input_gate, candidate - 0.5, value=2.0)
             memories[rows] = memory_now
             hidden = torch.tanh(memory_now).mul_(output_gate)
@@ -189,8 +166,8 @@ class HighwayRecurrence(torch.autograd.Function):
         previous = batch.after if ctx.runs_backward else batch.before
         d_products, to_memory = _slopes(gates, memories, carried, previous)
         # Shape: (n_words, 5, dim)
-        by_gate = d_products.unflatten(-1, (_N_GATES, -1))
-        forget_gates = gates.chunk(_N_GATES, -1)[1]
+        by_gate = d_products.unflatten(-1, (5, -1))
+        forget_gates = gates.chunk(5, -1)[1]
 
         d_outputs = d_outputs.clone()
         # The gradients of the state that a step passes to the next. Shape: (n_sentences, dim)
@@ -210,7 +187,7 @@ class HighwayRecurrence(torch.autograd.Function):
         read = _with_zero_row(outputs)[previous]
         if dropout_mask is not None:
             read *= dropout_mask[batch.sentences]
-        d_carried = d_outputs * (1.0 - gates.chunk(_N_GATES, -1)[4])
+        d_carried = d_outputs * (1.0 - gates.chunk(5, -1)[4])
         return d_products, d_carried, d_products.t() @ read, None, None, None
 
 
@@ -222,12 +199,12 @@ def _slopes(
     for o and r, of shape `(n_words, 5 * dim)`; and of the output by the memory, of shape `(n_words, dim)`.
     """
     # Shape: (n_words, dim), each
-    input_gate, _, halved, output_gate, highway_gate = gates.chunk(_N_GATES, -1)
+    input_gate, _, halved, output_gate, highway_gate = gates.chunk(5, -1)
     candidate = 2.0 * halved - 1.0
     squashed = torch.tanh(memories)
     # The slope of the logistic function: right for all but the candidate, which is a hyperbolic tangent.
     slopes = gates * (1.0 - gates)
-    of_input, of_forget, of_candidate, of_output, of_highway = slopes.chunk(_N_GATES, -1)
+    of_input, of_forget, of_candidate, of_output, of_highway = slopes.chunk(5, -1)
     of_input.mul_(candidate)
     of_forget.mul_(_with_zero_row(memories)[previous])
     of_candidate.mul_(input_gate).mul_(4.0)
@@ -239,7 +216,7 @@ def _slopes(
 def _with_doubled_candidate(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
     """A copy in which the part of `g`, of a dimension with i, f, g, o, r, is doubled."""
     doubled = tensor.clone()
-    doubled.chunk(_N_GATES, dim)[_CANDIDATE].mul_(2.0)
+    doubled.chunk(5, dim)[2].mul_(2.0)
     return doubled
 
 

@@ -1,10 +1,10 @@
 """LSTMs and GRUs with the parameters of torch's, which are trained faster on a CPU."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
-from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
+from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
 
 from elmo_tasks.modules.recurrent.gru_recurrence import GruRecurrence
 from elmo_tasks.modules.recurrent.lstm_recurrence import LstmRecurrence
@@ -12,72 +12,47 @@ from elmo_tasks.modules.recurrent.packed_batch import pack
 
 __all__ = ["GruEncoder", "LstmEncoder"]
 
-_State = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
-
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
     """AllenNLP's encoder, trained by our own recurrence on a CPU."""
 
-    _torch_class: ClassVar[type[torch.nn.LSTM] | type[torch.nn.GRU]]
     _recurrence: ClassVar[type[torch.autograd.Function]]
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        stateful: bool = False,
-    ) -> None:
-        module = self._torch_class(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias=bias,
-            batch_first=True,
-            dropout=dropout,
-            bidirectional=bidirectional,
-        )
-        super().__init__(module, stateful)
-
-    def forward(self, inputs: torch.Tensor, mask: torch.Tensor, hidden_state: _State | None = None) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor, hidden_state: Any = None) -> torch.Tensor:
         """
         From shape `(batch_size, timesteps, input_size)`, with words before padding, to
         `(batch_size, timesteps, n_directions * hidden_size)`, zero where there is no word.
         """
-        if self.stateful or hidden_state is not None or self._is_left_to_torch(inputs, mask):
+        if hidden_state is not None or self._is_left_to_torch(inputs, mask):
             return super().forward(inputs, mask, hidden_state)
         batch = pack(mask)
-        n_directions = self._num_directions
         # Shape: (n_words, input_size)
         words = inputs.flatten(0, 1).index_select(0, batch.positions)
-        weights = self._module.all_weights
-        for layer in range(self._module.num_layers):
-            if layer:
+        weights, n_directions = self._module.all_weights, self._num_directions
+        for first in range(0, len(weights), n_directions):
+            if first:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
-            directions = weights[layer * n_directions : (layer + 1) * n_directions]
+            parameters = map(torch.stack, zip(*weights[first : first + n_directions], strict=True))
             # Shape: (n_words, n_directions * hidden_size)
-            words = self._recurrence.apply(words, batch, n_directions, *(each for part in directions for each in part))
+            words = self._recurrence.apply(words, batch, *parameters)
         # Shape: (batch_size * timesteps, n_directions * hidden_size)
         outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, batch.positions, words)
         return outputs.view(*mask.shape, words.size(-1))
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
-        """Whether torch is as fast: without gradients, where it makes the calls of a step in C++, and on a GPU."""
-        return inputs.device.type != "cpu" or not torch.is_grad_enabled()
+        """Whether torch is as fast, without gradients and on a GPU, or an option is rare."""
+        is_rare = self.stateful or not self._module.bias
+        return is_rare or inputs.device.type != "cpu" or not torch.is_grad_enabled()
 
 
 @Seq2SeqEncoder.register("elmo_lstm")
-class LstmEncoder(_RecurrentEncoder):
+class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     """
     AllenNLP's `lstm`, with the same parameters under the same names, so that each loads the checkpoints of the other.
     On a CPU it is trained faster: without padding, with both directions of a layer in one loop, and with the gradient
     of each weight in one product. Its gradient cannot be differentiated again.
     """
 
-    _torch_class = torch.nn.LSTM
     _recurrence = LstmRecurrence
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
@@ -88,8 +63,7 @@ class LstmEncoder(_RecurrentEncoder):
 
 
 @Seq2SeqEncoder.register("elmo_gru")
-class GruEncoder(_RecurrentEncoder):
+class GruEncoder(_RecurrentEncoder, GruSeq2SeqEncoder):
     """AllenNLP's `gru`, trained as `LstmEncoder`; batches of one length are trained as all others are."""
 
-    _torch_class = torch.nn.GRU
     _recurrence = GruRecurrence

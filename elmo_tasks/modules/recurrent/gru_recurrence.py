@@ -10,9 +10,7 @@ torch):
 
 This is `torch.nn.GRU` with the candidate `2 n' - 1 = tanh(z_n + r * y_n)` and the output `2 h' - 1`: both are
 moved from between -1 and 1 to between 0 and 1, where a step has nothing but logistic functions and an interpolation.
-They cost a fraction of a hyperbolic tangent on some processors. `y = 2 U h' + (c - U 1)`, so that the products of the
-moved output are right with other weights and biases. The loop over the words calls only what depends on the previous
-word, with all directions in each call: for the batches of tasks, a call costs as much as what it computes.
+`y = 2 U h' + (c - U 1)`, so the products of the moved output are right with other weights and biases.
 """
 
 from typing import Any
@@ -20,91 +18,71 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.recurrent.packed_batch import (
-    PackedBatch,
-    directions_of,
-    first_rows,
-    gradient_of_words,
-    inputs_of,
-    previous_of,
-    words_of,
-)
+from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, first_rows
 
 __all__ = ["GruRecurrence"]
 
 
 class GruRecurrence(torch.autograd.Function):
-    """
-    One layer, from the zero state. In the backward pass only the recurrent part is computed step by step; the gradient
-    of each weight is one product over all words.
-
-    `GruRecurrence.apply` takes and returns what `LstmRecurrence.apply` does, with the parameters of `torch.nn.GRU`.
-    """
+    """As `LstmRecurrence`, with the parameters of `torch.nn.GRU`."""
 
     @staticmethod
     def forward(
-        ctx: Any, words: torch.Tensor, batch: PackedBatch, n_directions: int, *parameters: torch.Tensor
+        ctx: Any,
+        words: torch.Tensor,
+        batch: PackedBatch,
+        input_weight: torch.Tensor,
+        state_weight: torch.Tensor,
+        input_bias: torch.Tensor,
+        state_bias: torch.Tensor,
     ) -> torch.Tensor:
-        n_kinds = len(parameters) // n_directions
-        input_weights, state_weights, *biases = (parameters[kind::n_kinds] for kind in range(n_kinds))
-        dim, n_words, sizes = state_weights[0].size(1), len(words), batch.batch_sizes
-        # Shape: (n_directions, 3 * dim, dim), with doubled candidates
-        state_weight = torch.stack(state_weights)
-        state_weight[:, 2 * dim :].mul_(2.0)
-        # Shape: (n_directions, 3 * dim)
-        state_bias = -state_weight.sum(2)
-        input_bias = torch.zeros_like(state_bias)
-        if biases:
-            input_bias, bias = map(torch.stack, biases)
-            state_bias += bias
-            state_bias[:, 2 * dim :] += bias[:, 2 * dim :]
-        # Shape: (n_directions, dim, 3 * dim)
-        recurrent_side = (2.0 * state_weight).transpose(1, 2).contiguous()
+        n_directions, _, dim = state_weight.shape
+        # Shape: (n_directions, n_words, input_dim)
+        inputs = torch.stack(batch.in_directions([words] * n_directions))
+        # Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
+        gates = torch.baddbmm(input_bias.unsqueeze(1), inputs, input_weight.transpose(1, 2))
+        candidates = 2.0 * gates[..., 2 * dim :]
+        # `2 U`, and the bias of `y`; the candidate is doubled once more.
+        # Shape: (n_directions, dim, 3 * dim) and (n_directions, 3 * dim)
+        recurrent_side = 2.0 * state_weight.transpose(1, 2).contiguous()
+        recurrent_side[..., 2 * dim :].mul_(2.0)
+        bias = state_bias - state_weight.sum(2)
+        bias[:, 2 * dim :].mul_(2.0)
+        # r, u, and the products of the output for n.
+        gates[..., 2 * dim :] = 0.0
+        gates += bias.unsqueeze(1)
 
-        # r, u, and the products of the output for n. Shape: (n_directions, n_words, 3 * dim)
-        gates = words.new_empty(n_directions, n_words, 3 * dim)
-        gates[..., 2 * dim :] = state_bias[:, None, 2 * dim :]
+        reset_gates, update_gates, recurrent = gates.chunk(3, -1)
         # Shape: (n_directions, n_words, dim)
-        candidates = words.new_empty(n_directions, n_words, dim)
-        for number, inputs in enumerate(inputs_of(words, n_directions, batch)):
-            both = input_bias[number, : 2 * dim] + state_bias[number, : 2 * dim]
-            of_gates, of_candidates = input_weights[number].split([2 * dim, dim])
-            torch.addmm(both, inputs, of_gates.t(), out=gates[number, :, : 2 * dim])
-            torch.addmm(input_bias[number, 2 * dim :], inputs, of_candidates.t(), out=candidates[number])
-        candidates.mul_(2.0)
-
         outputs = torch.empty_like(candidates)
         state = words.new_full((n_directions, batch.n_sentences, dim), 0.5)
-        reset_gates, update_gates, recurrent = gates.chunk(3, -1)
         each = (gates, gates[..., : 2 * dim], reset_gates, update_gates, recurrent, candidates, outputs)
-        for now, both_gates, r, u, y, n, h in zip(*(tensor.split(sizes, 1) for tensor in each), strict=True):
+        steps = zip(*(tensor.split(batch.batch_sizes, 1) for tensor in each), strict=True)
+        for now, both_gates, r, u, y, n, h in steps:
             state = first_rows(state, now.size(1))
             torch.baddbmm(now, state, recurrent_side, out=now)
             both_gates.sigmoid_()
             n.addcmul_(r, y).sigmoid_()
             state = torch.lerp(n, state, u, out=h)
         outputs.mul_(2.0).sub_(1.0)
-        ctx.save_for_backward(words, gates, candidates, outputs, *parameters)
+        ctx.save_for_backward(inputs, gates, candidates, outputs, input_weight, state_weight)
         ctx.batch = batch
-        return words_of(outputs, batch)
+        return torch.cat(batch.in_directions(outputs), -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        words, gates, candidates, outputs, *parameters = ctx.saved_tensors
+        inputs, gates, candidates, outputs, input_weight, state_weight = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
-        n_directions, _, dim = outputs.shape
-        n_kinds = len(parameters) // n_directions
-        input_weights, state_weights = (parameters[kind::n_kinds] for kind in range(2))
-        sizes, state_weight = batch.batch_sizes, torch.stack(state_weights)
+        dim, sizes = outputs.size(-1), batch.batch_sizes
         # Shape: (n_directions, n_words, dim)
-        previous = previous_of(outputs, batch)
+        previous = batch.previous(outputs)
         # The gradients of y. Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
         d_products, of_candidate = _slopes(gates, candidates, previous)
         # Shape: (n_directions, n_words, 3, dim)
         by_gate = d_products.unflatten(-1, (3, dim))
 
-        d_outputs = directions_of(d_words, dim, batch)
+        d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1)))
         d_steps = d_outputs.split(sizes, 1)
         each = (d_products, by_gate, gates.chunk(3, -1)[1])
         steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
@@ -117,15 +95,15 @@ class GruRecurrence(torch.autograd.Function):
                 d_previous = first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
-        d_state_weight = d_products.transpose(1, 2) @ previous
-        d_state_bias = d_products.sum(1)
+        d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
         # From here the gradients of z, which for r and u are the same.
         torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
-        inputs = inputs_of(words, n_directions, batch)
-        d_input_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
-        by_kind = (d_input_weights, d_state_weight, d_products.sum(1), d_state_bias)[:n_kinds]
-        d_inputs = gradient_of_words(d_products, input_weights, batch) if ctx.needs_input_grad[0] else None
-        return d_inputs, None, None, *(gradient for direction in zip(*by_kind, strict=True) for gradient in direction)
+        # Shape: (n_words, input_dim)
+        d_inputs = None
+        if ctx.needs_input_grad[0]:
+            d_inputs = torch.stack(batch.in_directions(d_products @ input_weight)).sum(0)
+        d_input_weight = d_products.transpose(1, 2) @ inputs
+        return d_inputs, None, d_input_weight, d_state_weight, d_products.sum(1), d_state_bias
 
 
 def _slopes(gates: torch.Tensor, candidates: torch.Tensor, previous: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

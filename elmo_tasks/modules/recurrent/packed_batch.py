@@ -1,21 +1,12 @@
 """The places of the words of a batch, for encoders that run over packed sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-__all__ = [
-    "PackedBatch",
-    "directions_of",
-    "first_rows",
-    "gradient_of_words",
-    "inputs_of",
-    "pack",
-    "previous_of",
-    "words_of",
-]
+__all__ = ["PackedBatch", "first_rows", "pack"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +48,20 @@ class PackedBatch:
         """The number of sentences that have a word at each step."""
         return [rows.stop - rows.start for rows in self.steps]
 
+    def in_directions(self, parts: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+        """
+        The words of the forward direction as they are, and those of the backward direction mirrored, from one or two
+        tensors of shape `(n_words, dim)`. Applied twice, it restores the order.
+        """
+        forward, *backward = parts
+        return [forward, *(part.index_select(0, self.mirrored) for part in backward)]
+
+    def previous(self, outputs: torch.Tensor) -> torch.Tensor:
+        """What each direction has at the word before, zero at first words: shape `(n_directions, n_words, dim)`."""
+        n_first = self.n_sentences
+        first = outputs.new_zeros(len(outputs), n_first, outputs.size(-1))
+        return torch.cat([first, outputs.index_select(1, self.before[n_first:])], 1)
+
 
 def pack(mask: torch.Tensor) -> PackedBatch:
     """From a mask of shape `(batch_size, timesteps)`, true at words, which come before the padding."""
@@ -84,39 +89,7 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     # Shape: (5, n_words)
     on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
     steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    positions, sentences, before, after, mirrored = on_device.unbind()
-    return PackedBatch(positions, sentences, before, after, mirrored, steps)
-
-
-def inputs_of(words: torch.Tensor, n_directions: int, batch: PackedBatch) -> list[torch.Tensor]:
-    """For each direction all words in its order, of shape `(n_words, dim)`: backward is mirrored."""
-    return [words, words.index_select(0, batch.mirrored)][:n_directions]
-
-
-def directions_of(words: torch.Tensor, dim: int, batch: PackedBatch) -> torch.Tensor:
-    """A copy in the order of each direction: from `(n_words, n_directions * dim)` to `(n_directions, n_words, dim)`."""
-    forward, *backward = words.split(dim, -1)
-    return torch.stack([forward, *(part.index_select(0, batch.mirrored) for part in backward)])
-
-
-def words_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
-    """A copy of shape `(n_words, n_directions * dim)`: `directions_of` undone."""
-    return torch.cat([outputs[0], *(part.index_select(0, batch.mirrored) for part in outputs[1:])], -1)
-
-
-def previous_of(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
-    """What each direction has at the word before, zero at the first words: shape `(n_directions, n_words, dim)`."""
-    n_first = batch.n_sentences
-    first = outputs.new_zeros(len(outputs), n_first, outputs.size(-1))
-    return torch.cat([first, outputs.index_select(1, batch.before[n_first:])], 1)
-
-
-def gradient_of_words(
-    d_products: torch.Tensor, input_weights: Sequence[torch.Tensor], batch: PackedBatch
-) -> torch.Tensor:
-    """The gradient of `words`, of shape `(n_words, dim)`, from the gradient of their products in each direction."""
-    forward, *backward = (part @ weight for part, weight in zip(d_products, input_weights, strict=True))
-    return backward[0].index_select(0, batch.mirrored).add_(forward) if backward else forward
+    return PackedBatch(*on_device.unbind(), steps)
 
 
 def first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:
