@@ -5,6 +5,8 @@ from typing import Optional
 import torch
 from allennlp.modules import ConditionalRandomField
 
+from elmo_tasks.modules.viterbi import log_partition
+
 __all__ = ["soft_labels", "soft_loss", "tag_marginals"]
 
 
@@ -33,26 +35,12 @@ def soft_loss(
 def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
     The probability of each tag of each word under a CRF, summed over the tags of all other words: shape
-    `(batch_size, timesteps, n_tags)`, zero at padding, which comes after the words. They have gradients if the logits
-    do. Which transitions are forbidden is ignored, as in the likelihood of the CRF.
+    `(batch_size, timesteps, n_tags)`, zero at padding, which comes after the words.
     """
-    is_trained = torch.is_grad_enabled() and (logits.requires_grad or crf.transitions.requires_grad)
+    is_trained = torch.is_grad_enabled()
     with torch.enable_grad():
-        scores = logits if is_trained else logits.detach()
-        if not scores.requires_grad:
-            # Also where the transitions alone are trained.
-            scores.requires_grad_()
+        scores = logits if logits.requires_grad else logits.detach().requires_grad_()
         # A marginal is the derivative of the partition function by the score of the tag.
-        (marginals,) = torch.autograd.grad(_partition(crf, scores, mask).sum(), scores, create_graph=is_trained)
+        total = log_partition(crf, scores, mask).sum()
+        (marginals,) = torch.autograd.grad(total, scores, create_graph=is_trained)
     return marginals
-
-
-def _partition(crf: ConditionalRandomField, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The logarithm of the sum over all sequences of tags: shape `(batch_size,)`."""
-    # Shape: (batch_size, n_tags)
-    alpha = scores[:, 0] + crf.start_transitions
-    for step in range(1, scores.size(1)):
-        following = torch.logsumexp(alpha.unsqueeze(2) + crf.transitions, 1) + scores[:, step]
-        alpha = torch.where(mask[:, step, None], following, alpha)
-    # A row without words has no sequence.
-    return torch.logsumexp(alpha + crf.end_transitions, -1) * mask[:, 0]

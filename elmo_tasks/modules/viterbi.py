@@ -1,12 +1,12 @@
 """The best tags of sentences, and how likely spans of them are, for all sentences of a batch at once."""
 
-import math
 from collections.abc import Sequence
+from itertools import chain
 
 import torch
 from allennlp.modules import ConditionalRandomField
 
-__all__ = ["best_tags", "bio_scores", "crf_scores", "span_probabilities"]
+__all__ = ["best_tags", "bio_scores", "crf_scores", "log_partition", "span_probabilities"]
 
 Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -69,6 +69,19 @@ def best_tags(
     return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 
+def log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    The logarithm of the sum over all sequences of tags, of shape `(batch_size,)`, 0 without words. Forbidden
+    transitions count too, as in the likelihood of AllenNLP's CRF.
+    """
+    # The sum over the tags of the words before, by the tag of a word. Shape: (batch_size, n_tags)
+    scores = logits[:, 0] + crf.start_transitions
+    for step in range(1, logits.size(1)):
+        following = (scores.unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step]
+        scores = torch.where(mask[:, step, None], following, scores)
+    return (scores + crf.end_transitions).logsumexp(1) * mask[:, 0]
+
+
 @torch.no_grad()
 def span_probabilities(
     crf: ConditionalRandomField,
@@ -78,40 +91,22 @@ def span_probabilities(
     spans: Sequence[Sequence[tuple[int, int]]],
 ) -> list[list[float]]:
     """
-    The probability of the tags of each span, summed over all tags of the words around it, by the forward and backward
-    algorithm. Which transitions are forbidden is ignored, as in the likelihood of AllenNLP's CRF. `spans` are the first
-    and the last words of each sentence's spans.
+    The probability of the tags of each span, summed over all tags of the words around it. `spans` are the first and
+    the last words of each sentence's spans.
     """
     # A probability is the difference of two large numbers.
     logits = logits.double()
-    transitions, starts, ends = (
-        scores.double() for scores in (crf.transitions, crf.start_transitions, crf.end_transitions)
-    )
-    batch_size, n_words, _ = logits.shape
-    # The logarithms of the sums over all tags of the words before, by the tag of a word, with its score, and of the
-    # words after, without it. Shape: (batch_size, n_tags), each
-    before = [logits[:, 0] + starts]
-    for step in range(1, n_words):
-        before.append((before[-1].unsqueeze(2) + transitions).logsumexp(1) + logits[:, step])
-    after = [ends.expand(batch_size, -1)]
-    for step in range(n_words - 1, 0, -1):
-        following = (transitions + (logits[:, step] + after[-1]).unsqueeze(1)).logsumexp(2)
-        # The last word comes before the padding.
-        after.append(torch.where(mask[:, step, None], following, ends))
-    after.reverse()
-    totals = (before[0] + after[0]).logsumexp(1).tolist()
-    # Shape: (timesteps, batch_size, n_tags), both
-    up_to, beyond = torch.stack(before).cpu().numpy(), torch.stack(after).cpu().numpy()
-    emissions, bigrams = logits.cpu().numpy(), transitions.cpu().numpy()
-    probabilities: list[list[float]] = [[] for _ in range(batch_size)]
-    for row, (sentence, of_sentence) in enumerate(zip(tags, spans, strict=True)):
-        for first, last in of_sentence:
-            score = up_to[first, row, sentence[first]] + beyond[last, row, sentence[last]] - totals[row]
-            for word in range(first + 1, last + 1):
-                score += bigrams[sentence[word - 1], sentence[word]] + emissions[row, word, sentence[word]]
-            # Rounding may have made the logarithm of 1 positive.
-            probabilities[row].append(math.exp(min(score, 0.0)))
-    return probabilities
+    rows = [row for row, of_sentence in enumerate(spans) for _ in of_sentence]
+    # With the tags of one span alone. Shape: (n_spans, timesteps, n_tags)
+    held = logits[rows]
+    for scores, row, (first, last) in zip(held, rows, chain.from_iterable(spans), strict=True):
+        others = torch.ones_like(scores[first : last + 1], dtype=torch.bool)
+        others[range(last + 1 - first), tags[row][first : last + 1]] = False
+        scores[first : last + 1].masked_fill_(others, -torch.inf)
+    # Shape: (n_spans,). Rounding may make the logarithm of 1 positive.
+    likelihoods = log_partition(crf, held, mask[rows]) - log_partition(crf, logits, mask)[rows]
+    found = iter(likelihoods.clamp(max=0.0).exp().tolist())
+    return [[next(found) for _ in of_sentence] for of_sentence in spans]
 
 
 def _ruled(transitions: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
