@@ -5,7 +5,6 @@ import torch
 __all__ = ["QuickDropout"]
 
 _LEVELS = 2**16
-_BITS_PER_DRAW = 64
 
 
 class QuickDropout(torch.nn.Dropout):
@@ -16,12 +15,10 @@ class QuickDropout(torch.nn.Dropout):
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Of any shape."""
         n_dropped = round(self.p * _LEVELS)
         if not self.training or input.device.type != "cpu" or n_dropped in (0, _LEVELS):
             return super().forward(input)
-        per_draw = _BITS_PER_DRAW // 16
-        draws = torch.empty(-(-input.numel() // per_draw), dtype=torch.int64).random_(-(2**63), None)
+        draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
         # A product with zeros and scales is much faster than a choice by a mask. Shape: as the input
         scales = torch.ge(levels, n_dropped - _LEVELS // 2, out=torch.empty_like(input, requires_grad=False))

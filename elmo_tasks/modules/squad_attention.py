@@ -23,26 +23,20 @@ class BidafAttention(torch.nn.Module):
         self.similarity = LinearMatrixAttention(dim, dim, combination="x,y,x*y")
 
     def forward(
-        self,
-        context: torch.Tensor,
-        context_mask: torch.Tensor,
-        question: torch.Tensor,
-        question_mask: torch.Tensor,
+        self, context: torch.Tensor, context_mask: torch.Tensor, question: torch.Tensor, question_mask: torch.Tensor
     ) -> torch.Tensor:
         """
         From shapes `(batch_size, n_context, dim)` and `(batch_size, n_question, dim)`, each with its mask and with at
         least one word in each row, to `(batch_size, n_context, 4 * dim)`.
         """
         # Shape: (batch_size, n_context, n_question)
-        scores = self.similarity(context, question)
-        scores = scores.masked_fill(~question_mask[:, None], min_value_of_dtype(scores.dtype))
+        scores = _masked(self.similarity(context, question), question_mask[:, None])
         # Shape: (batch_size, n_context, dim)
         attended = scores.softmax(-1) @ question
         # The highest score of each word of the context with any word of the question. Shape: (batch_size, n_context)
-        highest = scores.max(-1).values.masked_fill(~context_mask, min_value_of_dtype(scores.dtype))
+        highest = _masked(scores.max(-1).values, context_mask)
         # Shape: (batch_size, 1, dim)
         of_context = highest.softmax(-1)[:, None] @ context
-        # Shape: (batch_size, n_context, 4 * dim)
         return torch.cat([context, attended, context * attended, context * of_context], -1)
 
 
@@ -54,18 +48,12 @@ class ResidualAttention(torch.nn.Module):
         a_i = sum_j softmax_j(s_ij) h_j
         y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
 
-    The paper's code, document-qa, adds a constant to the sum of that softmax, so that a word may attend to nothing;
-    neither paper mentions it, and it is not here.
-
-    # Parameters
-
-    encoder : `Seq2SeqEncoder`
-        From `x` to `h`; the paper has a biGRU.
-    dropout : `float`
-        Variational dropout of the input of the encoder and of the linear layer.
+    The encoder, a biGRU in the paper, computes `h` from `x`. It and the linear layer have variational dropout on their
+    input. Document-qa, the code of Clark and Gardner, adds a constant to the sum of that softmax, so that a word may
+    attend to nothing; neither paper mentions it, and it is not here.
     """
 
-    def __init__(self, encoder: Seq2SeqEncoder, dropout: float = 0.0) -> None:
+    def __init__(self, encoder: Seq2SeqEncoder, dropout: float) -> None:
         super().__init__()
         dim = encoder.get_output_dim()
         self.encoder = encoder
@@ -77,19 +65,15 @@ class ResidualAttention(torch.nn.Module):
         """From `x` to `y`, both of shape `(batch_size, timesteps, dim)`."""
         # Shape: (batch_size, timesteps, encoder_dim)
         hidden = self.encoder(self.dropout(text), mask)
-        # In training, the backward pass keeps one tensor with a number for each pair of words, and its mask: with
-        # AllenNLP's `masked_softmax` it would keep four.
         itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
+        # The backward pass keeps one number for each pair of words, and a mask: AllenNLP's `masked_softmax` keeps four.
         # Shape: (batch_size, timesteps, timesteps)
-        is_other = mask[:, None] & ~itself
-        scores = self.similarity(hidden, hidden)
-        scores = scores.masked_fill(~is_other, min_value_of_dtype(scores.dtype))
+        scores = _masked(self.similarity(hidden, hidden), mask[:, None] & ~itself)
         # The only word of a text has no other word to attend to, and its softmax has no inputs.
         # Shape: (batch_size, timesteps, encoder_dim)
         attended = scores.softmax(-1) @ hidden * (mask.sum(-1) > 1)[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
-        # Shape: (batch_size, timesteps, dim)
         return text + self.projection(self.dropout(together)).relu()
 
 
@@ -109,3 +93,7 @@ def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[
     score, index = scores.flatten(1).max(-1)
     first = index.div(max_length, rounding_mode="floor")
     return torch.stack([first, first + index % max_length], -1), score
+
+
+def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return scores.masked_fill(~mask, min_value_of_dtype(scores.dtype))

@@ -23,23 +23,14 @@ _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
 
 class AntecedentScorer(torch.nn.Module):
     """
-    The score of each pair of a mention and one before it (Lee et al. 2017, section 4): how likely both are mentions,
-    and the score of a network of two hidden layers from both vectors, their product, and features of the pair.
+    The score of each pair of a mention and one of at most `max_antecedents` before it (Lee et al. 2017, section 4): how
+    likely both are mentions, and the score of a network of two hidden layers from both vectors, their product, and
+    embeddings of the features of the pair: the same speaker, the genre, the distance. The features and the hidden
+    layers have dropout.
 
     The first layer is linear, so its products with the vectors are computed once for each mention and not for each
     pair; only the product of the two vectors is computed for pairs, for some mentions at a time. Memory is linear in
     the length of the document.
-
-    # Parameters
-
-    span_dim, hidden_dim : `int`
-        Units of a mention's vector and of each hidden layer.
-    feature_dim : `int`
-        Units of the embedding of each feature: the same speaker, the genre, the distance.
-    max_antecedents : `int`
-        How many mentions before a mention are candidates.
-    dropout : `float`
-        Of the features and the hidden layers.
     """
 
     def __init__(
@@ -81,18 +72,14 @@ class AntecedentScorer(torch.nn.Module):
         shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
         first; minus infinity where there is none.
         """
-        n_mentions = len(vectors)
-        n_antecedents = min(self._max_antecedents, n_mentions - 1)
-        _, of_antecedent, _, _ = self.first_layer.weight.split(self._parts, 1)
-        # Shape: (n_mentions, hidden_dim)
-        antecedents = linear(vectors, of_antecedent)
-        scores = [
-            self._score(vectors, antecedents, speakers, genre, first, n_antecedents)
-            for first in range(0, n_mentions, self._rows_at_once)
-        ]
         # Shape: (n_mentions, n_antecedents)
-        rows = torch.arange(n_mentions, device=vectors.device).unsqueeze(1)
-        index = rows - 1 - torch.arange(n_antecedents, device=vectors.device)
+        index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
+        # Shape: (n_mentions, hidden_dim)
+        antecedents = linear(vectors, self.first_layer.weight.split(self._parts, 1)[1])
+        scores = [
+            self._score(vectors, antecedents, speakers, genre, first, index)
+            for first in range(0, len(vectors), self._rows_at_once)
+        ]
         both = mention_scores.unsqueeze(1) + mention_scores[index.clamp(min=0)]
         return (torch.cat(scores) + both).masked_fill(index < 0, float("-inf"))
 
@@ -103,7 +90,7 @@ class AntecedentScorer(torch.nn.Module):
         speakers: torch.Tensor,
         genre: int,
         first: int,
-        n_antecedents: int,
+        index: torch.Tensor,
     ) -> torch.Tensor:
         """
         The network's scores for some mentions from `first` on: shape `(n_rows, n_antecedents)`, with arbitrary values
@@ -112,7 +99,7 @@ class AntecedentScorer(torch.nn.Module):
         of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
         last = min(first + self._rows_at_once, len(vectors))
         # Neighbours have nearly the same antecedents: all rows share one slice, and no vector is copied.
-        lowest = max(0, first - n_antecedents)
+        lowest = max(0, first - index.size(1))
         rows, columns = slice(first, last), slice(lowest, last)
         # Shape: (n_rows, 1), (n_columns,)
         row = torch.arange(first, last, device=vectors.device).unsqueeze(1)
@@ -127,18 +114,14 @@ class AntecedentScorer(torch.nn.Module):
         # Shape: (n_rows, n_columns)
         scores = self.rest(hidden).squeeze(-1)
         # Shape: (n_rows, n_antecedents)
-        nearest_first = row - 1 - torch.arange(n_antecedents, device=vectors.device) - lowest
-        return scores.gather(1, nearest_first.clamp(min=0))
+        return scores.gather(1, (index[rows] - lowest).clamp(min=0))
 
     def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
         """Features of pairs, with their distance in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
-        buckets = torch.bucketize(distances, self._distances, right=True)
-        # Shape: (feature_dim,)
-        of_genre = self.genre_embedding.weight[genre]
         features = [
             self.speaker_embedding(same_speaker.long()),
-            of_genre.expand(*distances.shape, -1),
-            self.distance_embedding(buckets),
+            self.genre_embedding.weight[genre].expand(*distances.shape, -1),
+            self.distance_embedding(torch.bucketize(distances, self._distances, right=True)),
         ]
         dropped: torch.Tensor = self._dropout(torch.cat(features, -1))
         return dropped
@@ -149,10 +132,7 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
     Whether mention `i - 1 - a` (row `i`, column `a`) is in the same cluster: shape `(n_mentions, n_antecedents)`, from
     the number of each mention's cluster, which is -1 for mentions without one.
     """
-    rows = torch.arange(len(clusters), device=clusters.device).unsqueeze(1)
-    # Shape: (n_mentions, n_antecedents)
-    index = rows - 1 - torch.arange(n_antecedents, device=clusters.device)
-    mine = clusters.unsqueeze(1)
+    index, mine = _nearest_first(clusters, n_antecedents), clusters.unsqueeze(1)
     return (index >= 0) & (mine >= 0) & (clusters[index.clamp(min=0)] == mine)
 
 
@@ -185,3 +165,9 @@ def clusters_of(spans: list[list[int]], antecedents: list[int]) -> list[list[tup
         cluster_of.append(cluster_of[antecedent] if antecedent >= 0 else number)
         clusters.setdefault(cluster_of[number], []).append((start, end))
     return [cluster for cluster in clusters.values() if len(cluster) > 1]
+
+
+def _nearest_first(mentions: torch.Tensor, n_antecedents: int) -> torch.Tensor:
+    """The number `i - 1 - a` of antecedent `a` of each mention `i`: shape `(n_mentions, n_antecedents)`."""
+    rows = torch.arange(len(mentions), device=mentions.device).unsqueeze(1)
+    return rows - 1 - torch.arange(n_antecedents, device=mentions.device)

@@ -16,7 +16,7 @@ def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: tor
     From shapes `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to
     `(n_mentions, n_antecedents, hidden_dim)`. On the CPU it cannot be differentiated twice.
     """
-    if mentions.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+    if mentions.device.type == "cpu":
         products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)
         return products
     # Shape: (n_mentions * hidden_dim, dim)

@@ -9,17 +9,9 @@ __all__ = ["SpanEmbedder", "spans_without_crossings"]
 
 class SpanEmbedder(torch.nn.Module):
     """
-    All spans of a document, and a vector for each (Lee et al. 2017, section 4): the encoder's vectors of its first and
-    its last word, an embedding of its width, and the mean of its words' embeddings, weighted by attention.
-
-    # Parameters
-
-    embedded_dim, hidden_dim : `int`
-        Units of the input and of the output of the encoder.
-    max_width : `int`
-        The most words that a span has.
-    width_dim, dropout
-        Units and dropout of the embedding of the width.
+    All spans of at most `max_width` words of a document, and a vector for each (Lee et al. 2017, section 4): the
+    encoder's vectors of its first and its last word, an embedding of its width, with dropout, and the mean of its
+    words' embeddings, weighted by attention.
     """
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
@@ -32,7 +24,6 @@ class SpanEmbedder(torch.nn.Module):
         self._output_dim = 2 * hidden_dim + width_dim + embedded_dim
 
     def get_output_dim(self) -> int:
-        """Units of a span's vector."""
         return self._output_dim
 
     def forward(
