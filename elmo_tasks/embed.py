@@ -92,7 +92,6 @@ def embed_file(
     resume: bool = False,
     workers: int | None = None,
     ray: str | None = None,
-    progress: bool | None = None,
     elmo: "Elmo | None" = None,
 ) -> int:
     """
@@ -104,14 +103,13 @@ def embed_file(
         The text in UTF-8, plain, `.gz` or `.xz`, and the file: Parquet if its name ends with `.parquet`, else HDF5.
     layout
         For HDF5. `"full"`: arrays named by their line numbers, `sentences`, and AllenNLP's `sentence_to_index`.
-        `"index"`: without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by their sentences.
+        `"index"`: without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by their sentences, without
+        blank lines and repetitions.
     force, resume
         Whether to start again and replace the output, or to keep the parts of an interrupted job.
     workers, ray
         Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: only this process, or
         all cores of the cluster. All machines need the same folders.
-    progress
-        Whether to show a progress bar on stderr. `None`: if stderr is a terminal.
     elmo
         The biLM, if it is loaded already. Workers load their own.
     """
@@ -125,11 +123,8 @@ def embed_file(
         raise FileExistsError(f"{output} exists: use --force to replace it")
     if folder.exists() and not (force or resume):
         raise FileExistsError(f"{folder} exists: use --resume to continue, or --force to start again")
-    if output.suffix == ".parquet":
-        # An error now if it is not installed, and not after hours.
-        import pyarrow.parquet  # noqa: F401
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    n_lines, n_words = _count(text, layout)
+    n_lines, n_words, n_cut = _count(text)
     if force:
         output.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -141,17 +136,16 @@ def embed_file(
     n_bytes = 2 * n_numbers * np.dtype(options.dtype).itemsize - sum(file.stat().st_size for file in folder.iterdir())
     if (free := shutil.disk_usage(folder).free) < n_bytes:
         raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
-    n_cut = 0
+    if n_cut:
+        logger.warning("%d words longer than 48 bytes are cut", n_cut)
     try:
-        with tqdm(total=n_lines, initial=done, unit="line", disable=None if progress is None else not progress) as bar:
-            for n_part_lines, n_part_cut in _embedded(parts, options, workers, ray, elmo):
+        # Shown on stderr if that is a terminal.
+        with tqdm(total=n_lines, initial=done, unit="line", disable=None) as bar:
+            for n_part_lines in _embedded(parts, options, workers, ray, elmo):
                 bar.update(n_part_lines)
-                n_cut += n_part_cut
         _finish(folder, output, job, layout)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted: the same command with --resume continues") from None
-    if n_cut:
-        logger.warning("%d words longer than 48 bytes were cut", n_cut)
     return n_lines
 
 
@@ -164,18 +158,16 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _count(text: Path, layout: str) -> tuple[int, int]:
-    """The number of lines and of words. Reads the whole text, so an error of encoding is found now."""
-    n_lines = n_words = 0
-    seen = {""}
+def _count(text: Path) -> tuple[int, int, int]:
+    """The number of lines, of words, and of words that are cut. An error of encoding in any line is found now."""
+    from elmo_tasks.bilm.characters import MAX_BYTES
+
+    n_lines = n_words = n_cut = 0
     for n_lines, line in numbered_lines(text):
         words = line.split()
         n_words += len(words)
-        if layout == "keys":
-            if (sentence := " ".join(words)) in seen:
-                raise ValueError(f"expected sentences that are not blank and occur once: {text}, line {n_lines}")
-            seen.add(sentence)
-    return n_lines, n_words
+        n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
+    return n_lines, n_words, n_cut
 
 
 def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
@@ -208,8 +200,8 @@ def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]
 
 def _embedded(
     parts: Iterator[_Part], options: EmbedOptions, workers: int | None, ray: str | None, elmo: "Elmo"
-) -> Iterator[tuple[int, int]]:
-    """What `_write_part` returns for each part, computed here or in other processes."""
+) -> Iterator[int]:
+    """Writes the parts, here or in other processes, and returns the number of lines of each."""
     if workers is None and ray is None:
         yield from map(partial(_write_part, options, elmo), parts)
         return
@@ -239,9 +231,7 @@ def _embedded(
                     raise RuntimeError("a worker was killed, possibly for its memory: use --resume") from None
 
 
-def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tuple[int, int]:
-    """Returns the number of lines, and of words that were cut."""
-    from elmo_tasks.bilm.characters import MAX_BYTES
+def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
     from elmo_tasks.tokenization import blank_tokenizer
 
     path, lines = part
@@ -255,7 +245,7 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> tupl
     words = np.frombuffer("\n".join(map(" ".join, sentences)).encode(), np.uint8)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, lines=words, shapes=np.array([array.shape for array in vectors]), vectors=flat)
-    return len(lines), sum(len(word.encode()) > MAX_BYTES for words in sentences for word in words)
+    return len(lines)
 
 
 def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
@@ -288,6 +278,8 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
         file.attrs["elmo_tasks"] = json.dumps(job)
         for lines, vectors in parts:
             for number, (line, array) in enumerate(zip(lines, vectors, strict=True), start=len(sentences)):
+                if layout == "keys" and (not line or line in file):
+                    continue
                 checked = {"fletcher32": True, "chunks": array.shape} if array.size else {}
                 file.create_dataset(line if layout == "keys" else str(number), data=array, **checked)
             sentences += lines
@@ -327,11 +319,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_nfc_argument(parser)
     add("--workers", type=int, metavar="N", help="processes, each with its own biLM; default: one, on Ray one per core")
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
-    add(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        help="show a progress bar; default: if stderr is a terminal",
-    )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--force", action="store_true", help="start again, and replace an existing output")
     again.add_argument("--resume", action="store_true", help="keep the finished parts of an interrupted job")
@@ -341,6 +328,6 @@ def embed(arguments: argparse.Namespace) -> None:
     """Runs the job of a command line."""
     options = {option.name: getattr(arguments, option.name) for option in fields(EmbedOptions)}
     options["weights"] = arguments.weights and tuple(arguments.weights)
-    others = {name: getattr(arguments, name) for name in ("force", "resume", "workers", "ray", "progress")}
+    others = {name: getattr(arguments, name) for name in ("force", "resume", "workers", "ray")}
     n_lines = embed_file(arguments.text, arguments.output, EmbedOptions(**options), **others)
     print(f"wrote {arguments.output}: {n_lines:,} lines, {arguments.output.stat().st_size:,} bytes")

@@ -34,13 +34,8 @@ def in_nfc(value: Any) -> Any:
 
 
 def add_nfc_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds `--nfc` and `--no-nfc` to the arguments of a command that reads text."""
-    parser.add_argument(
-        "--nfc",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="normalise the text to Unicode's form NFC (default)",
-    )
+    """Adds `--no-nfc` to the arguments of a command that reads text."""
+    parser.add_argument("--no-nfc", dest="nfc", action="store_false", help="do not normalise the text to NFC")
 
 
 def one_line(message: object) -> str:

@@ -26,10 +26,10 @@ class FormerElmo(Subcommand):
         for name, what in (("all", "all layers"), ("top", "the top layer"), ("average", "the average of the layers")):
             formats.add_argument(f"--{name}", action="store_const", const=name, dest="output_format", help=what)
         add("--vocab-path", help="accepted and ignored")
+        add("--file-friendly-logging", action="store_true", help="accepted and ignored")
         add("--options-file", default=DEFAULT_OPTIONS_FILE, help="path or https address")
         add("--weight-file", default=DEFAULT_WEIGHT_FILE, help="path or https address")
         add("--batch-size", type=int, default=64, help="sentences per batch, if they have 64 words")
-        add("--file-friendly-logging", action="store_true", help="no progress bar, for logs that are files")
         add("--cuda-device", type=int, default=-1, help="number of a GPU; -1 (default) is the CPU")
         add("--forget-sentences", action="store_true", help="omit sentence_to_index")
         add("--use-sentence-keys", action="store_true", help="name each array by its sentence, not by its line number")
@@ -51,6 +51,5 @@ def _elmo(arguments: argparse.Namespace) -> None:
         arguments.use_sentence_keys,
         force=arguments.force,
         resume=arguments.resume,
-        progress=False if arguments.file_friendly_logging else None,
     )
     print(f"wrote {arguments.output_file}")

@@ -92,7 +92,7 @@ class ElmoEmbedder:
         batch_size: int = 64,
         forget_sentences: bool = False,
         use_sentence_keys: bool = False,
-        **of_job: bool | None,
+        **of_job: bool,
     ) -> None:
         """
         Writes the vectors of a text into an HDF5 file: one array per line, named by the line's number from `"0"`, and
@@ -112,9 +112,9 @@ class ElmoEmbedder:
         forget_sentences
             Whether `sentence_to_index` is omitted.
         use_sentence_keys
-            Whether the sentence is the name of its array. Each may then occur only once.
+            Whether the sentence is the name of its array. Blank lines and repetitions have none.
         **of_job
-            `force`, `resume` and `progress` of `elmo_tasks.embed.embed_file`.
+            `force` and `resume` of `elmo_tasks.embed.embed_file`.
         """
         layers = {"all": "all", "top": "top", "average": "mix"}[output_format]
         # AllenNLP's class did not normalise the text. 64 sentences of 64 words are a batch of `Elmo`.
