@@ -55,8 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     download.set_defaults(func=_download)
     description = "Write the training configs into a folder, to train with them or to change them."
     configs = commands.add_parser("configs", help=description, description=description)
-    configs.add_argument("folder", type=Path, help="folder to write to, which is created if it does not exist")
-    configs.add_argument("--force", action="store_true", help="overwrite existing configs")
+    configs.add_argument("folder", type=Path, help="a new folder")
     configs.set_defaults(func=_write_configs)
     return parser
 
@@ -69,15 +68,8 @@ def _download(arguments: argparse.Namespace) -> None:
 
 
 def _write_configs(arguments: argparse.Namespace) -> None:
-    folder: Path = arguments.folder
-    sources = sorted(path for path in TRAINING_CONFIGS.rglob("*.*sonnet") if path.is_file())
-    targets = [folder / source.relative_to(TRAINING_CONFIGS) for source in sources]
-    if not arguments.force and (present := [target for target in targets if target.exists()]):
-        raise FileExistsError(f"{present[0]} exists: use a different folder, or --force to overwrite")
-    for source, target in zip(sources, targets, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-    print(f"wrote {len(targets)} files to {folder}: a config for each task, and lib/, which they import")
+    folder = shutil.copytree(TRAINING_CONFIGS, arguments.folder)
+    print(f"wrote {folder}: a config for each task, and lib/, which they import")
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
     print(
         "It trains on the small data that ships; for your data, set ELMO_TASKS_DATA to a folder with ner/train.txt, ..."

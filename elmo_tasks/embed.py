@@ -163,8 +163,9 @@ def _count(text: Path) -> tuple[int, int, int]:
     from elmo_tasks.bilm.characters import MAX_BYTES
 
     n_lines = n_words = n_cut = 0
-    for n_lines, line in numbered_lines(text):
+    for _, line in numbered_lines(text):
         words = line.split()
+        n_lines += 1
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
     return n_lines, n_words, n_cut

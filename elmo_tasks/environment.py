@@ -10,7 +10,8 @@ import glob
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ __all__ = ["check_data", "config_variables", "evaluate_file", "with_checked_data
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
-# In addition to all keys that end with `_data_path`. Other paths of a config may be outputs, such as caches.
-_INPUTS = ("pretrained_file", "pretrained_files")
 
 logger = logging.getLogger(__name__)
 
@@ -138,38 +137,24 @@ def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     """
-    Raises a `ConfigurationError` if an input of an evaluated config, below the folder of the data, does not exist.
+    Raises a `ConfigurationError` if a file that an evaluated config names below the folder of the data does not exist.
     Missing test data is dropped with a warning, unless `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, a
     warning names the small data that is used.
     """
     root = config_variables(environ)[_DATA].rstrip("/")
-    inputs = [(key, path) for key, path in _inputs(params.as_dict(quiet=True)) if path.startswith(f"{root}/")]
-    for key, path in inputs:
+    test = params.get("test_data_path")
+    if isinstance(test, str) and not os.path.exists(test) and not params.get("evaluate_on_test", False):
+        logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
+    # Not folders, which may be outputs, such as caches.
+    config = json.dumps(params.as_dict(quiet=True), ensure_ascii=False)
+    files = re.findall(rf'"({re.escape(root)}/[^"]*\.[^"/]+)"', config)
+    for path in files:
         # The text of a language model may be a pattern.
         if os.path.exists(path) or glob.glob(path, recursive=True):
-            continue
-        if key == "test_data_path" and not params.get("evaluate_on_test", False):
-            logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
             continue
         hint = f"copy it there, or set {_DATA} to a different folder"
         if path.startswith(f"{root}/glove/"):
             hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
-        raise ConfigurationError(f"the {key} is missing: {path}: {hint}")
-    if inputs and not environ.get(_DATA):
+        raise ConfigurationError(f"{path} does not exist: {hint}")
+    if files and not environ.get(_DATA):
         logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
-
-
-def _inputs(config: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """The paths of a config that must exist when a training begins, each with its key."""
-    if isinstance(config, str):
-        if keys[-2:] == ("vocabulary", "path"):
-            yield "word list", config
-        # There may be a dictionary below a key: `pretrained_files: {tokens: ...}`.
-        elif key := next((key for key in keys if key.endswith("_data_path") or key in _INPUTS), None):
-            yield key, config
-    elif isinstance(config, dict):
-        for name, value in config.items():
-            yield from _inputs(value, (*keys, name))
-    elif isinstance(config, list):
-        for value in config:
-            yield from _inputs(value, keys)

@@ -34,10 +34,8 @@ class TestConfigs:
         copied, shipped = (Params.from_file(root / "ner_elmo.jsonnet") for root in (folder, training_configs))
         assert copied.as_dict(quiet=True) == shipped.as_dict(quiet=True)
 
-    def test_existing_files_are_overwritten_only_with_force(self, tmp_path):
+    def test_an_existing_folder_is_not_changed(self, tmp_path):
         config = tmp_path / "ner.jsonnet"
         config.write_text("changed")
         assert main(["configs", str(tmp_path)]) == 1
         assert [path.name for path in tmp_path.iterdir()] == ["ner.jsonnet"] and config.read_text() == "changed"
-        assert main(["configs", str(tmp_path), "--force"]) == 0
-        assert config.read_text() != "changed"
