@@ -137,10 +137,13 @@ def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     """
-    Raises a `ConfigurationError` if a file that an evaluated config names below the folder of the data does not exist.
-    Missing test data is dropped with a warning, unless `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, a
-    warning names the small data that is used.
+    Raises a `ConfigurationError` if a file that an evaluated config names below the folder of the data does not exist,
+    or if a distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
+    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, a warning names the small data that is used.
     """
+    if params.get("distributed") and params.get("evaluate_on_test", False):
+        # Only the first worker evaluates, but the metrics are summed over all of them.
+        raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
     root = config_variables(environ)[_DATA].rstrip("/")
     test = params.get("test_data_path")
     if isinstance(test, str) and not os.path.exists(test) and not params.get("evaluate_on_test", False):

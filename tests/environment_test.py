@@ -172,6 +172,10 @@ class TestCheckData:
         warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
         assert [str(path) in warning for warning in warnings] == [True]
 
+    def test_a_distributed_training_does_not_evaluate(self):
+        with pytest.raises(ConfigurationError):
+            check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))
+
     def test_a_training_checks_its_data_first(self, config, command, training_configs, tmp_path):
         (tmp_path / "ner" / "dev.txt").unlink()
         with pytest.raises((ConfigurationError, SystemExit)):
