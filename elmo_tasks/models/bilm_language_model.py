@@ -72,8 +72,6 @@ class BilmLanguageModel(Model):
         # By name, from the config: `regularizer` and the other parameters of `Model`.
         super().__init__(vocab, **kwargs)
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
-        if UNKNOWN_WORD not in words:
-            raise ConfigurationError("expected a vocabulary of type 'elmo_lm', got one without its special words")
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
         try:
@@ -81,20 +79,14 @@ class BilmLanguageModel(Model):
             if shape.dictionaries is not None:
                 raise ValueError("expected one that can be trained, got one with dictionaries (ELMoForManyLangs)")
             self.bilm = Bilm(shape, precision=precision)
-            self.softmax = self._make_softmax(softmax, len(words), n_samples)
+            is_sampled = softmax == "sampled" and len(words) > n_samples
+            dim = self.bilm.options.projection_dim
+            self.softmax = LmSoftmax(len(words), dim, n_samples=n_samples if is_sampled else None)
             if pretrained_file is not None:
                 self._load_weights(cached_path(pretrained_file), with_softmax=pretrained_softmax)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
-
-    def _make_softmax(self, kind: str, n_words: int, n_samples: int) -> LmSoftmax:
-        dim = self.bilm.options.projection_dim
-        if kind == "sampled" and n_words > n_samples:
-            return LmSoftmax(n_words, dim, n_samples=n_samples)
-        if kind == "sampled":
-            logger.info("%d words are too few for %d samples: the softmax is trained in full", n_words, n_samples)
-        return LmSoftmax(n_words, dim)
 
     def _load_weights(self, weight_file: str, *, with_softmax: bool) -> None:
         self.bilm.load_weights(weight_file)
@@ -118,30 +110,24 @@ class BilmLanguageModel(Model):
         """
         From shape `(batch_size, timesteps, 50)`, zero where there is no word, and the words' numbers in the vocabulary,
         of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`: the mean over predictions, in
-        nats. In evaluation also `log_likelihood`, of shape `(batch_size, 2)`: of each sentence, forward and backward,
-        including its closing boundary.
+        nats.
         """
         contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
         # Numbered as the contexts' words.
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
-        # Shape: (2, n_predictions, projection_dim), (2, n_predictions) and (n_predictions,)
-        hidden, targets, rows = contexts.hidden, numbers[contexts.targets], contexts.rows
-        output: dict[str, torch.Tensor] = {}
+        # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
+        hidden, targets = contexts.hidden, numbers[contexts.targets]
         if self.training:
             # Both directions at once, with the same negatives: the share of each in the loss is not known.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
             of_each = loss.detach().expand(2) / 2
-            output["loss"] = loss / targets.numel()
+            loss = loss / targets.numel()
         else:
             # Shape: (2, n_predictions)
             likelihood = torch.stack([self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)])
-            of_each = -likelihood.sum(1)
-            output["loss"] = -likelihood.mean()
-            # Shape: (batch_size, 2)
-            of_sentences = likelihood.new_zeros(word_ids.size(-2), 2)
-            output["log_likelihood"] = of_sentences.index_add_(0, rows, likelihood.T.contiguous())
+            of_each, loss = -likelihood.sum(1), -likelihood.mean()
         self._perplexity(of_each, targets.size(1), word_ids)
-        return output
+        return {"loss": loss}
 
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""

@@ -137,9 +137,6 @@ class CorefResolver(ElmoModel):
             ]
             losses = [_loss(spans, scores, clusters) for (spans, scores), clusters in zip(found, gold, strict=True)]
             output["loss"] = torch.stack(losses).mean()
-            if torch.is_grad_enabled() and not output["loss"].requires_grad:
-                # No span was kept. The other workers of distributed training wait for gradients of all parameters.
-                output["loss"] = output["loss"] + 0.0 * sum(p.sum() for p in self.parameters() if p.requires_grad)
             self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans, _ in found])
         return output
 
@@ -191,9 +188,10 @@ class CorefResolver(ElmoModel):
         The kept spans of a document, and the scores of their antecedents: shapes `(n_spans, 2)`, and
         `(n_spans, n_antecedents)` as `AntecedentScorer` returns them. The first word has the number `offset`.
         """
-        limit = int(self._spans_per_word * len(sentences))
-        if not limit:
+        if not len(sentences):
             return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
+        # In training the parameters of all workers need gradients, so a span is kept in the shortest document.
+        limit = max(1, int(self._spans_per_word * len(sentences)))
         # Shape: (n_spans, 2), (n_spans, span_dim)
         spans, vectors = self.span_embedder(embedded, hidden, sentences)
         # Shape: (n_spans,)

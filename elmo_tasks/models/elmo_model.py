@@ -1,16 +1,14 @@
 """What the task models share: ELMo at the input and at the output of an encoder (section 3.3 of the paper)."""
 
-import re
+from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.initializers import PretrainedModelInitializer
 from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
@@ -20,7 +18,6 @@ __all__ = [
     "ElmoModel",
     "concat_texts",
     "ids_of_words",
-    "initialize",
     "labels_of",
     "names_of",
     "readable_labels",
@@ -42,7 +39,7 @@ class ElmoModel(Model):
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the encoder.
     initializer : `InitializerApplicator`, optional
-        Applied when all parts are made.
+        Applied when all parts are made, but not to frozen weights.
     """
 
     def __init__(
@@ -58,10 +55,8 @@ class ElmoModel(Model):
         super().__init__(vocab, **kwargs)
         # Lazy: random weights are drawn in the order of earlier versions, which begins with the encoders.
         shared = {} if bilm is None else {"bilm": bilm.construct()}
-        self.text_field_embedder: TextFieldEmbedder = text_field_embedder.construct(**shared)
-        self.output_embedder: Optional[TextFieldEmbedder] = (
-            None if output_embedder is None else output_embedder.construct(**shared)
-        )
+        self.text_field_embedder = text_field_embedder.construct(**shared)
+        self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
         self._initializer = initializer
 
     def __call__(self, *inputs: Any, teacher: Optional[torch.Tensor] = None, **named: Any) -> dict[str, Any]:
@@ -80,34 +75,10 @@ class ElmoModel(Model):
         return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)], -1)
 
     def initialize(self) -> None:
-        """Applies the initializers of the config; a subclass calls it when it is complete."""
-        initialize(self, self._initializer)
-
-
-def initialize(model: torch.nn.Module, initializer: Optional[InitializerApplicator]) -> None:
-    """
-    Applies the initializers of a config. A frozen biLM has weights afterwards if initializers "pretrained" match all of
-    its parameters; it is an error if others would replace weights that were loaded.
-    """
-    if initializer is None:
-        return
-    for prefix, part in model.named_modules():
-        if not isinstance(part, ContextualModel) or any(weight.requires_grad for weight in part.parameters()):
-            continue
-        # The first that matches, as AllenNLP applies them.
-        found = [
-            next((each for regex, each in initializer._initializers if re.search(regex, name)), None)
-            for name, _ in part.named_parameters(prefix)
-            if initializer._prevent_regex is None or not re.search(initializer._prevent_regex, name)
-        ]
-        if part.has_weights and not all(isinstance(each, PretrainedModelInitializer | None) for each in found):
-            raise ConfigurationError(
-                "expected initializers to leave the frozen biLM's weights, which were loaded, got one that matches "
-                f"them: add '{re.escape(prefix)}' to its prevent_regexes, or set 'requires_grad' to true"
-            )
-        n_weights = len(list(part.parameters()))
-        part.has_weights |= sum(isinstance(each, PretrainedModelInitializer) for each in found) == n_weights
-    initializer(model)
+        """Applies the initializers of the config to what is trained; a subclass calls it when it is complete."""
+        if self._initializer is not None:
+            trained = [(name, weight) for name, weight in self.named_parameters() if weight.requires_grad]
+            self._initializer(SimpleNamespace(named_parameters=lambda: trained))
 
 
 def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:

@@ -1,6 +1,6 @@
 """The model of named entities."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -30,16 +30,10 @@ class NerTagger(ElmoModel):
         From the lowest to the highest; the paper has two.
     dropout : `float`
         Of the input of each encoder: the same units at all words of a sentence.
-    verbose_metrics : `bool`
-        Whether the scores of each type of entity are among the metrics."""
+    """
 
     def __init__(
-        self,
-        vocab: Vocabulary,
-        encoders: list[Seq2SeqEncoder],
-        dropout: float = 0.5,
-        verbose_metrics: bool = False,
-        **kwargs: Any,
+        self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any
     ) -> None:
         super().__init__(vocab, **kwargs)
         self.encoders = torch.nn.ModuleList(encoders)
@@ -48,8 +42,7 @@ class NerTagger(ElmoModel):
         width = self.width_with_elmo(encoders[-1].get_output_dim())
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
         self.crf = ConditionalRandomField(len(self._tags), allowed_transitions("BIOUL", dict(enumerate(self._tags))))
-        self._verbose_metrics = verbose_metrics
-        self._span_f1 = SpanF1(tag[2:] for tag in self._tags if tag != "O")
+        self._span_f1 = SpanF1()
         self.initialize()
 
     def forward(
@@ -108,13 +101,9 @@ class NerTagger(ElmoModel):
             ],
         }
 
-    def prediction_without_words(self) -> dict[str, Any]:
-        """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
-        return {"words": [], "tags": [], "spans": []}
-
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`precision`, `recall` and `f1-measure` of entities, each `-overall`: see `SpanF1`."""
-        metrics = self._span_f1.get_metric(reset)
-        return {name: value for name, value in metrics.items() if self._verbose_metrics or name.endswith("-overall")}
+        """See `SpanF1`."""
+        return self._span_f1.get_metric(reset)
 
+    without_words: ClassVar[dict[str, Any]] = {"words": [], "tags": [], "spans": []}
     default_predictor = "elmo_sentence"

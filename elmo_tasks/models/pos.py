@@ -1,14 +1,9 @@
 """The model of parts of speech."""
 
-from typing import Any, Optional
+from typing import Any, ClassVar
 
-from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
-from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
-from allennlp.nn import InitializerApplicator
-
-from elmo_tasks.models.elmo_model import initialize
 
 __all__ = ["PosClassifier"]
 
@@ -20,29 +15,15 @@ class PosClassifier(SimpleTagger):
     the biLM. It is AllenNLP's `SimpleTagger`, without its two rows of numbers per word in a prediction.
     """
 
-    def __init__(
-        self,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
-        encoder: Seq2SeqEncoder,
-        initializer: Optional[InitializerApplicator] = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(vocab, text_field_embedder, encoder, **kwargs)
-        initialize(self, initializer)
-
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """`words`, their `tags`, and the `probabilities` of these."""
         readable = super().make_output_human_readable(output_dict)
-        words, lengths = readable["words"], list(map(len, readable["words"]))
+        words, probabilities = readable["words"], readable["class_probabilities"].max(-1).values.tolist()
         # AllenNLP gives padding tags too.
-        columns = {"tags": readable["tags"], "probabilities": readable["class_probabilities"].max(-1).values.tolist()}
         return {"words": words} | {
-            name: [row[:length] for row, length in zip(rows, lengths, strict=True)] for name, rows in columns.items()
+            name: [row[: len(sentence)] for row, sentence in zip(rows, words, strict=True)]
+            for name, rows in (("tags", readable["tags"]), ("probabilities", probabilities))
         }
 
-    def prediction_without_words(self) -> dict[str, Any]:
-        """The prediction for a sentence without words, with the keys of `make_output_human_readable`."""
-        return {"words": [], "tags": [], "probabilities": []}
-
+    without_words: ClassVar[dict[str, Any]] = {"words": [], "tags": [], "probabilities": []}
     default_predictor = "elmo_sentence"

@@ -28,17 +28,10 @@ class SemanticRoleLabeler(ElmoModel):
 
     predicate_dim : `int`
         Width of the vector that marks the predicate.
-    verbose_metrics : `bool`
-        Whether the scores of each label are among the metrics.
     """
 
     def __init__(
-        self,
-        vocab: Vocabulary,
-        encoder: Seq2SeqEncoder,
-        predicate_dim: int = 100,
-        verbose_metrics: bool = False,
-        **kwargs: Any,
+        self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any
     ) -> None:
         super().__init__(vocab, **kwargs)
         self.predicate_embedding = torch.nn.Embedding(2, predicate_dim)
@@ -47,8 +40,7 @@ class SemanticRoleLabeler(ElmoModel):
         width = self.width_with_elmo(encoder.get_output_dim())
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
         self._rules = bio_scores(self._tags)
-        self._verbose_metrics = verbose_metrics
-        self._srl_f1 = SrlF1(tag[2:] for tag in self._tags if tag != "O")
+        self._srl_f1 = SrlF1()
         self.initialize()
 
     def forward(
@@ -100,12 +92,8 @@ class SemanticRoleLabeler(ElmoModel):
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`precision`, `recall`, `f1` and `perfect` of `SrlF1`, the paper's score; none for the training data."""
-        if self.training:
-            return {}
-        metrics = self._srl_f1.get_metric(reset)
-        names = metrics if self._verbose_metrics else ("precision", "recall", "f1", "perfect")
-        return {name: metrics[name] for name in names}
+        """See `SrlF1`; none for the training data."""
+        return {} if self.training else self._srl_f1.get_metric(reset)
 
     default_predictor = "elmo_srl"
 

@@ -1,6 +1,6 @@
 """The model of sentiment."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -109,12 +109,10 @@ class BiattentiveClassifier(ElmoModel):
         """`words`, `label`, and `probabilities`, of each label."""
         return {"words": output_dict["words"], **readable_labels(output_dict["logits"], self._labels)}
 
-    def prediction_without_words(self) -> dict[str, Any]:
-        """The prediction for a text without words, which has no sentiment: the keys of `make_output_human_readable`."""
-        return {"words": [], "label": None, "probabilities": {}}
-
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}
 
+    # A text without words has no sentiment.
+    without_words: ClassVar[dict[str, Any]] = {"words": [], "label": None, "probabilities": {}}
     default_predictor = "elmo_sentence"

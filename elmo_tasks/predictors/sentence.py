@@ -46,7 +46,7 @@ class SentencePredictor(JsonLinesPredictor):
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
         words = self._tokenizer.tokenize(inputs["sentence"]) if "sentence" in inputs else list_of(inputs["words"])
         if not words:
-            return self._model.prediction_without_words()
+            return dict(self._model.without_words)
         return self._dataset_reader.text_to_instance(words)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:

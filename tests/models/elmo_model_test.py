@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
-from allennlp.nn import InitializerApplicator
-from allennlp.nn.initializers import ConstantInitializer, PretrainedModelInitializer
 
 from elmo_tasks.data import ElmoTokenIndexer
-from elmo_tasks.models.elmo_model import concat_texts, initialize, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.models.elmo_model import concat_texts, labels_of, readable_labels, softmax_over_words
 from tests.task_models import BOTH, PLACES, TASKS
 
 EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
@@ -81,36 +78,11 @@ class TestElmoInEveryModel:
                 mix.gamma.copy_(gamma)
 
 
-class TestInitialize:
-    @pytest.fixture
-    def made(self, make_model):
-        def make(pretrained_file=True):
-            return make_model(
-                "sst", ["input"], "{}" if pretrained_file else "{ model+: { bilm+: { pretrained_file: null }}}"
-            )
-
-        return make
-
-    def test_a_frozen_bilm_may_have_the_weights_of_another_model(self, made, tmp_path):
-        other = made()
-        torch.save(other.model.state_dict(), tmp_path / "best.th")
-        taken = PretrainedModelInitializer(str(tmp_path / "best.th"))
-        tensors = other.batch(*ROWS["sst"])["tokens"]
-        tagger = made(pretrained_file=False)
-        initialize(tagger.model, InitializerApplicator([("elmo", taken)], ["projection"]))
-        with pytest.raises(ConfigurationError, match="expected weights for the frozen biLM"):
-            tagger.model.text_field_embedder(tensors)
-        initialize(tagger.model, InitializerApplicator([("elmo", taken)]))
-        expected, found = (each.model.text_field_embedder(tensors) for each in (other, tagger))
-        assert torch.equal(found, expected)
-
-    def test_the_weights_of_a_frozen_bilm_are_not_replaced_by_others(self, made):
-        model = made().model
-        everything = [("", ConstantInitializer(3.0))]
-        with pytest.raises(ConfigurationError, match="prevent_regexes"):
-            initialize(model, InitializerApplicator(everything))
-        initialize(model, InitializerApplicator(everything, ["elmo"]))
-        assert (model.self_attention.weight == 3).all()
+def test_initializers_leave_frozen_weights_alone(make_model):
+    constant = "{ model+: { initializer: { regexes: [['', { type: 'constant', val: 3 }]] } } }"
+    plain, initialized = (make_model("sst", ["input"], overrides).model for overrides in ("{}", constant))
+    for name, weight in initialized.named_parameters():
+        assert torch.equal(weight, torch.full_like(weight, 3.0) if weight.requires_grad else plain.get_parameter(name))
 
 
 class TestConcatTexts:

@@ -121,20 +121,12 @@ class TestNerTagger:
             assert 0.25 < dropped[0].float().mean() < 0.75
 
     def test_the_metrics_are_of_entities(self, make_model):
-        tagger = make_model("ner", [], "{ model+: { verbose_metrics: true } }")
+        tagger = make_model("ner", [])
         model = tagger.model
         model.crf.start_transitions.data.zero_(), model.crf.end_transitions.data.zero_()
         model.crf.transitions.data.zero_(), model.tag_projection.weight.data.zero_()
         model.tag_projection.bias.data.zero_()[model.vocab.get_token_index("U-PER", "labels")] = 1.0
         model(**batch_of(tagger, ["Ann"], ["Paris"], tags=[["B-PER"], ["B-LOC"]]))
-        metrics = model.get_metrics(reset=True)
-        expected = {"overall": (0.5, 0.5, 0.5), "PER": (0.5, 1.0, 2 / 3), "LOC": (0.0, 0.0, 0.0)}
-        for name, values in expected.items():
-            found = tuple(metrics[f"{metric}-{name}"] for metric in ("precision", "recall", "f1-measure"))
-            assert found == pytest.approx(values)
-        assert model.get_metrics()["f1-measure-overall"] == 0.0
-        assert set(make_model("ner", []).model.get_metrics()) == {
-            "precision-overall",
-            "recall-overall",
-            "f1-measure-overall",
-        }
+        names = ("precision-overall", "recall-overall", "f1-measure-overall")
+        assert model.get_metrics(reset=True) == dict.fromkeys(names, 0.5)
+        assert model.get_metrics() == dict.fromkeys(names, 0.0)

@@ -1,6 +1,6 @@
 """The scores of CoNLL's shared tasks on named entities and on semantic roles."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,57 +11,37 @@ from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["SpanF1", "SrlF1"]
 
-_CONTINUATION = "C-"
-
 
 class _SpanCounts(Metric):
-    """Counts of right, predicted and gold spans with some `labels`."""
+    """Counts right, predicted and gold spans."""
 
-    # The label of the predicate, which is given and does not count.
-    _given: str | None = None
-
-    def __init__(self, labels: Iterable[str]) -> None:
-        self._rows = {label: row for row, label in enumerate(sorted(set(labels)))}
+    def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        # Right, predicted and gold spans of each label; last, perfect and all sentences. Shape: (n_labels + 1, 3)
-        self._counts = torch.zeros(len(self._rows) + 1, 3, dtype=torch.long)
+        # Right, predicted and gold spans, perfect and all sentences.
+        self._counts = torch.zeros(5, dtype=torch.long)
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
         """Counts sentences, each with its predicted and its gold tags in any scheme that `tags_to_spans` reads."""
         counts = torch.zeros_like(self._counts)
         for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
-            found, wanted = self.spans_of(predicted_tags), self.spans_of(gold_tags)
-            for column, spans in enumerate((found & wanted, found, wanted)):
-                for label, *_ in spans:
-                    counts[self._rows[label], column] += 1
-            is_perfect = all(label == self._given for label, *_ in found ^ wanted)
-            counts[-1] += torch.tensor([is_perfect, 1, 1])
+            found, wanted = self._spans(predicted_tags), self._spans(gold_tags)
+            counts += torch.tensor([len(found & wanted), len(found), len(wanted), found == wanted, 1])
         # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
 
-    def spans_of(self, tags: Sequence[str]) -> set[tuple[Any, ...]]:
-        """The spans in the tags of a sentence, each with its label first."""
-        raise NotImplementedError
+    def _spans(self, tags: Sequence[str]) -> set[Any]:
+        """The spans in the tags of a sentence, with their labels."""
+        return set(tags_to_spans(tags))
 
-    def counts(self) -> tuple[int, int, int]:
-        """How many spans that count were right, predicted and gold since the last reset."""
-        counted = [row for label, row in self._rows.items() if label != self._given]
-        right, predicted, gold = self._counts[counted].sum(0).tolist()
-        return right, predicted, gold
-
-    def scores(self) -> dict[str, tuple[float, float, float]]:
-        """Precision, recall and F1 of all spans, under "", and of each label; 0 where the denominator is 0."""
-        rows = {"": self.counts(), **{label: self._counts[row].tolist() for label, row in self._rows.items()}}
-        return {
-            label: (
-                right / predicted if predicted else 0.0,
-                right / gold if gold else 0.0,
-                2 * right / (predicted + gold) if predicted + gold else 0.0,
-            )
-            for label, (right, predicted, gold) in rows.items()
-        }
+    def _scores(self, reset: bool) -> tuple[float, ...]:
+        """Precision, recall, F1 and the share of perfect sentences; 0 where the denominator is 0."""
+        right, predicted, gold, perfect, sentences = self._counts.tolist()
+        if reset:
+            self.reset()
+        shares = ((right, predicted), (right, gold), (2 * right, predicted + gold), (perfect, sentences))
+        return tuple(count / total if total else 0.0 for count, total in shares)
 
 
 @Metric.register("elmo_span_f1")
@@ -72,19 +52,10 @@ class SpanF1(_SpanCounts):
     types that begin with `C-`, which is for semantic roles.
     """
 
-    def spans_of(self, tags: Sequence[str]) -> set[tuple[Any, ...]]:
-        return set(tags_to_spans(tags))
-
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """`precision`, `recall` and `f1-measure`, each followed by `-overall` and by each type."""
-        metrics = {
-            f"{name}-{label or 'overall'}": value
-            for label, values in self.scores().items()
-            for name, value in zip(("precision", "recall", "f1-measure"), values, strict=True)
-        }
-        if reset:
-            self.reset()
-        return metrics
+        """`precision-overall`, `recall-overall` and `f1-measure-overall`, the names of AllenNLP."""
+        precision, recall, f1, _ = self._scores(reset)
+        return {"precision-overall": precision, "recall-overall": recall, "f1-measure-overall": f1}
 
 
 @Metric.register("elmo_srl_f1")
@@ -103,33 +74,18 @@ class SrlF1(_SpanCounts):
     `SrlEvalScorer` needs Perl; both refuse distributed training.
     """
 
-    _given = "V"
-
-    def __init__(self, labels: Iterable[str]) -> None:
-        super().__init__(label.removeprefix(_CONTINUATION) for label in labels)
-
-    def spans_of(self, tags: Sequence[str]) -> set[tuple[Any, ...]]:
+    def _spans(self, tags: Sequence[str]) -> set[Any]:
         arguments: list[tuple[str, list[tuple[int, int]]]] = []
-        # For each label where its last argument is.
-        last: dict[str, int] = {}
+        # For each label the parts of its last argument.
+        last: dict[str, list[tuple[int, int]]] = {}
         for label, first_word, last_word in tags_to_spans(tags):
-            head, part = label.removeprefix(_CONTINUATION), (first_word, last_word)
-            if label != head and head in last:
-                arguments[last[head]][1].append(part)
-            else:
-                last[head] = len(arguments)
-                arguments.append((head, [part]))
-        return {(label, tuple(parts)) for label, parts in arguments}
+            head = label.removeprefix("C-")
+            if label == head or head not in last:
+                last[head] = []
+                arguments.append((head, last[head]))
+            last[head].append((first_word, last_word))
+        return {(label, tuple(parts)) for label, parts in arguments if label != "V"}
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """`precision`, `recall` and `f1`, also followed by `-` and a label; `perfect`, the share of propositions."""
-        metrics = {
-            f"{name}-{label}" if label else name: value
-            for label, values in self.scores().items()
-            for name, value in zip(("precision", "recall", "f1"), values, strict=True)
-        }
-        n_perfect, n_propositions, _ = self._counts[-1].tolist()
-        metrics["perfect"] = n_perfect / n_propositions if n_propositions else 0.0
-        if reset:
-            self.reset()
-        return metrics
+        """`precision`, `recall` and `f1` of arguments, and `perfect`, the share of perfect propositions."""
+        return dict(zip(("precision", "recall", "f1", "perfect"), self._scores(reset), strict=True))

@@ -9,11 +9,11 @@ from tests import srl_eval
 from tests.two_workers import reports_of_two_workers
 
 LABELS = ("ARG0", "ARG1", "ARGM-TMP", "C-ARG0", "C-ARG1", "C-V", "R-ARG1", "C-R-ARG1", "V")
-HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1", "V")
+HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1")
 
 
 def score(gold: str, predicted: str) -> dict[str, float]:
-    metric = SrlF1(LABELS)
+    metric = SrlF1()
     metric([predicted.split()], [gold.split()])
     return metric.get_metric()
 
@@ -45,7 +45,7 @@ def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
 
 
 def count_in_a_worker(rank: int) -> dict[str, Any]:
-    metric = SrlF1(LABELS)
+    metric = SrlF1()
     # Worker 0 has one right of two; worker 1 one right of one, and misses one.
     batches = [
         ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
@@ -100,33 +100,26 @@ class TestSrlF1:
     @settings(max_examples=200)
     def test_it_counts_as_the_script_of_the_shared_task(self, pairs):
         """`tests/srl_eval.py`, of columns of brackets."""
-        metric = SrlF1(LABELS)
+        metric = SrlF1()
         metric([predicted for _, predicted in pairs], [gold for gold, _ in pairs])
         columns = [(srl_eval.brackets(gold), srl_eval.brackets(predicted)) for gold, predicted in pairs]
         correct, excess, missed, n_perfect = srl_eval.evaluate(columns)
         metrics = metric.get_metric()
-        without_predicate = [label for label in HEADS if label != "V"]
-        for name, labels in {"": without_predicate, **{f"-{label}": [label] for label in HEADS}}.items():
-            ok, over, under = (sum(counts[label] for label in labels) for counts in (correct, excess, missed))
-            precision, recall = ok / (ok + over) if ok + over else 0.0, ok / (ok + under) if ok + under else 0.0
-            f1 = 2 * precision * recall / (precision + recall) if ok else 0.0
-            found = metrics[f"precision{name}"], metrics[f"recall{name}"], metrics[f"f1{name}"]
-            assert found == pytest.approx((precision, recall, f1))
+        ok, over, under = (sum(counts[label] for label in HEADS) for counts in (correct, excess, missed))
+        precision, recall = ok / (ok + over) if ok + over else 0.0, ok / (ok + under) if ok + under else 0.0
+        f1 = 2 * precision * recall / (precision + recall) if ok else 0.0
+        assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((precision, recall, f1))
         assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)
-
-    def test_the_metrics_have_a_row_for_each_label_but_not_for_parts(self):
-        names = {f"{metric}{name}" for metric in ("precision", "recall", "f1") for name in ("", "-ARG1", "-V")}
-        assert set(SrlF1(["V", "ARG1", "C-ARG1"]).get_metric()) == {*names, "perfect"}
 
     def test_batches_add_up_and_reset_clears(self):
         gold = [["B-V", "B-ARG0"], ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]]
         predicted = [["B-V", "B-ARG0"], ["B-V", "B-ARG0"], ["O", "B-V"]]
-        together, one_by_one = SrlF1(LABELS), SrlF1(LABELS)
+        together, one_by_one = SrlF1(), SrlF1()
         together(predicted, gold)
         for pair in zip(predicted, gold, strict=True):
             one_by_one([pair[0]], [pair[1]])
-        assert together.get_metric(reset=True) == one_by_one.get_metric() != SrlF1(LABELS).get_metric()
-        assert together.get_metric() == SrlF1(LABELS).get_metric()
+        assert together.get_metric(reset=True) == one_by_one.get_metric() != SrlF1().get_metric()
+        assert together.get_metric() == SrlF1().get_metric()
 
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
