@@ -26,14 +26,12 @@ logger = logging.getLogger(__name__)
 class BilmLanguageModel(Model):
     """
     The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
-    softmax. Every sentence starts from the zero state.
+    softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes it in the public format.
 
     Evaluation is always over the whole vocabulary, whatever the softmax was trained on; its metrics are
     `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words
     that are not in the vocabulary and count as one word. In training with a sampled softmax the metric is called
     `sampled_perplexity`, since it is not comparable.
-
-    `allennlp elmo-export` writes it in the public format.
 
     # Parameters
 
@@ -42,19 +40,17 @@ class BilmLanguageModel(Model):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
     softmax : `Literal["sampled", "full"]`
-        Whether the softmax is trained on samples of the words or on all: see `LmSoftmax`. A vocabulary of no more than
-        `n_samples` words is always trained on in full.
-    n_samples : `int`
-        Of the sampled softmax.
+        Whether the softmax is trained on `n_samples` of the words or on all: see `LmSoftmax`. A vocabulary of no more
+        words is always trained on in full.
     dropout : `float`
         Of the input of each LSTM and of the output of the highest.
     pretrained_file : `str`, optional
-        Path or URL of the weights to start from, in the public format. If the file has no softmax, the softmax starts
-        from random weights.
+        Path or URL of the weights to start from, in the public format.
     pretrained_softmax : `bool`
-        Whether a softmax over the words of the vocabulary is read from that file too.
+        Whether a softmax over the words of the vocabulary is read from that file too. If it has none, the softmax
+        starts from random weights.
     precision : `Literal["float32", "bf16"]`
-        See `elmo_tasks.bilm.Bilm`; the automatic mixed precision of the trainer takes precedence.
+        See `elmo_tasks.bilm.Bilm`.
     """
 
     def __init__(
@@ -94,10 +90,7 @@ class BilmLanguageModel(Model):
             return
         softmax = read_softmax(weight_file, self.bilm.options)
         if softmax is None:
-            logger.warning(
-                "%s has no softmax: it starts from random weights; its perplexity means nothing until it is trained",
-                weight_file,
-            )
+            logger.warning("%s has no softmax: it starts from random weights", weight_file)
             return
         if len(softmax["weight"]) != self.softmax.n_words:
             raise ValueError(

@@ -42,7 +42,7 @@ class CorefResolver(ElmoModel):
     # Parameters
 
     max_span_width : `int`
-        The most words that a mention has.
+        In words.
     spans_per_word : `float`
         How many spans are kept for each word of the document.
     max_antecedents : `int`
@@ -53,10 +53,8 @@ class CorefResolver(ElmoModel):
         Units of each of the two hidden layers of both scorers.
     feature_dim : `int`
         Units of the embedding of each feature of spans and pairs.
-    lexical_dropout : `float`
-        Of the embedded words.
-    dropout : `float`
-        Of the encoder's output, the hidden layers and the features.
+    lexical_dropout, dropout : `float`
+        Of the embedded words; and of the encoder's output, the hidden layers and the features.
     """
 
     def __init__(
@@ -115,29 +113,26 @@ class CorefResolver(ElmoModel):
         for document_mask, part in zip(mask, parts, strict=True):
             document_mask[: part.start] = False
             document_mask[part.stop :] = False
-        # Shape: (n_words, embedded_dim), (n_words, output_dim), (n_words,)
-        words = self._encode(tokens, mask)
         n_words = mask.sum((1, 2)).tolist()
-        offsets = [
-            sum(map(len, document["sentences"][: part.start])) for document, part in zip(metadata, parts, strict=True)
-        ]
-        of_documents = zip(*(tensor.split(n_words) for tensor in words), offsets, metadata, strict=True)
-        # Shape: (n_spans, 2) and (n_spans, n_antecedents) of each document
-        found = [self._resolve(*of_document) for of_document in of_documents]
-        output: dict[str, Any] = {"metadata": metadata, "spans": [spans for spans, _ in found]}
-        output["antecedents"] = [best_antecedents(scores) for _, scores in found]
-        output["clusters"] = [
-            clusters_of(spans.tolist(), antecedents.tolist())
-            for spans, antecedents in zip(output["spans"], output["antecedents"], strict=True)
-        ]
-        if all(document.get("clusters") is not None for document in metadata):
-            gold = [
-                _between(document["clusters"], offset, offset + n)
-                for document, offset, n in zip(metadata, offsets, n_words, strict=True)
-            ]
-            losses = [_loss(spans, scores, clusters) for (spans, scores), clusters in zip(found, gold, strict=True)]
+        # Shape of each document: (n_words, embedded_dim), (n_words, output_dim), (n_words,)
+        words = zip(*(tensor.split(n_words) for tensor in self._encode(tokens, mask)), strict=True)
+        has_clusters = all(document.get("clusters") is not None for document in metadata)
+        output: dict[str, Any] = {"metadata": metadata, "spans": [], "antecedents": [], "clusters": []}
+        gold, losses = [], []
+        for document, part, n, of_document in zip(metadata, parts, n_words, words, strict=True):
+            offset = sum(map(len, document["sentences"][: part.start]))
+            # Shape: (n_spans, 2) and (n_spans, n_antecedents)
+            spans, scores = self._resolve(*of_document, offset, document)
+            antecedents = best_antecedents(scores)
+            output["spans"].append(spans)
+            output["antecedents"].append(antecedents)
+            output["clusters"].append(clusters_of(spans.tolist(), antecedents.tolist()))
+            if has_clusters:
+                gold.append(_between(document["clusters"], offset, offset + n))
+                losses.append(_loss(spans, scores, gold[-1]))
+        if has_clusters:
             output["loss"] = torch.stack(losses).mean()
-            self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans, _ in found])
+            self._scores(output["clusters"], gold, [map(tuple, spans.tolist()) for spans in output["spans"]])
         return output
 
     def _part(self, sentences: list[list[str]]) -> slice:
@@ -163,10 +158,7 @@ class CorefResolver(ElmoModel):
         mask = mask[:, :timesteps]
         # Each sentence is a sequence of its own, for the biLM too. Shape: (n_rows, timesteps, ...)
         flat = {
-            indexer: {
-                name: tensor[rows] if name in _OF_PIECES else tensor[rows][:, :timesteps]
-                for name, tensor in tensors.items()
-            }
+            indexer: {name: t[rows] if name in _OF_PIECES else t[rows][:, :timesteps] for name, t in tensors.items()}
             for indexer, tensors in tokens.items()
         }
         # Shape: (n_rows, timesteps, embedded_dim)
@@ -210,9 +202,8 @@ class CorefResolver(ElmoModel):
         `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
         counted from the beginning of the document; and the `texts` of their mentions.
         """
-        metadata = output_dict["metadata"]
         readable: dict[str, Any] = {
-            key: [document[key] for document in metadata] for key in ("document", "part", "sentences")
+            key: [document[key] for document in output_dict["metadata"]] for key in ("document", "part", "sentences")
         }
         readable["clusters"] = [
             [[list(mention) for mention in cluster] for cluster in clusters] for clusters in output_dict["clusters"]

@@ -32,9 +32,7 @@ class NerTagger(ElmoModel):
         Of the input of each encoder: the same units at all words of a sentence.
     """
 
-    def __init__(
-        self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any
-    ) -> None:
+    def __init__(self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any) -> None:
         super().__init__(vocab, **kwargs)
         self.encoders = torch.nn.ModuleList(encoders)
         self.dropout = InputVariationalDropout(dropout)
@@ -88,14 +86,8 @@ class NerTagger(ElmoModel):
             "tags": tags,
             "spans": [
                 [
-                    {
-                        "label": label,
-                        "start": start,
-                        "end": end,
-                        "text": " ".join(words[start : end + 1]),
-                        "score": score,
-                    }
-                    for (label, start, end), score in zip(spans, of_spans, strict=True)
+                    {"label": label, "start": start, "end": end, "text": " ".join(words[start : end + 1]), "score": p}
+                    for (label, start, end), p in zip(spans, of_spans, strict=True)
                 ]
                 for words, spans, of_spans in zip(output_dict["words"], found, scores, strict=True)
             ],

@@ -114,17 +114,13 @@ class Esim(ElmoModel):
         premise and for the hypothesis a row for each word, with its weights for the words of the other sentence.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
-        readable["attention"] = []
         for name in ("premise_tokens", "hypothesis_tokens"):
             readable[name] = [pair[name] for pair in output_dict["metadata"]]
-        for row, pair in enumerate(output_dict["metadata"]):
-            premise, hypothesis = len(pair["premise_tokens"]), len(pair["hypothesis_tokens"])
-            readable["attention"].append(
-                {
-                    "premise": output_dict["premise_attention"][row, :premise, :hypothesis].tolist(),
-                    "hypothesis": output_dict["hypothesis_attention"][row, :hypothesis, :premise].tolist(),
-                }
-            )
+        sizes = [(len(pair["premise_tokens"]), len(pair["hypothesis_tokens"])) for pair in output_dict["metadata"]]
+        both = zip(output_dict["premise_attention"], output_dict["hypothesis_attention"], sizes, strict=True)
+        readable["attention"] = [
+            {"premise": one[:m, :n].tolist(), "hypothesis": other[:n, :m].tolist()} for one, other, (m, n) in both
+        ]
         return readable
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

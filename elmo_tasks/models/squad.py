@@ -29,7 +29,7 @@ class SquadModel(ElmoModel):
     self_encoder : `Seq2SeqEncoder`
         Of the residual self-attention; its input is as wide as the linear layer below it.
     end_encoder : `Seq2SeqEncoder`
-        For the last word, over the output of the self-attention and of the `start_encoder`.
+        Over the output of the self-attention and of the `start_encoder`.
     dropout : `float`
         Of the input of each encoder and each linear layer: the same units at all words of a text.
     max_span_tokens : `int`
@@ -105,20 +105,14 @@ class SquadModel(ElmoModel):
         self, question: TextFieldTensors, passage: TextFieldTensors, passage_mask: torch.Tensor
     ) -> torch.Tensor:
         """The words of the paragraph, after attention to the question: shape `(batch_size, n_passage, hidden_dim)`."""
-        tokens = concat_texts(question, passage)
-        # Shape: (batch_size, n_question)
-        question_mask = get_text_field_mask(question)
+        tokens, question_mask = concat_texts(question, passage), get_text_field_mask(question)
         # Questions first. Shape: (2 * batch_size, timesteps, dim)
         embedded = self.dropout(self.text_field_embedder(tokens))
-        encoded = self.contextual_encoder(embedded, get_text_field_mask(tokens))
-        encoded = self.with_elmo(encoded, tokens)
-        n_questions, n_words = question_mask.shape
-        attended = self.attention(
-            encoded[n_questions:, : passage_mask.shape[1]],
-            passage_mask,
-            encoded[:n_questions, :n_words],
-            question_mask,
-        )
+        encoded = self.with_elmo(self.contextual_encoder(embedded, get_text_field_mask(tokens)), tokens)
+        questions, passages = encoded.chunk(2)
+        (_, n_question), (_, n_passage) = question_mask.shape, passage_mask.shape
+        # Shape: (batch_size, n_passage, 4 * dim)
+        attended = self.attention(passages[:, :n_passage], passage_mask, questions[:, :n_question], question_mask)
         # Shape: (batch_size, n_passage, hidden_dim)
         hidden = self.attention_projection(self.dropout(attended)).relu()
         return self.self_attention(hidden, passage_mask)
@@ -133,11 +127,10 @@ class SquadModel(ElmoModel):
         `id` of the question, empty if it has none; `best_span_str`, the answer; `best_span`, its first and last token;
         `score`, its probability; `question_tokens` and `passage_tokens`.
         """
+        rows, answers = output_dict["metadata"], ("best_span_str", "best_span", "score")
+        texts = {key: [row[key] for row in rows] for key in ("question_tokens", "passage_tokens")}
         # AllenNLP would write `None` as the text "None".
-        metadata = {"id": [row["id"] or "" for row in output_dict["metadata"]]}
-        for key in ("question_tokens", "passage_tokens"):
-            metadata[key] = [row[key] for row in output_dict["metadata"]]
-        return {**metadata, **{key: output_dict[key] for key in ("best_span_str", "best_span", "score")}}
+        return {"id": [row["id"] or "" for row in rows], **texts, **{key: output_dict[key] for key in answers}}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`em` and `f1`, from 0 to 1."""

@@ -30,9 +30,7 @@ class SemanticRoleLabeler(ElmoModel):
         Width of the vector that marks the predicate.
     """
 
-    def __init__(
-        self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any
-    ) -> None:
+    def __init__(self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any) -> None:
         super().__init__(vocab, **kwargs)
         self.predicate_embedding = torch.nn.Embedding(2, predicate_dim)
         self.encoder = encoder
