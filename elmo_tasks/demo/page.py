@@ -68,8 +68,18 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
     gradio.Examples(examples, [sentences, word], cache_examples=False)
     cosines = gradio.Dataframe(label="Cosines of the word's vectors")
     neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
+    # A label would push the legend out of the height.
     scatter = gradio.ScatterPlot(
-        x="x", y="y", color="of", tooltip=["sentence"], height=400, label="Occurrences in the sentences and the index"
+        x="x",
+        y="y",
+        color="of",
+        tooltip=["sentence"],
+        height=400,
+        title="Occurrences in the sentences and the index",
+        x_title="first principal component",
+        y_title="second",
+        color_title="",
+        show_label=False,
     )
     _on(button, words.compare, inputs, [cosines, neighbors, scatter], "words")
 

@@ -115,7 +115,7 @@ class Words:
         return pd.DataFrame({"x": x, "y": y, "of": names, "sentence": sentences})
 
 
-def _shown(query: Query, context: int = 8) -> str:
+def _shown(query: Query, context: int = 4) -> str:
     words = [f"[{word}]" if place == query.position else word for place, word in enumerate(query.words)]
     return " ".join(words[max(0, query.position - context) : query.position + context + 1])
 
