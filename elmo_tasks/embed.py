@@ -78,7 +78,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
     "precision": {"choices": ["float32", "bf16"], "help": "of the biLM's matrix products; default: float32"},
     "batch_tokens": {"type": int, "help": "words per batch; default: 4096, on a GPU 16384"},
-    "part_lines": {"type": int, "help": "lines per part; a killed job loses at most the parts in progress"},
+    "part_lines": {"type": int, "help": "lines per part; an interrupted job loses at most the parts in progress"},
 }
 
 
@@ -89,13 +89,13 @@ def embed_file(
     *,
     layout: Literal["full", "index", "vectors", "keys"] = "full",
     force: bool = False,
-    resume: bool = False,
     workers: int | None = None,
     ray: str | None = None,
     elmo: "Elmo | None" = None,
 ) -> int:
     """
-    Writes the vectors of a text into a file, and returns the number of lines.
+    Writes the vectors of a text into a file, and returns the number of lines. After an interruption the same call
+    computes the missing parts only.
 
     # Parameters
 
@@ -105,8 +105,8 @@ def embed_file(
         For HDF5. `"full"`: arrays named by their line numbers, `sentences`, and AllenNLP's `sentence_to_index`.
         `"index"`: without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by their sentences, without
         blank lines and repetitions.
-    force, resume
-        Whether to start again and replace the output, or to keep the parts of an interrupted job.
+    force
+        Whether to replace an existing output or the parts of an interrupted job.
     workers, ray
         Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: only this process, or
         all cores of the cluster. All machines need the same folders.
@@ -117,12 +117,9 @@ def embed_file(
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
     if output.exists() and not force:
-        if resume:
-            # Left by a job that was killed while it removed them.
-            shutil.rmtree(folder, ignore_errors=True)
+        # Left by a job that was killed while it removed them.
+        shutil.rmtree(folder, ignore_errors=True)
         raise FileExistsError(f"{output} exists: use --force to replace it")
-    if folder.exists() and not (force or resume):
-        raise FileExistsError(f"{folder} exists: use --resume to continue, or --force to start again")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     n_lines, n_words, n_cut = _count(text)
     if force:
@@ -145,7 +142,7 @@ def embed_file(
                 bar.update(n_part_lines)
         _finish(folder, output, job, layout)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted: the same command with --resume continues") from None
+        raise KeyboardInterrupt("interrupted: the same command continues") from None
     return n_lines
 
 
@@ -229,7 +226,9 @@ def _embedded(
             except multiprocessing.TimeoutError:
                 # The pool replaces a process that was killed, but never computes its part.
                 if any(process.exitcode is not None for process in processes):
-                    raise RuntimeError("a worker was killed, possibly for its memory: use --resume") from None
+                    raise RuntimeError(
+                        "a worker was killed, possibly for its memory: the same command continues"
+                    ) from None
 
 
 def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
@@ -320,15 +319,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_nfc_argument(parser)
     add("--workers", type=int, metavar="N", help="processes, each with its own biLM; default: one, on Ray one per core")
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
-    again = parser.add_mutually_exclusive_group()
-    again.add_argument("--force", action="store_true", help="start again, and replace an existing output")
-    again.add_argument("--resume", action="store_true", help="keep the finished parts of an interrupted job")
+    add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")
 
 
 def embed(arguments: argparse.Namespace) -> None:
     """Runs the job of a command line."""
     options = {option.name: getattr(arguments, option.name) for option in fields(EmbedOptions)}
     options["weights"] = arguments.weights and tuple(arguments.weights)
-    others = {name: getattr(arguments, name) for name in ("force", "resume", "workers", "ray")}
+    others = {name: getattr(arguments, name) for name in ("force", "workers", "ray")}
     n_lines = embed_file(arguments.text, arguments.output, EmbedOptions(**options), **others)
     print(f"wrote {arguments.output}: {n_lines:,} lines, {arguments.output.stat().st_size:,} bytes")

@@ -1,9 +1,8 @@
 """
 How do I write the vectors of a text into a file, and read them again?
 
-`python -m elmo_tasks embed` does it from the command line; `embed_file` is the same from Python. The job keeps what
-is done in parts, and resumes after an interruption with `resume=True`. Here one vector for each sentence goes into
-HDF5.
+`python -m elmo_tasks embed` does it from the command line; `embed_file` is the same from Python. After an
+interruption the same call computes only what is missing. Here one vector for each sentence goes into HDF5.
 """
 
 import tempfile

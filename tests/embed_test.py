@@ -89,7 +89,7 @@ def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
         time.sleep(0.01)
     job.send_signal(signal.SIGKILL)
     job.wait()
-    embed_file(text, output, EmbedOptions(BILM, part_lines=50, device="cpu"), resume=True, workers=workers)
+    embed_file(text, output, EmbedOptions(BILM, part_lines=50, device="cpu"), workers=workers)
     assert same_arrays(output, tmp_path / "whole.h5")
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "whole.h5"}
 
@@ -113,7 +113,7 @@ def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch
         return Elmo.embed(elmo, *arguments, **keywords)
 
     monkeypatch.setattr(elmo, "embed", embed)
-    with pytest.raises(KeyboardInterrupt, match="--resume"):
+    with pytest.raises(KeyboardInterrupt, match="continues"):
         embed_file(text, output, options, elmo=elmo)
     assert len(list(output.with_name(f"{output.name}.parts").glob("part-*"))) == 1
 
@@ -121,14 +121,12 @@ def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch
 def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch):
     options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
     interrupted_job(text, output, options, monkeypatch)
-    with pytest.raises(FileExistsError, match=r"out\.h5\.parts"):
-        embed_file(text, output, options, elmo=elmo)
     embedded = []
     monkeypatch.setattr(elmo, "embed", lambda part, **kwargs: embedded.extend(part) or Elmo.embed(elmo, part, **kwargs))
-    embed_file(text, output, options, resume=True, elmo=elmo)
+    embed_file(text, output, options, elmo=elmo)
     assert [" ".join(words) for words in embedded] == [" ".join(line.split()) for line in LINES[5:]]
     with pytest.raises(FileExistsError, match=r"out\.h5 exists"):
-        embed_file(text, output, options, resume=True, elmo=elmo)
+        embed_file(text, output, options, elmo=elmo)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +140,7 @@ def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo, monk
         text.write_text(changed)
     options = EmbedOptions(**{"bilm": BILM, "part_lines": 5, **(changed if isinstance(changed, dict) else {})})
     with pytest.raises(ValueError, match=names):
-        embed_file(text, output, options, resume=True, elmo=elmo)
+        embed_file(text, output, options, elmo=elmo)
     assert embed_file(text, output, options, force=True, elmo=elmo) == len(text.read_text().splitlines())
     assert not output.with_name("out.h5.parts").exists()
 

@@ -33,9 +33,7 @@ class FormerElmo(Subcommand):
         add("--cuda-device", type=int, default=-1, help="number of a GPU; -1 (default) is the CPU")
         add("--forget-sentences", action="store_true", help="omit sentence_to_index")
         add("--use-sentence-keys", action="store_true", help="name each array by its sentence, not by its line number")
-        again = subparser.add_mutually_exclusive_group()
-        again.add_argument("--force", action="store_true", help="start again, and replace an output that exists")
-        again.add_argument("--resume", action="store_true", help="keep what an interrupted run has done")
+        add("--force", action="store_true", help="replace an existing output or the parts of an interrupted run")
         subparser.set_defaults(func=_elmo)
         return subparser
 
@@ -50,6 +48,5 @@ def _elmo(arguments: argparse.Namespace) -> None:
         arguments.forget_sentences,
         arguments.use_sentence_keys,
         force=arguments.force,
-        resume=arguments.resume,
     )
     print(f"wrote {arguments.output_file}")

@@ -92,7 +92,7 @@ class ElmoEmbedder:
         batch_size: int = 64,
         forget_sentences: bool = False,
         use_sentence_keys: bool = False,
-        **of_job: bool,
+        force: bool = False,
     ) -> None:
         """
         Writes the vectors of a text into an HDF5 file: one array per line, named by the line's number from `"0"`, and
@@ -103,7 +103,7 @@ class ElmoEmbedder:
         input_file
             An open file or a path. Each line is a sentence, with white space between its words.
         output_file_path
-            The HDF5 file, which must not exist.
+            The HDF5 file.
         output_format
             `"all"` layers, of shape `(n_layers, n_words, dim)`; the `"top"` one or the `"average"` of all, of shape
             `(n_words, dim)`.
@@ -113,8 +113,8 @@ class ElmoEmbedder:
             Whether `sentence_to_index` is omitted.
         use_sentence_keys
             Whether the sentence is the name of its array. Blank lines and repetitions have none.
-        **of_job
-            `force` and `resume` of `elmo_tasks.embed.embed_file`.
+        force
+            Whether an existing file is replaced.
         """
         layers = {"all": "all", "top": "top", "average": "mix"}[output_format]
         # AllenNLP's class did not normalise the text. 64 sentences of 64 words are a batch of `Elmo`.
@@ -125,8 +125,7 @@ class ElmoEmbedder:
                 copy.writelines(input_file)
                 copy.flush()
                 input_file = copy.name
-            keywords: Any = {"layout": layout, "elmo": self._elmo, **of_job}
-            embed_file(input_file, output_file_path, options, **keywords)
+            embed_file(input_file, output_file_path, options, layout=layout, force=force, elmo=self._elmo)
 
 
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:
