@@ -1,7 +1,7 @@
 """Coreference in documents in JSON lines."""
 
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
@@ -9,8 +9,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
-from elmo_tasks.predictors.sentence import list_of
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, list_of, places, tokens_of
 from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
@@ -37,8 +36,7 @@ class CorefPredictor(JsonLinesPredictor):
         See `JsonLinesPredictor`.
     """
 
-    example: ClassVar[JsonDict] = {"document": "Ann sang. She was tired."}
-    forms: ClassVar[dict[str, tuple[str, ...]]] = {"document": ("genre",), "sentences": ("speakers", "genre")}
+    example = '{"document": "Ann sang. She was tired."}'
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
@@ -65,23 +63,18 @@ class CorefPredictor(JsonLinesPredictor):
     replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)
 
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
-        genre, speakers = inputs.get("genre"), inputs.get("speakers")
         if "sentences" in inputs:
             sentences = list(map(list_of, inputs["sentences"]))
-            if not any(sentences):
-                return dict(_WITHOUT_WORDS)
-            if speakers is not None:
-                speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
-            return self._dataset_reader.text_to_instance(sentences, speakers, genre=genre)
-        sentences = [[token for token in of if not token.is_space] for of in self._pipeline(inputs["document"]).sents]
-        sentences = [of for of in sentences if of]
-        if not sentences:
+        else:
+            parsed = self._pipeline(inputs["document"]).sents
+            sentences = [[Token(t.text, t.idx, t.idx + len(t)) for t in of if not t.is_space] for of in parsed]
+            sentences = [of for of in sentences if of]
+        if not any(sentences):
             return dict(_WITHOUT_WORDS)
-        words = [[token.text for token in of] for of in sentences]
-        instance = self._dataset_reader.text_to_instance(words, genre=genre)
-        for field, of in zip(instance["tokens"], sentences, strict=False):
-            field.tokens = [Token(token.text, token.idx, token.idx + len(token)) for token in of]
-        return instance
+        speakers = inputs.get("speakers")
+        if speakers is not None:
+            speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
+        return self._dataset_reader.text_to_instance(sentences, speakers, genre=inputs.get("genre"))
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         output["document_name"] = output["document"]

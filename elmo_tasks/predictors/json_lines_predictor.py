@@ -1,31 +1,25 @@
-"""The base of all predictors: JSON lines, bounded batches, texts without words, no gold, and gradients."""
+"""The base of all predictors: JSON lines, bounded batches, no gold, and gradients."""
 
 import copy
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Field, Instance, Token
-from allennlp.data.fields import ListField, TextField
+from allennlp.data.fields import ListField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.text import in_nfc
 
-__all__ = ["JsonLinesPredictor", "places", "tokens_of"]
+__all__ = ["JsonLinesPredictor", "list_of", "places", "tokens_of"]
 
 # With padding, of a batch. A line of 3,000 words in a batch of 32 would take gigabytes.
 _MAX_WORDS = 8192
 _IDS = ("id", "pairID")
-
-
-class _Line(dict[str, Any]):
-    """The content of a line, and its number, not counting blank lines."""
-
-    number: int | None = None
 
 
 class JsonLinesPredictor(Predictor):
@@ -41,11 +35,9 @@ class JsonLinesPredictor(Predictor):
         Whether a bad line has `{"error": ..., "line": n}` instead of its prediction.
     """
 
-    example: ClassVar[JsonDict]
-    # The forms of a line: the key that distinguishes it, and the other keys that it may have.
-    forms: ClassVar[dict[str, tuple[str, ...]]]
+    example: str
     # The names of the text fields, in the order in which the model embeds them.
-    texts: ClassVar[tuple[str, ...]] = ("tokens",)
+    texts: tuple[str, ...] = ("tokens",)
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, keep_going: bool = False
@@ -56,7 +48,7 @@ class JsonLinesPredictor(Predictor):
         super().__init__(model, reader, frozen)
         self._keep_going = keep_going
         self._n_lines = 0
-        self._embedded_text = _Copy()
+        self._embedded_text = torch.nn.Identity()
 
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
         """The instance of a line, or its prediction if it has no words."""
@@ -67,20 +59,19 @@ class JsonLinesPredictor(Predictor):
         return output
 
     def load_line(self, line: str) -> JsonDict:
+        """The content of a line, and as `line` its number, not counting blank lines."""
         self._n_lines += 1
         try:
             content = json.loads(line)
         except ValueError:
             content = line.strip()
-        loaded = _Line(content if isinstance(content, dict) else {"": content})
-        loaded.number = self._n_lines
-        return loaded
+        return {**(content if isinstance(content, dict) else {"": content}), "line": self._n_lines}
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        outcomes = [self._outcome(line) for line in inputs]
+        outcomes = [self.read(line) for line in inputs]
         instances = [outcome for outcome in outcomes if isinstance(outcome, Instance)]
         predictions = iter(self.predict_batch_instance(instances))
         return [next(predictions) if isinstance(outcome, Instance) else outcome for outcome in outcomes]
@@ -91,47 +82,40 @@ class JsonLinesPredictor(Predictor):
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """The predictions, in batches that are bounded by their words."""
         finished = []
-        for batch in _batches(instances):
+        for batch in self._batches(instances):
             for instance, output in zip(batch, super().predict_batch_instance(batch), strict=True):
-                metadata = instance["metadata"].metadata if "metadata" in instance else {}
+                metadata = instance["metadata"].metadata
                 ids = {key: metadata[key] for key in _IDS if metadata.get(key) is not None}
                 finished.append(self.finish(instance, output) | ids)
         return finished
 
-    def _outcome(self, inputs: JsonDict) -> Any:
-        """As `read`, with errors that name the line."""
-        try:
-            return self.read(inputs)
-        except ValueError as error:
-            message = str(error)
-        except (AttributeError, LookupError, TypeError):
-            message = self._mismatch(inputs)
-        number = getattr(inputs, "number", None)
-        if self._keep_going:
-            return {"error": message, "line": number}
-        raise ValueError(f"{message}: line {number}" if number else message)
-
-    def _mismatch(self, inputs: JsonDict) -> str:
-        return f"expected a line like {json.dumps(self.example)}, got {json.dumps(inputs.get('', inputs))[:200]}"
+    def _batches(self, instances: Sequence[Instance]) -> Iterator[list[Instance]]:
+        batch: list[Instance] = []
+        longest = 0
+        for instance in instances:
+            length = max(len(tokens_of(instance[name])) for name in self.texts)
+            longest = max(longest, length)
+            if batch and longest * (len(batch) + 1) > _MAX_WORDS:
+                yield batch
+                batch, longest = [], length
+            batch.append(instance)
+        if batch:
+            yield batch
 
     def read(self, inputs: JsonDict) -> Any:
-        """The outcome of a line, after a check of its keys: an unknown one would be ignored silently."""
-        form = next((key for key in self.forms if key in inputs), None)
-        if form is None:
-            raise ValueError(self._mismatch(inputs))
-        allowed = (form, *self.forms[form], *_IDS)
-        if unknown := [key for key in inputs if key not in allowed]:
-            raise ValueError(f"expected the keys {', '.join(allowed)}, got {', '.join(unknown)}")
+        """The outcome of a line, or `{"error": ..., "line": ...}`."""
+        try:
+            outcome = self.outcome_of(in_nfc(inputs))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            expected = f"expected a line like {self.example}, got {json.dumps(inputs.get('', inputs))[:200]}"
+            message = str(error) if isinstance(error, ValueError) else expected
+            if self._keep_going:
+                return {"error": message, "line": inputs.get("line")}
+            raise ValueError(f"{message}: line {inputs['line']}" if "line" in inputs else message) from error
         ids = {key: inputs[key] for key in _IDS if key in inputs}
-        outcome = self.outcome_of({key: in_nfc(value) for key, value in inputs.items()})
-        for key, name in (
-            ("sentence", "tokens"),
-            ("document", "tokens"),
-            ("passage", "passage"),
-            ("context", "passage"),
-        ):
-            if name in outcome and inputs.get(key) != in_nfc(inputs.get(key)):
-                _relocate(tokens_of(outcome[name]), inputs[key])
+        text = next((inputs[key] for key in ("sentence", "document", "passage", "context") if key in inputs), "")
+        if text != in_nfc(text) and self.texts[-1] in outcome:
+            _relocate(tokens_of(outcome[self.texts[-1]]), text)
         if not isinstance(outcome, Instance):
             return outcome | ids
         outcome["metadata"].metadata.update(ids)
@@ -163,9 +147,10 @@ class JsonLinesPredictor(Predictor):
             # Shape: (n_rows, timesteps)
             rows = iter(torch.arange(len(words), device=words.device).view(-1, output.size(-2)))
             for text in texts:
-                # Shape: (n_words,)
-                number = torch.cat([next(rows)[:length] for length in _row_lengths(text) if length])
-                words = words.index_copy(0, number, self._embedded_text(words[number][None])[0])
+                lengths = [len(sentence) for sentence in (text if isinstance(text, ListField) else [text])]
+                # Shape: (1, n_words)
+                number = torch.cat([next(rows)[:length] for length in lengths if length])[None]
+                words = words.index_copy(0, number[0], self._embedded_text(words[number])[0])
             return words.view_as(output)
 
         hook = self.get_interpretable_text_field_embedder().register_forward_hook(through_layer)
@@ -178,29 +163,11 @@ class JsonLinesPredictor(Predictor):
             hook.remove()
 
 
-class _Copy(torch.nn.Module):
-    def forward(self, embedded: torch.Tensor) -> torch.Tensor:
-        return embedded.clone()
-
-
-def _row_lengths(field: Field) -> list[int]:
-    """The number of words of a text, or of each sentence of a document."""
-    return [len(text) for text in field] if isinstance(field, ListField) else [len(field)]
-
-
-def _batches(instances: Sequence[Instance]) -> Iterator[list[Instance]]:
-    batch: list[Instance] = []
-    longest = 0
-    for instance in instances:
-        texts = [field for field in instance.fields.values() if isinstance(field, ListField | TextField)]
-        length = max(sum(_row_lengths(text)) for text in texts)
-        longest = max(longest, length)
-        if batch and longest * (len(batch) + 1) > _MAX_WORDS:
-            yield batch
-            batch, longest = [], length
-        batch.append(instance)
-    if batch:
-        yield batch
+def list_of(words: Any) -> list[Any]:
+    """A list of words; each letter of a text would be a word otherwise."""
+    if not isinstance(words, list):
+        raise TypeError
+    return words
 
 
 def tokens_of(text: Any) -> list[Token]:

@@ -1,15 +1,15 @@
 """The predictor of all models of single sentences."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, list_of, places
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["SentencePredictor"]
@@ -30,8 +30,7 @@ class SentencePredictor(JsonLinesPredictor):
         See `JsonLinesPredictor`.
     """
 
-    example: ClassVar[JsonDict] = {"sentence": "Jordan beat Chelsea ."}
-    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ()}
+    example = '{"sentence": "Jordan beat Chelsea ."}'
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
@@ -40,14 +39,18 @@ class SentencePredictor(JsonLinesPredictor):
     def predict(self, sentence: str) -> JsonDict:
         return self.predict_json({"sentence": sentence})
 
-    def predict_tokenized(self, words: list[str]) -> JsonDict:
-        return self.predict_json({"words": words})
+    def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
+        return self.predict_json({"words": tokenized_sentence})
+
+    def tokens(self, inputs: JsonDict) -> list[Token]:
+        """The words of a line."""
+        if "sentence" in inputs:
+            return self._tokenizer.tokenize(inputs["sentence"])
+        return [Token(word) for word in list_of(inputs["words"])]
 
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
-        words = self._tokenizer.tokenize(inputs["sentence"]) if "sentence" in inputs else list_of(inputs["words"])
-        if not words:
-            return dict(self._model.without_words)
-        return self._dataset_reader.text_to_instance(words)
+        tokens = self.tokens(inputs)
+        return self._dataset_reader.text_to_instance(tokens) if tokens else dict(self._model.without_words)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         for span in output.get("spans", ()):
@@ -63,10 +66,3 @@ class SentencePredictor(JsonLinesPredictor):
         spans = tags_to_spans(tags) if "spans" in outputs else []
         rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
         return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
-
-
-def list_of(words: Any) -> list[Any]:
-    """A list of words; each letter of a text would be a word otherwise."""
-    if not isinstance(words, list):
-        raise TypeError
-    return words

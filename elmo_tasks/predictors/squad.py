@@ -1,6 +1,6 @@
 """Answers to questions in JSON lines."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -20,9 +20,8 @@ class SquadPredictor(JsonLinesPredictor):
     passage has no words, the answer is empty, and its span and score are `None`.
     """
 
-    example: ClassVar[JsonDict] = {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}
-    forms: ClassVar[dict[str, tuple[str, ...]]] = {"passage": ("question",), "context": ("question",)}
-    texts: ClassVar[tuple[str, ...]] = ("question", "passage")
+    example = '{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}'
+    texts = ("question", "passage")
 
     def predict(self, question: str, passage: str) -> JsonDict:
         return self.predict_json({"question": question, "passage": passage})
@@ -31,17 +30,7 @@ class SquadPredictor(JsonLinesPredictor):
         question, passage = inputs["question"], inputs["passage" if "passage" in inputs else "context"]
         if question.strip() and passage.strip():
             return self._dataset_reader.text_to_instance(question, passage)
-        return {
-            "id": "",
-            "question_tokens": self._words(question),
-            "passage_tokens": self._words(passage),
-            "best_span_str": "",
-            "best_span": None,
-            "score": None,
-        }
-
-    def _words(self, text: str) -> list[str]:
-        return self._dataset_reader.text_to_instance(text, text)["metadata"]["question_tokens"] if text.strip() else []
+        return {"best_span_str": "", "best_span": None, "score": None}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return output | places(instance["passage"].tokens, *output["best_span"])

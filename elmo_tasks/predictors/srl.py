@@ -1,10 +1,9 @@
 """Semantic roles of sentences in JSON lines, and the verbs of sentences, by a tagger for parts of speech."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Optional
+from typing import Any, Optional
 
 import numpy as np
 from allennlp.common.util import JsonDict
@@ -13,9 +12,8 @@ from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
-from elmo_tasks.predictors.sentence import list_of
+from elmo_tasks.predictors.json_lines_predictor import places
+from elmo_tasks.predictors.sentence import SentencePredictor
 from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.vectors.elmo import Elmo
@@ -28,7 +26,7 @@ _SPACY_MODEL = "en_core_web_sm"
 
 
 @Predictor.register("elmo_srl")
-class SrlPredictor(JsonLinesPredictor):
+class SrlPredictor(SentencePredictor):
     """
     Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the numbers of the
     predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Verbs that are not given are found by
@@ -38,16 +36,13 @@ class SrlPredictor(JsonLinesPredictor):
 
     # Parameters
 
-    language : `str`
-        spaCy's code of the language of the tokenization rules.
     spacy_model : `str`, optional
         See `VerbFinder`.
-    kwargs
-        See `JsonLinesPredictor`.
+    language, kwargs
+        See `SentencePredictor`.
     """
 
-    example: ClassVar[JsonDict] = {"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}
-    forms: ClassVar[dict[str, tuple[str, ...]]] = {"sentence": (), "words": ("predicates",)}
+    example = '{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}'
 
     def __init__(
         self,
@@ -57,28 +52,14 @@ class SrlPredictor(JsonLinesPredictor):
         spacy_model: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(model, dataset_reader, **kwargs)
-        self._tokenizer = SpacyBlankTokenizer(language)
+        super().__init__(model, dataset_reader, language, **kwargs)
         self._find_verbs = VerbFinder(spacy_model)
 
-    def predict(self, sentence: str) -> JsonDict:
-        return self.predict_json({"sentence": sentence})
-
-    def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
-        return self.predict_json({"words": tokenized_sentence})
-
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        outcomes = [self._outcome(line) for line in inputs]
+        outcomes = [self.read(line) for line in inputs]
         sentences = [outcome for outcome in outcomes if "error" not in outcome]
-        unknown = [sentence for sentence in sentences if sentence["predicates"] is None]
-        found = self._find_verbs([[token.text for token in sentence["tokens"]] for sentence in unknown])
-        for sentence, predicates in zip(unknown, found, strict=True):
-            sentence["predicates"] = predicates
-        instances = [
-            self._instance(sentence["tokens"], predicate)
-            for sentence in sentences
-            for predicate in sentence["predicates"]
-        ]
+        self._add_predicates(sentences)
+        instances = [self._instance(sentence, i) for sentence in sentences for i in sentence["predicates"]]
         predictions = iter(self.predict_batch_instance(instances))
         for sentence in sentences:
             verbs = [next(predictions) for _ in sentence.pop("predicates")]
@@ -87,30 +68,29 @@ class SrlPredictor(JsonLinesPredictor):
         return outcomes
 
     def outcome_of(self, inputs: JsonDict) -> JsonDict:
-        """The `tokens` and the `predicates` of a line."""
-        if "sentence" in inputs:
-            return {"tokens": self._tokenizer.tokenize(inputs["sentence"]), "predicates": None}
-        tokens, predicates = [Token(word) for word in list_of(inputs["words"])], inputs.get("predicates")
-        for predicate in predicates or ():
-            # -1 would be the last word.
-            if not 0 <= predicate < len(tokens):
-                raise ValueError(f"expected predicates from 0 to {len(tokens) - 1}, got {predicate}")
+        """The `tokens` of a line, and its `predicates` if they are given."""
+        tokens, predicates = self.tokens(inputs), inputs.get("predicates")
+        # -1 would be the last word.
+        if not all(0 <= predicate < len(tokens) for predicate in predicates or ()):
+            raise ValueError(f"expected predicates from 0 to {len(tokens) - 1}, got {predicates}")
         return {"tokens": tokens, "predicates": predicates}
 
+    def _add_predicates(self, sentences: list[JsonDict]) -> None:
+        unknown = [sentence for sentence in sentences if sentence["predicates"] is None]
+        found = self._find_verbs([[token.text for token in sentence["tokens"]] for sentence in unknown])
+        for sentence, predicates in zip(unknown, found, strict=True):
+            sentence["predicates"] = predicates
+
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self._batch_json_to_instances([json_dict])[0]
+        """The first predicate of a sentence, as AllenNLP's interpreters take one."""
+        sentence = self.read(json_dict)
+        self._add_predicates([sentence])
+        return self._instance(sentence, sentence["predicates"][0])
 
-    def _batch_json_to_instances(self, json_dicts: list[JsonDict]) -> list[Instance]:
-        """The first predicate of each sentence, as AllenNLP's interpreters take one."""
-        sentences = [self.read(json_dict) for json_dict in json_dicts]
-        found = self._find_verbs([[token.text for token in sentence["tokens"]] for sentence in sentences])
-        predicates = [sentence["predicates"] or verbs for sentence, verbs in zip(sentences, found, strict=True)]
-        return [self._instance(sentence["tokens"], of[0]) for sentence, of in zip(sentences, predicates, strict=True)]
-
-    def _instance(self, tokens: Sequence[Token], predicate: int) -> Instance:
-        marked = [Token(token.text, token.idx, token.idx_end) for token in tokens]
-        marked[predicate].tag_ = "V"
-        return self._dataset_reader.text_to_instance(marked, _indicator(marked))
+    def _instance(self, sentence: JsonDict, predicate: int) -> Instance:
+        tokens = [Token(token.text, token.idx, token.idx_end) for token in sentence["tokens"]]
+        tokens[predicate].tag_ = "V"
+        return self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
         for instance in (each for each in instances if any(_indicator(each["tokens"].tokens))):
@@ -141,17 +121,17 @@ class PosTagger:
     (section 5.3 of the paper).
     """
 
-    def __init__(self, path: Path = PRETRAINED / "pos-open" / "tagger.npz") -> None:
-        with np.load(path) as arrays:
+    def __init__(self) -> None:
+        with np.load(PRETRAINED / "pos-open" / "tagger.npz") as arrays:
             self._weight, self._bias = arrays["weight"], arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])
         self._elmo = Elmo.from_pretrained("small-open")
 
-    def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
         """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""
         # Shape of each: (n_words, dim)
-        vectors = self._elmo.embed([list(words) for words in sentences], layers=self._layer, progress=False)
+        vectors = self._elmo.embed(sentences, layers=self._layer, progress=False)
         # Shape of each: (n_words, n_tags)
         scores = [of_words @ self._weight.T + self._bias for of_words in vectors]
         return [[self._tags[index] for index in of_words.argmax(-1)] for of_words in scores]
@@ -171,29 +151,22 @@ class VerbFinder:
     def __init__(self, spacy_model: str | None = None) -> None:
         self._spacy_model = spacy_model
 
-    def __call__(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
+    def __call__(self, sentences: list[list[str]]) -> list[list[int]]:
         """The numbers of the verbs of each sentence, counted from 0."""
-        given = [words for words in sentences if words]
-        tags = iter(self._tags(given) if given else [])
-        found = [next(tags) if words else [] for words in sentences]
-        return [[i for i, tag in enumerate(of_words) if tag in ("VERB", "AUX")] for of_words in found]
+        # A tagger is loaded when it is needed.
+        tags = self._tagger(sentences) if any(sentences) else sentences
+        return [[i for i, tag in enumerate(of_words) if tag in ("VERB", "AUX")] for of_words in tags]
 
-    def _tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    @cached_property
+    def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
         import spacy
         from spacy.tokens import Doc
 
         if self._spacy_model is None and not spacy.util.is_package(_SPACY_MODEL):
-            return self._ours(sentences)
-        documents = (Doc(self._spacy.vocab, words=list(words)) for words in sentences)
-        return [[token.pos_ for token in document] for document in self._spacy.pipe(documents)]
-
-    @cached_property
-    def _ours(self) -> PosTagger:
-        logger.warning("%s is not installed: verbs are found by the smaller tagger of elmo_tasks", _SPACY_MODEL)
-        return PosTagger()
-
-    @cached_property
-    def _spacy(self) -> Any:
-        import spacy
-
-        return spacy.load(self._spacy_model or _SPACY_MODEL, exclude=["ner", "parser"])
+            logger.warning("%s is not installed: verbs are found by the smaller tagger of elmo_tasks", _SPACY_MODEL)
+            return PosTagger()
+        model = spacy.load(self._spacy_model or _SPACY_MODEL, exclude=["ner", "parser"])
+        return lambda sentences: [
+            [token.pos_ for token in document]
+            for document in model.pipe(Doc(model.vocab, words=words) for words in sentences)
+        ]

@@ -8,9 +8,9 @@ from typing import Any
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
-from allennlp.data.fields import ListField, MetadataField, TextField
+from allennlp.data.fields import ListField, MetadataField
 
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader, columns_of, located, word_of
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, columns_of, located, sentence_fields, word_of
 from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["CorefDocument", "CorefReader", "document_lines", "read_documents"]
@@ -51,7 +51,7 @@ class CorefReader(TaskReader):
 
     def text_to_instance(
         self,
-        sentences: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str | Token]],
         speakers: Sequence[Sequence[str]] | None = None,
         clusters: Iterable[Iterable[tuple[int, int]]] | None = None,
         name: str = "",
@@ -62,18 +62,18 @@ class CorefReader(TaskReader):
         `tokens`, a list of sentences, and `metadata`. Clusters are the first and last words of their mentions, counted
         from the beginning of the document; `genre` is by default the first two letters of the name, as in OntoNotes.
         """
+        # A list of fields must not be empty.
+        texts = [sentence_fields(words)["tokens"] for words in sentences or [[]]]
         metadata: dict[str, Any] = {
             "document": name,
             "part": part,
             "genre": name[:2] if genre is None else genre,
-            "sentences": [list(words) for words in sentences],
+            "sentences": [[token.text for token in text] for text in texts],
             "speakers": [list(row) for row in speakers or [["-"] * len(words) for words in sentences]],
         }
         if clusters is not None:
             mentions = [[(start, end) for start, end in cluster] for cluster in clusters]
             metadata["clusters"] = [each for each in mentions if len(each) > 1 or not self._remove_singleton_clusters]
-        # A list of fields must not be empty.
-        texts = [TextField([Token(word) for word in words]) for words in sentences or [[]]]
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
 
 
