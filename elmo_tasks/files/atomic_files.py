@@ -20,7 +20,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     if _is_device(path):
         yield path
         return
-    temporary = _temporary(path)
+    # The suffix stays, since h5py and others go by it; a longer name could exceed the limit of the file system.
+    temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
         _sync(temporary)
@@ -40,13 +41,14 @@ def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = (
     path = Path(path).absolute()
     if path.exists() and any(child.name not in replaceable for child in path.iterdir()):
         raise FileExistsError(f"expected a new or empty folder, but it contains other files: {path}")
-    temporary = _temporary(path)
+    temporary, older = (path.with_name(f"_{kind}-{path.name}") for kind in ("tmp", "old"))
+    for left_by_a_kill in (temporary, older):
+        shutil.rmtree(left_by_a_kill, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         yield temporary
         for child in temporary.rglob("*"):
             _sync(child)
-        older = _temporary(path)
         if path.exists():
             # A folder that is not empty cannot be replaced: for an instant there is none.
             os.replace(path, older)
@@ -62,12 +64,6 @@ def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
     """Raises a `ValueError` if the output would replace one of the inputs, also under a different path."""
     if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
         raise ValueError(f"the output would replace an input: {output}")
-
-
-def _temporary(path: Path) -> Path:
-    # Readers of Parquet folders ignore names that begin with an underscore. The suffix stays, since h5py and others go
-    # by it; a longer name could exceed the limit of the file system.
-    return path.parent / f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}"
 
 
 def _is_device(path: Path) -> bool:

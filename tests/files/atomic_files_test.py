@@ -37,6 +37,13 @@ class TestAtomicFolder:
             raise KeyboardInterrupt
         assert not list(tmp_path.iterdir())
 
+    def test_what_a_killed_process_left_is_removed(self, tmp_path):
+        killed = atomic_folder(tmp_path / "folder")
+        (killed.__enter__() / "half").touch()
+        with atomic_folder(tmp_path / "folder") as temporary:
+            (temporary / "a").touch()
+        assert [path.name for path in tmp_path.rglob("*")] == ["folder", "a"]
+
     def test_only_a_folder_of_replaceable_files_is_replaced(self, tmp_path):
         with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "a").touch()
