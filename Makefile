@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # Python compiles the modules that it imports, once.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
-# On the small data that ships, whatever is set in the environment; small batches and few epochs.
+# On the included sample data, regardless of the environment; small batches and few epochs.
 DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TASKS_CACHE ALLENNLP_LOG_LEVEL=WARNING $(BIN)/allennlp
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
@@ -36,7 +36,7 @@ $(VENV)/.dev: $(VENV)/.demo
 	$(PIP) --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## train NER without and with ELMo on the data that ships, predict, and show the scores
+demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, predict, and show the scores
 	@$(DEMO) train training_configs/ner.jsonnet -s demo/ner --force -o '$(DEMO_RUN)'
 	@$(DEMO) train training_configs/ner_elmo.jsonnet -s demo/ner_elmo --force -o '$(DEMO_RUN)'
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 --output-file demo/predictions.jsonl --silent

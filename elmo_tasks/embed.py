@@ -177,7 +177,7 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     job: dict[str, Any] = json.loads(json.dumps(values))
     file = folder / "job.json"
     if not file.exists():
-        # Also what is left of a job that was killed while it removed its parts.
+        # Also the rest of a job that was killed while it removed its parts.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_json(file, job)
@@ -249,7 +249,7 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
 
 
 def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
-    # In the folder, so that nothing else is left by a kill.
+    # In the folder, so a kill leaves nothing elsewhere.
     whole = folder / f"whole{output.suffix}"
     with atomic_file(whole) as temporary:
         if output.suffix == ".parquet":

@@ -42,7 +42,7 @@ class Corpus:
 
 _STANFORD = "https://nlp.stanford.edu"
 _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
-# A release and not a branch, so that everybody has the same.
+# A release, not a branch: everybody has the same.
 _EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.16/en_ewt-ud"
 # It has no releases.
 _WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"

@@ -1,4 +1,4 @@
-"""What ships with the package: the training configs, the small data of each task, and the biLMs."""
+"""The files that the package includes: the training configs, the small data of each task, and the biLMs."""
 
 from pathlib import Path
 

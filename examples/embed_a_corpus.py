@@ -16,7 +16,7 @@ from elmo_tasks.shipped import FIXTURES
 
 
 def main() -> None:
-    """Embeds the small text that ships, and finds the sentence that is nearest to the first."""
+    """Embeds the included sample text, and finds the sentence that is nearest to the first."""
     text = FIXTURES / "lm" / "test.txt"
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "vectors.h5")

@@ -1,7 +1,7 @@
 """
 How do I train a tagger with ELMo on my own sentences, and use it?
 
-The config `ner_elmo.jsonnet` is trained with AllenNLP on the small data that ships; `ELMO_TASKS_DATA` names a folder
+The config `ner_elmo.jsonnet` is trained with AllenNLP on the included sample data; `ELMO_TASKS_DATA` names a folder
 with your own. A few epochs are enough to see entities; the published number of epochs is 75.
 """
 

@@ -2,7 +2,7 @@
 How do I classify texts with scikit-learn?
 
 `ElmoVectorizer` turns texts into a matrix, so that any classifier can follow it in a pipeline. Here it tells sentences
-of film reviews from sentences of news, after 120 examples from the small data that ships.
+of film reviews from sentences of news, after 120 examples from the included sample data.
 """
 
 import re

@@ -29,7 +29,7 @@ def main() -> None:
     for words, array in zip(SENTENCES.values(), vectors, strict=True):
         print(f"{' '.join(words)!r}: {array.shape[0]} words, {array.shape[1]} numbers each")
 
-    # The second LSTM knows most about the sense of a word (the paper's Table 5).
+    # The second LSTM tells most about the sense of a word (the paper's Table 5).
     top = elmo.embed(SENTENCES.values(), layers="top")
     bank = {name: array[words.index("bank")] for (name, words), array in zip(SENTENCES.items(), top, strict=True)}
     print(f"bank (river) and bank (other river): {cosine(bank['river'], bank['other river']):.2f}")

@@ -16,7 +16,7 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
 
-# Padding and boundaries counted. Sentences of one batch are as long as each other, so that each product has many rows.
+# Padding and boundaries counted. Sentences of one batch have the same length, so each product has many rows.
 _BATCH_WORDS = 16384
 
 

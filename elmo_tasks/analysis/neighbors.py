@@ -20,7 +20,7 @@ from elmo_tasks.vectors.layers import Layers
 __all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_word"]
 
 _ABOUT, _SENTENCES = "index.json", "sentences.txt"
-# Rows that are brought into float32 at once: they and their copy fit into the cache of a core. With 65,536 the same
+# Rows that are converted to float32 together: they and their copy fit into the cache of a core. With 65,536 the same
 # search took five times as long.
 _BLOCK = 2048
 # Queries of one product: their cosines with all words are in memory.
@@ -174,7 +174,7 @@ def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
         block = torch.from_numpy(matrix[start : start + _BLOCK]).float()
         products[:, start : start + _BLOCK] = torch.from_numpy(targets) @ block.T
 
-    # Threads of our own, each with its own blocks: torch's would wait for each other in each of these small products.
+    # Python threads with separate blocks: torch's threads would wait for each other in each of these small products.
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -44,7 +44,7 @@ class SenseVectors:
     A vector for each sense that training data has: the mean over the words that have it, in each layer of the biLM. A
     word with several senses counts for each of them. `senses` are all that can be added.
 
-    The paper does not name a distance; context2vec (Melamud et al. 2016), from which it takes its protocol, uses the
+    The paper does not name a distance; context2vec (Melamud et al. 2016), the source of its protocol, uses the
     cosine.
     """
 
@@ -53,7 +53,7 @@ class SenseVectors:
         self._names = list(self._rows)
         self._sums = np.zeros((len(self._rows), n_layers, dim))
         self._counts = np.zeros(len(self._rows), np.int64)
-        # The senses that a lemma had, in the order in which they came.
+        # The senses that a lemma had, in the order of the training data.
         self._candidates: dict[Lemma, dict[int, None]] = {}
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class AnsweredSet:
 
 class WordSenses:
     """
-    The paper's word sense disambiguation: the nearest of the mean vectors of senses, computed for all layers at once,
+    The paper's word sense disambiguation: the nearest of the mean vectors of senses, for all layers in one pass,
     and the first sense for lemmas that were not in the training data (in the paper SemCor 3.0). By default the first
     sense is the most frequent one of the training data, and instances of other lemmas stay unanswered.
     """

@@ -21,7 +21,7 @@ class DictionaryOptions:
     # Parameters
 
     n_characters, n_words
-        Entries of the dictionary of characters and of words; 0 if there is none.
+        Entries of the dictionary of characters and of words; 0 without one.
     word_dim
         Units of a word's embedding, which the projection reads before the output of the character CNN.
     max_characters

@@ -67,7 +67,7 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
     lengths
         Shape `(batch_size,)`: words in each sentence; at least one sentence.
     timesteps
-        The length to which the batch is padded.
+        The padded length of the batch.
     """
     n_words = int(lengths.sum())
     starts = np.cumsum(lengths) - lengths

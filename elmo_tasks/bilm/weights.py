@@ -56,7 +56,7 @@ CONVOLUTION = Layout(
     read=lambda array: array[0].transpose(2, 1, 0), write=lambda array: array.transpose(2, 1, 0)[np.newaxis]
 )
 # The file does not have the row of the id 0 (no word), which is zero. Some have a row too many at the end: bilm-tf
-# trained with 262 characters, of which 261 occur.
+# trained with 262 characters; 261 occur.
 CHARACTERS = Layout(
     read=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
     write=lambda array: array[1:],
@@ -231,7 +231,7 @@ def write_weights(
     else:
         # Through memory: HDF5 ends the process if the disk is full.
         buffer = io.BytesIO()
-        # HDF5 1.10 has checksums of what stands between the arrays, too.
+        # HDF5 1.10 also has checksums of the data between the arrays.
         with h5py.File(buffer, "w", libver=("v110", "v110")) as file:
             for key, array in arrays.items():
                 file.create_dataset(key, data=array, compression="gzip", fletcher32=True)

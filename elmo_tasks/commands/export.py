@@ -48,7 +48,7 @@ def _export(arguments: argparse.Namespace) -> None:
         if not arguments.without_softmax:
             softmax = model.softmax.state_dict()
     replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()} if arguments.force else ()
-    # The three files belong together: weights of one export with the words of another would go unnoticed.
+    # The three files belong together: a mixture of two exports would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:
         weight_file = folder / _WEIGHTS[arguments.format]
         bilm.save(folder / "options.json", weight_file, softmax=softmax, dtype=getattr(torch, arguments.dtype))

@@ -98,5 +98,5 @@ class _Deferred:
         return isinstance(instance, self._resolve())
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        # A class that derives from a deferred one needs it at once.
+        # A class that derives from a deferred one needs it immediately.
         return (self._resolve(),)

@@ -59,7 +59,7 @@ def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock created in
     a fork context is being shared with a process in a spawn context`.
-    Cause: the lock of the progress bar is made in the default context and passed to workers of another one. Python
+    Cause: the lock of the progress bar is made in the default context and passed to workers of a different one. Python
     checks that since 3.11.
     """
     for name in ("_start_instance_workers", "_start_batch_workers"):

@@ -75,7 +75,7 @@ class WordCharactersIndexer(TokenCharactersIndexer):
             counter[self._namespace][character] += count
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        # A predictor may read text without end.
+        # A predictor may read an unlimited text.
         if vocabulary is not self._vocabulary or len(self._ids) > 200_000:
             self._vocabulary, self._ids = vocabulary, {}
         for token in tokens:

@@ -121,7 +121,7 @@ def _shown(query: Query, context: int = 4) -> str:
 
 
 def shipped_index(elmo: Elmo, folder: Path) -> NeighborIndex:
-    """An index of all layers of the small text that ships; small, because it is computed at each start."""
+    """An index of all layers of the included text, which is small because it is computed at each start."""
     files: list[Any] = [FIXTURES / "lm" / "dev.txt", Path(__file__).with_name("sentences.txt")]
     sentences = [sentence for file in files for sentence in LmText(file)]
     return build_index(elmo, sentences, folder, layers=range(elmo.n_layers))

@@ -1,4 +1,4 @@
-"""A predictor that writes the probabilities of all labels, from which a student learns."""
+"""A predictor that writes the probabilities of all labels, for a student to learn from."""
 
 from typing import Any
 

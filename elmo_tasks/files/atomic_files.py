@@ -50,7 +50,7 @@ def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = (
         for child in temporary.rglob("*"):
             _sync(child)
         if path.exists():
-            # A folder that is not empty cannot be replaced: for an instant there is none.
+            # A folder that is not empty cannot be replaced: for an instant it is missing.
             os.replace(path, older)
         os.replace(temporary, path)
         shutil.rmtree(older, ignore_errors=True)

@@ -28,7 +28,7 @@ class BilmLanguageModel(Model):
     The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
     softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes it in the public format.
 
-    Evaluation is always over the whole vocabulary, whatever the softmax was trained on; its metrics are
+    Evaluation is always over the whole vocabulary, regardless of how the softmax was trained; its metrics are
     `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words
     that are not in the vocabulary and count as one word. In training with a sampled softmax the metric is called
     `sampled_perplexity`, since it is not comparable.
@@ -111,7 +111,7 @@ class BilmLanguageModel(Model):
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]
         if self.training:
-            # Both directions at once, with the same negatives: the share of each in the loss is not known.
+            # Both directions together, with the same negatives: the share of each in the loss is not known.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
             of_each = loss.detach().expand(2) / 2
             loss = loss / targets.numel()

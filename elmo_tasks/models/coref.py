@@ -156,7 +156,7 @@ class CorefResolver(ElmoModel):
         mask = mask[rows]
         timesteps = int(mask.sum(-1).max())
         mask = mask[:, :timesteps]
-        # Each sentence is a sequence of its own, for the biLM too. Shape: (n_rows, timesteps, ...)
+        # Each sentence is a separate sequence, for the biLM too. Shape: (n_rows, timesteps, ...)
         flat = {
             indexer: {name: t[rows] if name in _OF_PIECES else t[rows][:, :timesteps] for name, t in tensors.items()}
             for indexer, tensors in tokens.items()
@@ -164,7 +164,7 @@ class CorefResolver(ElmoModel):
         # Shape: (n_rows, timesteps, embedded_dim)
         embedded = self.lexical_dropout(self.text_field_embedder(flat))
         # Shape: (n_rows, timesteps, output_dim)
-        # Differs from the paper: Lee et al. drop out the state of the LSTM too, the gates of which are coupled.
+        # Differs from the paper: Lee et al. drop out the state of the LSTM too, which has coupled gates.
         hidden = self.with_elmo(self.dropout(self.encoder(embedded, mask)), flat)
         return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
 

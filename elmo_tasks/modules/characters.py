@@ -68,7 +68,7 @@ class UnpaddedCnn(CnnEncoder):
         convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
         tokens = tokens * mask.unsqueeze(-1)
         if self._partial_windows:
-            # For the windows of a word that has no padding of its own.
+            # For the windows of a word without padding.
             tokens = pad(tokens, (0, 0, 0, max(convolution.kernel_size[0] for convolution in convolutions) - 1))
         # Shape: (batch_size, n_convolutions * num_filters)
         output = torch.cat([self._pooled(tokens, mask.sum(1), convolution) for convolution in convolutions], -1)

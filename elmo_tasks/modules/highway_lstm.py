@@ -103,7 +103,7 @@ class _HighwayLstm(torch.nn.Module):
     def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
         dim = self.state_weight.size(1)
-        # What the highway carries has no bias of its own. Shape: (6 * dim,)
+        # What the highway carries has no bias. Shape: (6 * dim,)
         bias = torch.nn.functional.pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
             bias = bias + self.input_bias
@@ -214,7 +214,7 @@ def _slopes(
 
 
 def _with_doubled_candidate(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
-    """A copy in which the part of `g`, of a dimension with i, f, g, o, r, is doubled."""
+    """A copy with the part of `g` doubled, of a dimension with i, f, g, o, r."""
     doubled = tensor.clone()
     doubled.chunk(5, dim)[2].mul_(2.0)
     return doubled

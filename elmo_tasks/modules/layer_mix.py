@@ -1,4 +1,4 @@
-"""Eq. (1) of the paper: one vector a word from all layers of the biLM."""
+"""Eq. (1) of the paper: one vector per word from all layers of the biLM."""
 
 from collections.abc import Sequence
 from typing import Literal

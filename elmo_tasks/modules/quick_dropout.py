@@ -1,4 +1,4 @@
-"""Dropout that draws four numbers at once."""
+"""Dropout that gets four random numbers from one draw."""
 
 import torch
 
@@ -10,7 +10,7 @@ _LEVELS = 2**16
 class QuickDropout(torch.nn.Dropout):
     """
     Dropout for large tensors on the CPU, where torch draws a random number of 64 bits for each element, and drawing
-    takes longer than all else. Here four elements share one, with 16 bits each, so that the probability is a multiple
+    takes longer than all else. Here four elements share one, with 16 bits each, so the probability is a multiple
     of 2^-16. On other devices it is torch's dropout.
     """
 

@@ -1,4 +1,4 @@
-"""The best tags of sentences, and how likely spans of them are, for all sentences of a batch at once."""
+"""The best tags of sentences, and how likely spans of them are, for all sentences of a batch together."""
 
 from collections.abc import Sequence
 from itertools import chain

@@ -36,7 +36,7 @@ class JsonLinesPredictor(Predictor):
     """
 
     example: str
-    # The names of the text fields, in the order in which the model embeds them.
+    # The names of the text fields, in the model's order of embedding.
     texts: tuple[str, ...] = ("tokens",)
 
     def __init__(

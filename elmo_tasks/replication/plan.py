@@ -30,7 +30,7 @@ class Run:
     """
     A training: `config` is trained in `folder`, and its scores are then in the file next to it, `<folder>.json`.
 
-    `digest` identifies the config, wherever data and biLM are. `inputs` has the digests of the files that the config
+    `digest` identifies the config without its folders. `inputs` has the digests of the files that the config
     names, as far as they exist here: a checkout shows published scores without the data.
     """
 
@@ -88,7 +88,7 @@ class Plan:
         content = json.loads(evaluate_file(str(path), {}))
         given = {"DATA": data, "BILM": bilm or content.get("bilm"), "GLOVE": content.get("glove")}
         given = {f"ELMO_TASKS_{key}": value for key, value in given.items() if value}
-        # Only the paper's plan, which names no data, may be tried on the small data that ships.
+        # Only the paper's plan, which names no data, may be tried on the included sample data.
         default = {} if path.stem == "paper" else {"ELMO_TASKS_DATA": "data"}
         set_in_environment = {key: value for key, value in os.environ.items() if value}
         self.has_small_data = "ELMO_TASKS_DATA" not in {**default, **set_in_environment, **given}
@@ -194,7 +194,7 @@ class Plan:
         """The data and settings of some tasks."""
         found = [f"biLM: {self.bilm}."]
         if self.has_small_data:
-            found.append("Data: the small data that ships, to try things out. Do not compare with the paper.")
+            found.append("Data: the included sample data, to try things out. Do not compare with the paper.")
         for name in (name for name in self.tasks if name in tasks):
             task = self.tasks[name]
             settings = {key: task[key] for key in ("arguments", "overrides") if task.get(key)}

@@ -1,5 +1,5 @@
 """
-Trains runs, each as `allennlp train` in a process of its own.
+Trains runs, each as `allennlp train` in its own process.
 
 A run is finished when its file of scores exists, which is written after the training. A training holds a lock on its
 folder, so that several commands, on one machine or on all that see the folder, share the runs of a plan.
@@ -45,7 +45,7 @@ def _checked(file: Path, digests: dict[str, str]) -> dict[str, Any] | None:
     for name, digest in digests.items():
         found = scores["digest"] if name == "config" else scores["inputs"].get(name)
         if found != digest:
-            advice = "move the file away, or name another folder with --results"
+            advice = "move the file away, or name a different folder with --results"
             raise ValueError(f"expected {name} {digest}, got {found}: {file}: {advice}")
     return scores
 

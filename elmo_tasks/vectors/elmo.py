@@ -134,7 +134,7 @@ class Elmo:
     ) -> Iterator[Any]:
         """
         The vectors of sentences one after another, in their order. About eight batches of sentences are read ahead, and
-        their vectors are in memory; no more, however many sentences there are.
+        their vectors are in memory, and no more than that.
 
         # Parameters
 
@@ -151,7 +151,7 @@ class Elmo:
         pool
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens
-            Words per batch, including padding and sentence boundaries. A longer sentence is a batch of its own. `None`:
+            Words per batch, including padding and sentence boundaries. A longer sentence is a batch by itself. `None`:
             4,096 on a CPU and 16,384 on a GPU.
         progress
             Whether to show a bar on stderr. `None`: if stderr is a terminal.

@@ -1,4 +1,4 @@
-"""`ElmoEmbedder`, the class that AllenNLP had before 1.0, so that code written for it runs."""
+"""`ElmoEmbedder`, the class that AllenNLP had before 1.0, for code that was written for it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -30,7 +30,7 @@ class ElmoEmbedder:
     The layers of a biLM for sentences, with the methods and results that AllenNLP's class of this name had (0.3 to
     0.9). New code is simpler with `Elmo`, which this class calls.
 
-    Unlike AllenNLP's, it carries no state: a sentence has the same vectors whatever was embedded before it. A sentence
+    Unlike AllenNLP's, it carries no state: earlier sentences do not change its vectors. A sentence
     without words has float32 zeros of the biLM's own width.
 
     # Parameters
@@ -52,7 +52,7 @@ class ElmoEmbedder:
         self._elmo = Elmo.from_files(*_local_files(options_file, weight_file), device=device)
         self.elmo_bilm = self._elmo.bilm
         self.cuda_device = cuda_device
-        # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; there are none to be moved.
+        # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; this class has none.
         vars(self.elmo_bilm)["_elmo_lstm"] = SimpleNamespace(_states=())
 
     @torch.no_grad()

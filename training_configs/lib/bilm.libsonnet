@@ -16,7 +16,7 @@ local sizes = {
     // As bilm-tf: batches of 128 windows on each of three GPUs.
     tokens: 3 * 128 * window,
     epochs: 10,
-    // bilm-tf's gradient is that of the loss of a window, 20 times ours, with an accumulator that starts at 1 and a
+    // bilm-tf computes the gradient of a window's loss, 20 times ours, with an accumulator that starts at 1 and a
     // clip of 10. Adagrad takes the same steps if all three are smaller.
     optimizer: { type: 'adagrad', lr: 0.2, initial_accumulator_value: 1.0 / (window * window) },
     grad_norm: 10.0 / window,

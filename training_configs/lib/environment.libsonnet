@@ -33,7 +33,7 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   local layer = std.extVar('ELMO_TASKS_LAYER'),
   layer: if std.member(['mix', 'top'], layer) then layer
   else if std.member(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'], layer) then std.parseInt(layer)
-  else error "ELMO_TASKS_LAYER must be 'mix', 'top' or the number of a layer, but is " + layer,
+  else error "ELMO_TASKS_LAYER: expected 'mix', 'top' or the number of a layer, got " + layer,
 
   // The names of GloVe's files have the width of their vectors: glove.6B.100d.txt.
   local widths = [
@@ -45,6 +45,6 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   glove: {
     file: $.data('glove/' + glove),
     width: if std.length(widths) == 1 then widths[0]
-    else error 'ELMO_TASKS_GLOVE must say the width of its vectors in its name, as glove.6B.100d.txt does, but is ' + glove,
+    else error 'ELMO_TASKS_GLOVE: expected a name with the width of the vectors, as in glove.6B.100d.txt, got ' + glove,
   },
 }

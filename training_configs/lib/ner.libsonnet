@@ -14,7 +14,7 @@ function(
     elmo_at,
     // Large enough to keep the weights nearly equal.
     { l2: 0.1 } + elmo,
-    // Differs from the paper: GloVe in place of Senna's vectors.
+    // Differs from the paper: GloVe instead of Senna's vectors.
     tune_glove=true,
     characters={ dim: 16, filters: 128, width: 3 },
   );

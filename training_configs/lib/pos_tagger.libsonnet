@@ -19,7 +19,7 @@ function(
     tune_glove=true,
     characters={ dim: 16, filters: 128, width: 3 },
   );
-  assert text.output_width == 0 : "elmo_at must be [] or ['input'] here, but is %s" % [elmo_at];
+  assert text.output_width == 0 : "elmo_at: expected [] or ['input'], got %s" % [elmo_at];
   local of_text = text.model.text_field_embedder;
 
   {

@@ -12,13 +12,13 @@ function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
   elmo={},
-  // Differs from the paper: its vectors, GloVe 840B, are cased; those that ship and GloVe 6B are of
+  // Differs from the paper: its vectors, GloVe 840B, are cased; the included ones and GloVe 6B are of
   // lower-cased words, and lack all words with a capital. For cased vectors, set `lowercase=false`.
   lowercase=true,
 ) (
   local text = text_with(
     elmo_at,
-    // The paper's code has dropout on ELMo at both places, in addition to that of the biGRU's input.
+    // The paper's code has dropout on ELMo at both places, in addition to the dropout of the biGRU's input.
     { dropout: { input: 0.5, output: 0.5 } } + elmo,
     lowercase=lowercase,
     // Differs from the paper: its code drops out a fifth of the characters' embeddings.

@@ -8,11 +8,11 @@ function(
   model_name,
   // The vector of a word: its 'first' piece, or the mean of its pieces ('avg').
   pooling='avg',
-  // The most pieces that are read at once: at most the positions of the checkpoint.
+  // The most pieces per segment: at most the positions of the checkpoint.
   max_length=512,
   // The learning rate of a transformer that is trained, as 2e-5; null for a frozen one.
   lr=null,
-  // Steps in which the learning rates of all weights rise from 0; they then fall to 0 until the last epoch.
+  // Steps while the learning rates of all weights rise from 0; they then fall to 0 until the last epoch.
   warmup_steps=null,
 ) {
   local about = std.native('elmo_transformer')(model_name),

@@ -2,7 +2,7 @@
 One step of the LSTM's memory, and its gradient: everything between the matrix products.
 
 On a CPU a logistic function costs a sixth of a hyperbolic tangent, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`,
-and the twos go where they cost nothing: the products for the candidates come in doubled, so that one logistic function
+and the twos go where they cost nothing: the products for the candidates come in doubled, so one logistic function
 serves all four gates, and the hidden units go out halved, for a projection that is doubled. Both are exact. With the
 products `z`:
 

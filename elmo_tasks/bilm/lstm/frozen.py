@@ -62,7 +62,7 @@ class MadeOfWeights(Generic[T]):
         return value
 
     def forget(self) -> None:
-        """For weights that are trained, where no value is asked for."""
+        """For weights that are trained, where no value is needed."""
         self._entry = None
 
     def __reduce__(self) -> tuple[type["MadeOfWeights[T]"], tuple[()]]:

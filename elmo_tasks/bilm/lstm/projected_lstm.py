@@ -27,7 +27,7 @@ class ProjectedLstm(nn.Module):
     o, and the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer`
     runs it.
 
-    A clip of `None` is no clipping; clipped values get no gradient.
+    Without a clip (`None`) nothing is clipped; clipped values get no gradient.
     """
 
     def __init__(

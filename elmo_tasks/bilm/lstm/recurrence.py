@@ -3,7 +3,7 @@ The loop over the words of sentences: LSTMs with a projected output, without gra
 
 Several LSTMs of the same shape, the two directions of a layer, run in one loop, each over its own inputs. Sentences are
 packed as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
-shortest, so that padding costs nothing. `batch_sizes` is the number of sentences that have a word at each step.
+shortest, so padding costs nothing. `batch_sizes` is the number of sentences that have a word at each step.
 """
 
 from collections.abc import Iterator, Sequence

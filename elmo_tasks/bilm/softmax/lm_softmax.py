@@ -68,7 +68,7 @@ class LmSoftmax(nn.Module):
         chunks = self._chunks(hidden, targets)
         losses = self._losses
         if len(chunks) > 1:
-            # The logits of a chunk are recomputed for its gradient, so that only one chunk at a time needs memory.
+            # The logits of a chunk are recomputed for its gradient, so only one chunk at a time needs memory.
             losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
         return torch.cat([losses(*chunk) for chunk in chunks]).sum()
 
@@ -135,7 +135,7 @@ class LmSoftmax(nn.Module):
         target_logits = _at_least_float32((hidden * target_weight).sum(-1) + target_bias)
         # Shape: (n, n_samples)
         logits = _at_least_float32(linear(hidden, weight, bias.to(weight.dtype)))
-        # A target that was drawn is not a negative of its own row.
+        # A target that was drawn is not a negative in its row.
         logits.masked_fill_(negatives.words == targets.unsqueeze(1), -torch.inf)
         return torch.logaddexp(logits.logsumexp(-1), target_logits) - target_logits
 

@@ -84,7 +84,7 @@ class CorefDocument:
     name: str
     part: int = 0
     sentences: list[list[str]] = field(default_factory=list)
-    # One for each word; "-" where there is none.
+    # One for each word; "-" if unknown.
     speakers: list[list[str]] = field(default_factory=list)
     clusters: list[list[Mention]] = field(default_factory=list)
 
@@ -160,7 +160,7 @@ def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
         for mention in cluster:
             other = cluster_of.setdefault(mention, {mention})
             if other is not together:
-                # The smaller joins the larger, so that a mention moves only a few times.
+                # The smaller joins the larger, so a mention moves only a few times.
                 together, other = (together, other) if len(together) > len(other) else (other, together)
                 together |= other
                 cluster_of.update(dict.fromkeys(other, together))

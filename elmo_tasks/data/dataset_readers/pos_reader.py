@@ -17,7 +17,7 @@ __all__ = ["PosReader", "conllu_sentences"]
 class PosReader(TaskReader):
     """
     Reads the words of CoNLL-U files and one of their two columns of tags. A multiword token is read as the words that
-    it stands for, which have the tags.
+    it represents, which have the tags.
 
     AllenNLP's `universal_dependencies` reads syntax for a different model.
 

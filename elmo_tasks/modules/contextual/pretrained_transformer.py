@@ -24,7 +24,7 @@ class PretrainedTransformer(ContextualModel):
     model_name : `str`
         A folder with a checkpoint, or a name on the Hugging Face hub.
     max_length : `int`, optional
-        The most pieces that are read at once; longer sentences are read in segments.
+        The most pieces per segment; longer sentences are read in segments.
     requires_grad : `bool`
         Whether the transformer is trained with the model. A frozen one has no dropout in training either.
     pooling : `Literal["first", "avg"]`

@@ -15,7 +15,7 @@ __all__ = [
     "negative_log_likelihood",
 ]
 
-# About how many pairs are computed at once.
+# About how many pairs are computed together.
 _MAX_PAIRS = 8192
 # The first distance of each bucket but the lowest: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
 _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
@@ -70,7 +70,7 @@ class AntecedentScorer(torch.nn.Module):
         """
         From the mentions of one document in the order of the text, with `vectors` of shape `(n_mentions, span_dim)`, to
         shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
-        first; minus infinity where there is none.
+        first; minus infinity without one.
         """
         # Shape: (n_mentions, n_antecedents)
         index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))

@@ -28,8 +28,8 @@ __all__ = ["LstmRecurrence"]
 class LstmRecurrence(torch.autograd.Function):
     """
     One layer, from the zero state: from packed `words`, of shape `(n_words, input_dim)`, to shape
-    `(n_words, n_directions * dim)`. The parameters are those of `torch.nn.LSTM`, one stack for all directions. The
-    backward direction reads mirrored sentences, so that at each step both have the same number of sentences.
+    `(n_words, n_directions * dim)`. The parameters are `torch.nn.LSTM`'s, one stack for all directions. The
+    backward direction reads mirrored sentences, so at each step both have the same number of sentences.
 
     In the backward pass only the recurrent part is computed step by step; the gradient of each weight is one product
     over all words.
@@ -121,7 +121,7 @@ def _slopes(
     """
     # Shape: (n_directions, n_words, dim), each
     input_gates, _, candidates, output_gates = gates.chunk(4, -1)
-    # The slope of the logistic function: right for all but the candidates, from which a half was subtracted.
+    # The slope of the logistic function: right for all but the candidates, which have a half subtracted.
     slopes = torch.addcmul(gates, gates, gates, value=-1.0)
     of_input, of_forget, of_candidate, of_output = slopes.chunk(4, -1)
     of_input.mul_(candidates).mul_(2.0)

@@ -13,7 +13,7 @@ __all__ = ["PackedBatch", "first_rows", "pack"]
 class PackedBatch:
     """
     Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
-    sentence to the shortest, so that padding costs nothing. Rows are gathered from the padded batch to their packed
+    sentence to the shortest, so padding costs nothing. Rows are gathered from the padded batch to their packed
     places directly: no batch is sorted first.
 
     # Parameters
@@ -23,7 +23,7 @@ class PackedBatch:
     sentences : `torch.Tensor`
         Shape `(n_words,)`: the sentence of each packed word; the longest is 0.
     before, after : `torch.Tensor`
-        Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where there is none.
+        Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where it does not exist.
     mirrored : `torch.Tensor`
         Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
         its beginning. Rows that are selected by it are packed too, each sentence from its end to its beginning.

@@ -66,7 +66,7 @@ class SrlF1(_SpanCounts):
 
     * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
       all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
-    * An `R-ARG1` is an argument of its own.
+    * An `R-ARG1` is a separate argument.
     * The predicate, `V` and its continuations, is given and does not count.
     * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no others.
 
