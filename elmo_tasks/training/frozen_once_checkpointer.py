@@ -25,21 +25,17 @@ class FrozenOnceCheckpointer(Checkpointer):
     omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
     writes a checkpoint leaves no half of one, and resumes from the previous one.
 
-    Takes the parameters of `Checkpointer`; in distributed training, where AllenNLP's refuses
-    `save_every_num_seconds`, that has no effect.
+    In distributed training, where AllenNLP refuses `save_every_num_seconds`, that has no effect.
     """
-
-    def __init__(
-        self,
-        serialization_dir: str | os.PathLike[str],
-        save_every_num_seconds: Optional[float] = None,
-        **kwargs: Any,
-    ) -> None:
-        seconds = None if is_distributed() else save_every_num_seconds
-        super().__init__(serialization_dir, save_every_num_seconds=seconds, **kwargs)
 
     # The names in the file. One that is not frozen any more stays in the checkpoint.
     _stored: frozenset[str] | None = None
+
+    def __init__(
+        self, serialization_dir: str | os.PathLike[str], save_every_num_seconds: Optional[float] = None, **kwargs: Any
+    ) -> None:
+        seconds = None if is_distributed() else save_every_num_seconds
+        super().__init__(serialization_dir, save_every_num_seconds=seconds, **kwargs)
 
     @property
     def _frozen_path(self) -> str:

@@ -14,8 +14,7 @@ __all__ = ["FusedAdam", "LinearWithShortWarmup", "RecoverableMovingAverage", "St
 class FusedAdam(Optimizer, torch.optim.Adam):
     """
     AllenNLP's `adam` with torch's fused kernel. It takes the same steps, and the checkpoints of both are
-    interchangeable; it is several times as fast with many weights, as of tuned word vectors, since `adam` reads and
-    writes all of them a dozen times.
+    interchangeable; it is several times as fast with many weights, such as tuned word vectors.
     """
 
     def __init__(
@@ -39,7 +38,6 @@ class FusedAdam(Optimizer, torch.optim.Adam):
         )
 
     def step(self, closure: Any = None) -> Any:
-        """Updates the weights; see `torch.optim.Adam.step`."""
         parameters = [parameter for group in self.param_groups for parameter in group["params"]]
         for parameter in parameters:
             gradient = parameter.grad
@@ -91,7 +89,7 @@ class StaircaseDecay(LearningRateScheduler):
         return [value * factor for value in self.base_values]
 
     def step_batch(self, batch_num_total: int | None = None) -> None:
-        """Updates the rates after a batch; `batch_num_total` counts from the beginning of the training."""
+        # AllenNLP's trainer gives the number from the beginning of the training.
         self._n_batches = self._n_batches + 1 if batch_num_total is None else batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values(), strict=True):
             group[self.param_group_field] = value

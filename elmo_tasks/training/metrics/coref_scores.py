@@ -49,6 +49,7 @@ class CorefScores(Metric):
         The clusters of each document, and the mentions of each cluster, `(start, end)` for example; a mention is in
         one cluster. `kept` has the spans of each document for which a model looks for antecedents.
         """
+        # In distributed training each worker counts a part of the batch, and all report the sum.
         counts, mentions = torch.zeros_like(self._counts), torch.zeros_like(self._mentions)
         for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
             system_sets, key_sets = [set(cluster) for cluster in system], [set(cluster) for cluster in key]
@@ -57,7 +58,6 @@ class CorefScores(Metric):
                 all_mentions = set().union(*key_sets)
                 found = len(all_mentions.intersection(kept[number]))
                 mentions += torch.tensor([found, len(all_mentions)], dtype=torch.float64)
-        # In distributed training each worker counts a part of the batch, and all report the sum.
         self._counts += dist_reduce_sum(counts).cpu()
         self._mentions += dist_reduce_sum(mentions).cpu()
 
@@ -71,9 +71,8 @@ class CorefScores(Metric):
             precision, recall = _ratio(precise, predicted), _ratio(recalled, gold)
             scores.append((precision, recall, _ratio(2 * precision * recall, precision + recall)))
         means = np.mean(scores, axis=0)
-        metrics = {
-            f"coref_{name}": float(mean) for name, mean in zip(("precision", "recall", "f1"), means, strict=True)
-        }
+        names = ("coref_precision", "coref_recall", "coref_f1")
+        metrics = {name: float(mean) for name, mean in zip(names, means, strict=True)}
         metrics |= {f"{measure}_f1": f1 for measure, (_, _, f1) in zip(_MEASURES, scores, strict=True)}
         metrics["mention_recall"] = _ratio(*self._mentions.tolist())
         if reset:

@@ -14,12 +14,8 @@ __all__ = ["Perplexity"]
 class Perplexity(Metric):
     """
     `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of the two, which is
-    what the paper and bilm-tf report (section 3.4). In distributed training over all processes.
-
-    # Parameters
-
-    unknown_id : `int`
-        The number of all words that are not in the vocabulary.
+    what the paper and bilm-tf report (section 3.4). In distributed training over all processes. `unknown_id` is the
+    number of all words that are not in the vocabulary.
     """
 
     def __init__(self, unknown_id: int) -> None:
