@@ -1,4 +1,2 @@
 // A new biLM of the small size.
-local bilm = import 'lib/bilm.libsonnet';
-
-bilm(size='small')
+(import 'lib/bilm.libsonnet')(size='small')

@@ -1,4 +1,2 @@
 // Coreference without ELMo: the baseline of Table 1.
-local coref = import 'lib/coref.libsonnet';
-
-coref()
+(import 'lib/coref.libsonnet')()

@@ -1,4 +1,2 @@
 // Coreference with ELMo at the input (Table 1).
-local coref = import 'lib/coref.libsonnet';
-
-coref(elmo_at=['input'])
+(import 'lib/coref.libsonnet')(elmo_at=['input'])

@@ -1,4 +1,2 @@
 // NER with ELMo at the input (Table 1).
-local ner = import 'lib/ner.libsonnet';
-
-ner(elmo_at=['input'])
+(import 'lib/ner.libsonnet')(elmo_at=['input'])

@@ -1,4 +1,2 @@
 // Parts of speech without ELMo.
-local pos_tagger = import 'lib/pos_tagger.libsonnet';
-
-pos_tagger()
+(import 'lib/pos_tagger.libsonnet')()

@@ -1,4 +1,2 @@
 // Parts of speech by a linear classifier on the layer that ELMO_TASKS_LAYER names, by default the first LSTM (Table 6).
-local pos = import 'lib/pos.libsonnet';
-
-pos()
+(import 'lib/pos.libsonnet')()

@@ -1,4 +1,2 @@
 // Entailment with ELMo at the input and at the output of the lowest encoder (Table 1).
-local snli = import 'lib/snli.libsonnet';
-
-snli(elmo_at=['input', 'output'])
+(import 'lib/snli.libsonnet')(elmo_at=['input', 'output'])

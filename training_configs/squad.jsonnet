@@ -1,4 +1,2 @@
 // SQuAD without ELMo: the baseline of Table 1.
-local squad = import 'lib/squad.libsonnet';
-
-squad()
+(import 'lib/squad.libsonnet')()

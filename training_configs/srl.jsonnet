@@ -1,4 +1,2 @@
 // SRL without ELMo: the baseline of Table 1.
-local srl = import 'lib/srl.libsonnet';
-
-srl()
+(import 'lib/srl.libsonnet')()

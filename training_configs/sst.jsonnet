@@ -1,4 +1,2 @@
 // Sentiment without ELMo: the baseline of Table 1.
-local sst = import 'lib/sst.libsonnet';
-
-sst()
+(import 'lib/sst.libsonnet')()

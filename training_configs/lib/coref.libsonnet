@@ -2,9 +2,6 @@
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
-// Units of each direction of the biLSTM.
-local hidden = 200;
-
 function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
@@ -15,23 +12,15 @@ function(
     // At the input ELMo has the dropout of all embedded words, as in the paper.
     elmo,
     // Differs from the paper: GloVe alone, without Turian's vectors, and not normalised to length 1.
-    characters={ dim: 8, filters: 50, width: [3, 4, 5], partial_windows: true },
+    characters={ dim: 8, filters: 50, widths: [3, 4, 5], partial_windows: true },
   );
 
-  {
+  environment.files('coref/%s.conll') + {
     dataset_reader: { type: 'elmo_coref', token_indexers: text.token_indexers },
-    train_data_path: environment.data('coref/train.conll'),
-    validation_data_path: environment.data('coref/dev.conll'),
-    test_data_path: environment.data('coref/test.conll'),
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_coref',
-      encoder: {
-        type: 'elmo_lstm',
-        input_size: text.input_width,
-        hidden_size: hidden,
-        bidirectional: true,
-      },
+      encoder: { type: 'elmo_lstm', input_size: text.input_width, hidden_size: 200, bidirectional: true },
       max_span_width: 10,
       spans_per_word: 0.4,
       max_antecedents: 250,

@@ -5,6 +5,11 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
 
 {
   data(path):: std.extVar('ELMO_TASKS_DATA') + '/' + path,
+  // The three parts of the data of a task, by a pattern as 'ner/%s.txt'.
+  files(pattern):: {
+    [key + '_data_path']: $.data(pattern % if key == 'validation' then 'dev' else key)
+    for key in ['train', 'validation', 'test']
+  },
 
   bilm: {
     options: import 'ELMO_TASKS_BILM/options.json',
@@ -31,16 +36,13 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
 
   // For configs with a single layer: 'mix', 'top', or its number.
   local layer = std.extVar('ELMO_TASKS_LAYER'),
-  layer: if std.member(['mix', 'top'], layer) then layer
-  else if std.member(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'], layer) then std.parseInt(layer)
-  else error "ELMO_TASKS_LAYER: expected 'mix', 'top' or the number of a layer, got " + layer,
+  layer: if std.member(['mix', 'top'], layer) then layer else std.parseInt(layer),
 
   // The names of GloVe's files have the width of their vectors: glove.6B.100d.txt.
   local widths = [
-    std.parseInt(std.substr(part, 0, std.length(part) - 1))
+    std.parseInt(std.rstripChars(part, 'd'))
     for part in std.split(glove, '.')
-    if std.length(part) > 1 && part[std.length(part) - 1] == 'd'
-    && std.all([std.member('0123456789', c) for c in std.stringChars(std.substr(part, 0, std.length(part) - 1))])
+    if part != 'd' && std.lstripChars(part, '0123456789') == 'd'
   ],
   glove: {
     file: $.data('glove/' + glove),

@@ -12,20 +12,15 @@ function(
 ) (
   local mixed = environment.mixed(bilm, transformer);
 
-  {
+  environment.files('pos/%s.conllu') + {
     dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: mixed.indexer } },
-    train_data_path: environment.data('pos/train.conllu'),
-    validation_data_path: environment.data('pos/dev.conllu'),
-    test_data_path: environment.data('pos/test.conllu'),
     // There is nothing between the layer and the linear classifier.
     model: {
       type: 'elmo_pos',
       text_field_embedder: { token_embedders: { elmo: { type: mixed.embedder, layers: layer, bilm: mixed.model } } },
       encoder: { type: 'pass_through', input_dim: mixed.width },
     },
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 64 },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 64 } },
     // The paper does not say how its classifier was trained.
     trainer: {
       optimizer: { type: 'adam', lr: 0.002 },

@@ -13,20 +13,12 @@ function(
   // Units of each direction of the biLSTM.
   hidden=200,
 ) (
-  local text = text_with(
-    elmo_at,
-    elmo,
-    tune_glove=true,
-    characters={ dim: 16, filters: 128, width: 3 },
-  );
+  local text = text_with(elmo_at, elmo, tune_glove=true, characters={ dim: 16, filters: 128, widths: [3] });
   assert text.output_width == 0 : "elmo_at: expected [] or ['input'], got %s" % [elmo_at];
   local of_text = text.model.text_field_embedder;
 
-  {
+  environment.files('pos/%s.conllu') + {
     dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: text.token_indexers },
-    train_data_path: environment.data('pos/train.conllu'),
-    validation_data_path: environment.data('pos/dev.conllu'),
-    test_data_path: environment.data('pos/test.conllu'),
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_pos',
@@ -34,16 +26,9 @@ function(
       text_field_embedder: of_text {
         [if elmo_at != [] then 'token_embedders']+: { elmo+: { bilm: text.model.bilm } },
       },
-      encoder: {
-        type: 'elmo_lstm',
-        input_size: text.input_width,
-        hidden_size: hidden,
-        bidirectional: true,
-      },
+      encoder: { type: 'elmo_lstm', input_size: text.input_width, hidden_size: hidden, bidirectional: true },
     },
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 64 },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 64 } },
     trainer: {
       optimizer: { type: 'elmo_fused_adam', lr: 0.001 },
       validation_metric: '+accuracy',

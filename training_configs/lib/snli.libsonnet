@@ -15,24 +15,11 @@ function(
   // The model has dropout at the input of the encoder, and after the attention.
   local text = text_with(elmo_at, { layer_norm: 'token', dropout: { input: 0, output: 0 }, l2: 0.001 } + elmo);
   local encoded_width = 2 * hidden + text.output_width;
-  local lstm(input_width) = {
-    type: 'elmo_lstm',
-    input_size: input_width,
-    hidden_size: hidden,
-    bidirectional: true,
-  };
-  local layer(input_width) = {
-    input_dim: input_width,
-    num_layers: 1,
-    hidden_dims: hidden,
-    activations: 'relu',
-  };
+  local lstm(input_size) = { type: 'elmo_lstm', input_size: input_size, hidden_size: hidden, bidirectional: true };
+  local layer(input_dim) = { input_dim: input_dim, num_layers: 1, hidden_dims: hidden, activations: 'relu' };
 
-  {
+  environment.files('snli/%s.jsonl') + {
     dataset_reader: { type: 'elmo_snli', token_indexers: text.token_indexers },
-    train_data_path: environment.data('snli/train.jsonl'),
-    validation_data_path: environment.data('snli/dev.jsonl'),
-    test_data_path: environment.data('snli/test.jsonl'),
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_snli',
@@ -48,9 +35,7 @@ function(
         regexes+: [['^((inference_)?encoder|(projection|output)_feedforward|label_projection)\\..*weight', { type: 'l2', alpha: weight_l2 }]],
       },
     },
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['premise', 'hypothesis'] },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['premise', 'hypothesis'] } },
     trainer: {
       optimizer: { type: 'elmo_fused_adam', lr: 0.0004 },
       // Halved after each epoch without a better score.

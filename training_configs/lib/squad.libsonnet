@@ -22,7 +22,7 @@ function(
     { dropout: { input: 0.5, output: 0.5 } } + elmo,
     lowercase=lowercase,
     // Differs from the paper: its code drops out a fifth of the characters' embeddings.
-    characters={ dim: 20, filters: 100, width: 5, partial_windows: true },
+    characters={ dim: 20, filters: 100, widths: [5], partial_windows: true },
   );
   local reader = { type: 'elmo_squad', token_indexers: text.token_indexers };
 
@@ -42,9 +42,7 @@ function(
       dropout: 0.2,
       max_span_tokens: 17,
     } + text.model,
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 45, sorting_keys: ['passage'] },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 45, sorting_keys: ['passage'] } },
     trainer: {
       // TensorFlow's default rho, as in the paper's code, and not torch's. Differs from the paper: torch's epsilon of
       // 1e-6, where TensorFlow's is 1e-8.

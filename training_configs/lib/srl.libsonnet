@@ -14,11 +14,8 @@ function(
 ) (
   local text = text_with(elmo_at, { dropout: { input: 0.1, output: 0.1 }, l2: 0.001 } + elmo, tune_glove=true);
 
-  {
+  environment.files('srl/%s') + {
     dataset_reader: { type: 'elmo_srl', token_indexers: text.token_indexers },
-    train_data_path: environment.data('srl/train'),
-    validation_data_path: environment.data('srl/dev'),
-    test_data_path: environment.data('srl/test'),
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_srl',
@@ -33,9 +30,7 @@ function(
       },
       initializer: { regexes: [['tag_projection\\.weight', { type: 'orthogonal' }]] },
     } + text.model,
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 80 },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 80 } },
     trainer: {
       optimizer: { type: 'adadelta', lr: 1.0, rho: 0.95 },
       validation_metric: '+f1',

@@ -13,20 +13,12 @@ function(
 ) (
   local text = text_with(elmo_at, { l2: 0.001 } + elmo);
   local encoded_width = 2 * hidden + text.output_width;
-  local lstm(input_width) = {
-    type: 'elmo_lstm',
-    input_size: input_width,
-    hidden_size: hidden,
-    bidirectional: true,
-  };
+  local lstm(input_size) = { type: 'elmo_lstm', input_size: input_size, hidden_size: hidden, bidirectional: true };
   local reader = { type: 'elmo_sst', token_indexers: text.token_indexers };
 
-  {
+  environment.files('sst/%s.txt') + {
     dataset_reader: reader { min_phrase_length: min_phrase_length },
     validation_dataset_reader: reader,
-    train_data_path: environment.data('sst/train.txt'),
-    validation_data_path: environment.data('sst/dev.txt'),
-    test_data_path: environment.data('sst/test.txt'),
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_sst',
@@ -50,9 +42,7 @@ function(
         dropout: [0.2, 0.3],
       },
     } + text.model,
-    data_loader: {
-      batch_sampler: { type: 'bucket', batch_size: 100 },
-    },
+    data_loader: { batch_sampler: { type: 'bucket', batch_size: 100 } },
     trainer: {
       optimizer: { type: 'elmo_fused_adam', lr: 0.0001 },
       validation_metric: '+accuracy',

@@ -25,8 +25,8 @@ function(
   lowercase=true,
   // Whether GloVe is tuned.
   tune_glove=false,
-  // { dim, filters, width } of a character CNN, or null for none; with a list of widths, there are so many filters of each.
-  // With `partial_windows: true` a window may end behind the end of a word: see `elmo_cnn`.
+  // { dim, filters, widths } of a character CNN, with so many filters of each width, or null for none. With
+  // `partial_windows: true` a window may end behind the end of a word: see `elmo_cnn`.
   characters=null,
 ) {
   local unknown = std.setDiff(std.set(elmo_at), ['input', 'output'])
@@ -39,8 +39,7 @@ function(
   local mixed = environment.mixed(settings.bilm, settings.transformer),
   local width_of_elmo(place) = if std.member(elmo_at, place) then mixed.width else 0,
 
-  local character_widths = if characters == null then []
-  else if std.isArray(characters.width) then characters.width else [characters.width],
+  local character_widths = if characters == null then [] else characters.widths,
 
   // Widths of the input and of the output embedder.
   input_width: glove.width
@@ -75,12 +74,7 @@ function(
   model: {
     text_field_embedder: {
       token_embedders: {
-        tokens: {
-          type: 'embedding',
-          embedding_dim: glove.width,
-          pretrained_file: glove.file,
-          trainable: tune_glove,
-        },
+        tokens: { type: 'embedding', embedding_dim: glove.width, pretrained_file: glove.file, trainable: tune_glove },
         [if characters != null then 'token_characters']: {
           type: 'elmo_character_encoding',
           embedding: { embedding_dim: characters.dim, vocab_namespace: 'token_characters' },
@@ -109,9 +103,6 @@ function(
     },
   },
 
-  // For the trainer: checkpoints that are whole, without the frozen biLM; and how a transformer is trained that is not
-  // frozen.
-  trainer: {
-    checkpointer: { type: 'elmo_frozen_once' },
-  } + (if with_elmo then mixed.trainer else {}),
+  // For the trainer: checkpoints without the frozen biLM, and how a transformer is trained that is not frozen.
+  trainer: { checkpointer: { type: 'elmo_frozen_once' } } + (if with_elmo then mixed.trainer else {}),
 }
