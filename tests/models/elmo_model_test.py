@@ -40,6 +40,25 @@ def zeros_of_inputs(model, *parts):
     return zeros
 
 
+def encoded_by(encoder, text):
+    """The output of an encoder for a text without padding, of shape `(1, timesteps, dim)`."""
+    return encoder(text, torch.ones(text.shape[:2], dtype=torch.bool))[0]
+
+
+def copy_weights(parts, other):
+    """Gives the weights of some parts, one after the other, to a module that has as many."""
+    weights = (weight for part in parts for weight in part.parameters())
+    for mine, theirs in zip(weights, other.parameters(), strict=True):
+        theirs.data.copy_(mine.data)
+
+
+def fill_biases(value, *modules):
+    for module in modules:
+        for name, parameter in module.named_parameters():
+            if name.endswith("bias"):
+                parameter.data.fill_(value)
+
+
 @pytest.mark.parametrize("task", TASKS)
 class TestElmoInEveryModel:
     @pytest.mark.parametrize("place", PLACES)

@@ -3,9 +3,8 @@ import torch
 from allennlp.modules import FeedForward
 from allennlp.modules.matrix_attention import DotProductMatrixAttention
 from allennlp.nn import Activation
-from torch.nn.functional import relu
 
-from tests.models.elmo_model_test import ROWS, zeros_of_inputs
+from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
 from tests.task_models import BOTH, PLACES, TaskModel
 
 PAIRS = ROWS["snli"]
@@ -16,7 +15,7 @@ def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
     model, tensors = classifier.model, classifier.batch(pair)
     encoded = []
     for name in ("premise", "hypothesis"):
-        hidden = model.encoder._module(model.text_field_embedder(tensors[name]))[0][0]
+        hidden = encoded_by(model.encoder, model.text_field_embedder(tensors[name]))
         if model.output_embedder is not None:
             hidden = torch.cat([hidden, model.output_embedder(tensors[name])[0]], -1)
         encoded.append(hidden)
@@ -25,10 +24,10 @@ def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
     pooled = []
     for own, attended in ((a, similarity.softmax(1) @ b), (b, similarity.T.softmax(1) @ a)):
         enhanced = torch.cat([own, attended, own - attended, own * attended], -1)
-        projected = relu(model.projection_feedforward._linear_layers[0](enhanced))
-        inferred = model.inference_encoder._module(projected.unsqueeze(0))[0][0]
+        projected = model.projection_feedforward(enhanced)
+        inferred = encoded_by(model.inference_encoder, projected.unsqueeze(0))
         pooled += [inferred.mean(0), inferred.max(0).values]
-    return model.label_projection(relu(model.output_feedforward._linear_layers[0](torch.cat(pooled))))
+    return model.label_projection(model.output_feedforward(torch.cat(pooled)))
 
 
 class TestEsim:
@@ -50,7 +49,7 @@ class TestEsim:
         classifier.enlarge()
         model = classifier.model
         output_logit = FeedForward(6, 1, 3, Activation.by_name("linear")())
-        output_logit._linear_layers[0] = model.label_projection
+        copy_weights([model.label_projection], output_logit)
         theirs = ESIM(
             model.vocab,
             model.text_field_embedder,
@@ -89,8 +88,7 @@ class TestEsim:
                 "label_projection",
             )
             # No zeroes but those of the dropout.
-            model.projection_feedforward._linear_layers[0].bias.data.fill_(5.0)
-            model.output_feedforward._linear_layers[0].bias.data.fill_(5.0)
+            fill_biases(5.0, model.projection_feedforward, model.output_feedforward)
             sentence = "Two dogs run along the long beach"
             model(**classifier.batch(*[(sentence, sentence)] * 16))
             for name, dropped in inputs.items():

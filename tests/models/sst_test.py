@@ -2,9 +2,8 @@ import pytest
 import torch
 from allennlp.modules import FeedForward
 from allennlp.nn import Activation
-from torch.nn.functional import relu
 
-from tests.models.elmo_model_test import ROWS, zeros_of_inputs
+from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
 from tests.task_models import BOTH, PLACES, TaskModel
 
 TEXTS = ROWS["sst"]
@@ -14,17 +13,15 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
     """The logits of one text by the formulas of McCann et al. (2017), without padding, and with ReLU for maxout."""
     model, tensors = classifier.model, classifier.batch(text)
     words = model.text_field_embedder(tensors["tokens"])
-    encoded = model.encoder._module(relu(model.pre_encode_feedforward._linear_layers[0](words)))[0][0]
+    encoded = encoded_by(model.encoder, model.pre_encode_feedforward(words))
     if model.output_embedder is not None:
         encoded = torch.cat([encoded, model.output_embedder(tensors["tokens"])[0]], -1)
     attended = (encoded @ encoded.T).softmax(1) @ encoded
     mixed = torch.cat([encoded, encoded - attended, encoded * attended], -1)
-    integrated = model.integrator._module(mixed.unsqueeze(0))[0][0]
+    integrated = encoded_by(model.integrator, mixed.unsqueeze(0))
     weights = (integrated @ model.self_attention.weight[0] + model.self_attention.bias).softmax(0)
     hidden = torch.cat([integrated.max(0).values, integrated.min(0).values, integrated.mean(0), weights @ integrated])
-    for layer in model.output_feedforward._linear_layers:
-        hidden = relu(layer(hidden))
-    return model.label_projection(hidden)
+    return model.label_projection(model.output_feedforward(hidden))
 
 
 class TestBiattentiveClassifier:
@@ -47,8 +44,7 @@ class TestBiattentiveClassifier:
         model = classifier.model
         activations = [Activation.by_name(name)() for name in ("relu", "relu", "linear")]
         output_layer = FeedForward(48, 3, [24, 12, 5], activations)
-        for number, layer in enumerate([*model.output_feedforward._linear_layers, model.label_projection]):
-            output_layer._linear_layers[number] = layer
+        copy_weights([model.output_feedforward, model.label_projection], output_layer)
         theirs = BiattentiveClassificationNetwork(
             model.vocab,
             model.text_field_embedder,
@@ -59,7 +55,7 @@ class TestBiattentiveClassifier:
             0.1,
             output_layer,
         ).eval()
-        theirs._self_attentive_pooling_projection = model.self_attention
+        copy_weights([model.self_attention], theirs.get_submodule("_self_attentive_pooling_projection"))
         tensors = classifier.tensors(classifier.instances)
         del tensors["metadata"]
         output, expected = model(**tensors), theirs(**tensors)
@@ -74,9 +70,7 @@ class TestBiattentiveClassifier:
             model, "pre_encode_feedforward", "encoder", "integrator", "output_feedforward", "label_projection"
         )
         # No zeroes but those of the dropout.
-        for feedforward in (model.pre_encode_feedforward, model.output_feedforward):
-            for layer in feedforward._linear_layers:
-                layer.bias.data.fill_(5.0)
+        fill_biases(5.0, model.pre_encode_feedforward, model.output_feedforward)
         model(**classifier.batch(*[(["Two", "dogs", "run", "along", "the", "beach"],)] * 16))
         rates = {"pre_encode_feedforward": 0.5, "encoder": 0.25, "output_feedforward": 0.1, "label_projection": 0.3}
         for name, rate in rates.items():

@@ -67,7 +67,8 @@ class TestDistinctCharactersEncoder:
     def test_each_distinct_word_is_encoded_once(self):
         ours, _ = embedders()
         seen = []
-        ours._encoder._module.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
+        (cnn,) = (module for module in ours.modules() if isinstance(module, UnpaddedCnn))
+        cnn.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
         ours(padded([[[1, 2], [3], [1, 2]], [[3]]]))
         assert seen == [3]
 

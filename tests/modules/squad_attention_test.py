@@ -43,16 +43,18 @@ def residual(x, h, w, linear):
 def test_bidaf_attention_computes_the_formulas(seed):
     torch.manual_seed(seed)
     module = BidafAttention(DIM).double()
-    module.similarity._bias.data.fill_(0.3)
+    weights, bias = module.similarity.parameters()
+    bias.data.fill_(0.3)
     context, question = torch.randn(3, 9, DIM).double(), torch.randn(3, 5, DIM).double()
     lengths = [(9, 2), (1, 5), (4, 1)]
     context_mask = torch.arange(9) < torch.tensor([n for n, _ in lengths])[:, None]
     question_mask = torch.arange(5) < torch.tensor([n for _, n in lengths])[:, None]
     with torch.no_grad():
         found = module(context, context_mask, question, question_mask).numpy()
-    weights = module.similarity._weight_vector.detach().numpy()
     for row, (n_context, n_question) in enumerate(lengths):
-        expected = bidaf(context[row, :n_context].numpy(), question[row, :n_question].numpy(), weights, 0.3)
+        expected = bidaf(
+            context[row, :n_context].numpy(), question[row, :n_question].numpy(), weights.detach().numpy(), 0.3
+        )
         np.testing.assert_allclose(found[row, :n_context], expected, rtol=1e-9)
 
 
@@ -68,7 +70,7 @@ class TestResidualAttention:
         text = torch.randn(len(lengths), max(lengths), DIM).double()
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         found = module.eval()(text, mask).numpy()
-        weights = module.similarity._weight_vector.numpy()
+        weights = next(module.similarity.parameters()).numpy()
         for row, length in enumerate(lengths):
             alone = text[row : row + 1, :length]
             hidden = module.encoder(alone, mask[row : row + 1, :length])[0].numpy()

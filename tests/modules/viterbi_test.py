@@ -66,9 +66,9 @@ def test_span_probabilities_are_shares_of_all_sequences():
     for row, (sentence, of_sentence) in enumerate(zip(tags, spans, strict=True)):
         n_words = len(sentence)
         sequences = torch.tensor(list(product(range(len(BIOUL)), repeat=n_words)))
-        repeated = logits[row : row + 1, :n_words].expand(len(sequences), -1, -1)
-        every_word = torch.ones_like(sequences, dtype=torch.bool)
-        numerators = crf._joint_likelihood(repeated, crf.transitions, sequences, every_word).exp()
+        scores = logits[row, range(n_words), sequences].sum(1)
+        scores += crf.start_transitions[sequences[:, 0]] + crf.end_transitions[sequences[:, -1]]
+        numerators = (scores + crf.transitions[sequences[:, :-1], sequences[:, 1:]].sum(1)).exp()
         for probability, (first, last) in zip(found[row], of_sentence, strict=True):
             held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(1)
             assert probability == pytest.approx((numerators[held].sum() / numerators.sum()).item(), rel=1e-5)

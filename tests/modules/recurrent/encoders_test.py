@@ -83,9 +83,10 @@ class TestRecurrentEncoder:
         assert [(key, value.shape) for key, value in ours.state_dict().items()] == [
             (key, value.shape) for key, value in theirs.state_dict().items()
         ]
-        torch.nn.init.normal_(theirs._module.weight_hh_l1_reverse)
+        for parameter in theirs.parameters():
+            torch.nn.init.normal_(parameter)
         ours.load_state_dict(theirs.state_dict())
-        assert torch.equal(ours._module.weight_hh_l1_reverse, theirs._module.weight_hh_l1_reverse)
+        torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=0, atol=0)
 
     def test_it_begins_with_the_random_weights_of_allennlp(self, name):
         made = []
