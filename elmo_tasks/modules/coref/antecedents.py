@@ -4,8 +4,7 @@ import torch
 from allennlp.modules.token_embedders import Embedding
 from torch.nn.functional import linear
 
-from elmo_tasks.modules.coref.pair_products import pair_products
-from elmo_tasks.modules.quick_dropout import QuickDropout
+from elmo_tasks.modules.coref.kernels import QuickDropout, pair_products
 
 __all__ = [
     "AntecedentScorer",

@@ -6,9 +6,8 @@ import torch
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
 
-from elmo_tasks.modules.recurrent.gru_recurrence import GruRecurrence
-from elmo_tasks.modules.recurrent.lstm_recurrence import LstmRecurrence
 from elmo_tasks.modules.recurrent.packed_batch import pack
+from elmo_tasks.modules.recurrent.recurrences import GruRecurrence, LstmRecurrence
 
 __all__ = ["GruEncoder", "LstmEncoder"]
 

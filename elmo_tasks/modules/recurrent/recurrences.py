@@ -1,0 +1,241 @@
+"""
+A layer of LSTMs or GRUs over packed sentences, from the zero state, and its gradient.
+
+From packed `words`, of shape `(n_words, input_dim)`, to shape `(n_words, n_directions * dim)`. The backward direction
+reads mirrored sentences, so that at each step both directions have the same number of sentences. The loops over the
+words call only what depends on the previous word, with all directions in each call: for the batches of tasks, a call
+costs as much as what it computes. In the backward pass the gradient of each weight is one product over all words. A
+logistic function costs a fraction of a hyperbolic tangent on some processors, and one call serves several gates.
+"""
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, first_rows
+
+__all__ = ["GruRecurrence", "LstmRecurrence"]
+
+
+class LstmRecurrence(torch.autograd.Function):
+    """
+    One layer, from the zero state: from packed `words`, of shape `(n_words, input_dim)`, to shape
+    `(n_words, n_directions * dim)`. The parameters are `torch.nn.LSTM`'s, one stack for all directions. The
+    backward direction reads mirrored sentences, so at each step both have the same number of sentences.
+
+    In the backward pass only the recurrent part is computed step by step; the gradient of each weight is one product
+    over all words.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        words: torch.Tensor,
+        batch: PackedBatch,
+        input_weight: torch.Tensor,
+        state_weight: torch.Tensor,
+        input_bias: torch.Tensor,
+        state_bias: torch.Tensor,
+    ) -> torch.Tensor:
+        n_directions, _, dim = state_weight.shape
+        # Shape: (n_directions, n_words, input_dim)
+        inputs = torch.stack(batch.in_directions([words] * n_directions))
+        # Shape: (n_directions, n_words, 4 * dim)
+        gates = torch.baddbmm((input_bias + state_bias).unsqueeze(1), inputs, input_weight.transpose(1, 2))
+        input_gates, forget_gates, candidates, output_gates = gates.chunk(4, -1)
+        candidates.mul_(2.0)
+        # For outputs that are still halved. Shape: (n_directions, dim, 4 * dim)
+        recurrent_side = 2.0 * state_weight.transpose(1, 2).contiguous()
+        recurrent_side.chunk(4, -1)[2].mul_(2.0)
+
+        # Shape: (n_directions, n_words, dim), each
+        memories, squashed, outputs = words.new_empty(3, n_directions, len(words), dim)
+        memory, state = words.new_zeros(2, n_directions, batch.n_sentences, dim)
+        each = (gates, input_gates, forget_gates, candidates, output_gates, memories, squashed, outputs)
+        for now, i, f, g, o, m, q, h in zip(*(tensor.split(batch.batch_sizes, 1) for tensor in each), strict=True):
+            memory, state = first_rows(memory, now.size(1)), first_rows(state, now.size(1))
+            torch.baddbmm(now, state, recurrent_side, out=now).sigmoid_()
+            g.sub_(0.5)
+            memory = torch.mul(memory, f, out=m).addcmul_(i, g, value=4.0)
+            torch.sigmoid(memory, out=q).sub_(0.5)
+            state = torch.mul(o, q, out=h)
+        outputs.mul_(2.0)
+        ctx.save_for_backward(inputs, gates, memories, squashed, outputs, input_weight, state_weight)
+        ctx.batch = batch
+        return torch.cat(batch.in_directions(outputs), -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        inputs, gates, memories, squashed, outputs, input_weight, state_weight = ctx.saved_tensors
+        batch: PackedBatch = ctx.batch
+        n_directions, _, dim = outputs.shape
+        sizes = batch.batch_sizes
+        # Shape: (n_directions, n_words, 4 * dim) and (n_directions, n_words, dim)
+        d_products, to_memory = _lstm_slopes(gates, memories, squashed, batch)
+        # Shape: (n_directions, n_words, 4, dim)
+        by_gate = d_products.unflatten(-1, (4, dim))
+        forget_gates = gates.chunk(4, -1)[1]
+
+        d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1))).split(sizes, 1)
+        # The gradient of the memory, with a row for each sentence, zero until its last word comes.
+        d_memory = d_words.new_zeros(n_directions, batch.n_sentences, dim)
+        each = (d_products, by_gate[..., :3, :], by_gate[..., 3, :], forget_gates, to_memory)
+        steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
+        for step in reversed(range(len(steps))):
+            products, by_memory, by_output, forget_gate, slope = steps[step]
+            d_output = d_outputs[step]
+            d_memory_now = first_rows(d_memory, sizes[step]).addcmul_(d_output, slope)
+            by_memory.mul_(d_memory_now.unsqueeze(2))
+            by_output.mul_(d_output)
+            if step:
+                d_memory_now.mul_(forget_gate)
+                # The gradient of the output at the word before.
+                d_previous = first_rows(d_outputs[step - 1], sizes[step])
+                torch.baddbmm(d_previous, products, state_weight, out=d_previous)
+
+        # Shape: (n_words, input_dim)
+        d_inputs = None
+        if ctx.needs_input_grad[0]:
+            d_inputs = torch.stack(batch.in_directions(d_products @ input_weight)).sum(0)
+        by_word, d_bias = d_products.transpose(1, 2), d_products.sum(1)
+        # A copy: gradients are clipped in place.
+        return d_inputs, None, by_word @ inputs, by_word @ batch.previous(outputs), d_bias, d_bias.clone()
+
+
+def _lstm_slopes(
+    gates: torch.Tensor, memories: torch.Tensor, squashed: torch.Tensor, batch: PackedBatch
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    The derivatives of the cell at each word: of torch's memory by the products for i, f and g, and of the output by
+    those for o, of shape `(n_directions, n_words, 4 * dim)`; and of the output by torch's memory, of shape
+    `(n_directions, n_words, dim)`.
+    """
+    # Shape: (n_directions, n_words, dim), each
+    input_gates, _, candidates, output_gates = gates.chunk(4, -1)
+    # The slope of the logistic function: right for all but the candidates, which have a half subtracted.
+    slopes = torch.addcmul(gates, gates, gates, value=-1.0)
+    of_input, of_forget, of_candidate, of_output = slopes.chunk(4, -1)
+    of_input.mul_(candidates).mul_(2.0)
+    of_forget.mul_(batch.previous(memories)).mul_(0.5)
+    torch.mul(candidates, candidates, out=of_candidate).sub_(0.25).mul_(input_gates).mul_(-4.0)
+    of_output.mul_(squashed).mul_(2.0)
+    return slopes, squashed.square().sub_(0.25).mul_(output_gates).mul_(-4.0)
+
+
+class GruRecurrence(torch.autograd.Function):
+    """
+    `torch.nn.GRU`, as `LstmRecurrence`. With the products `z` of a word and `y` of the previous output:
+
+        r, u = s(z_r + y_r), s(z_u + y_u)       z = W x + b        y = U h + c
+        n'   = s(2 (z_n + r * y_n))
+        h'_t = (1 - u) * n' + u * h'_{t-1}
+
+    The candidate of torch is `2 n' - 1 = tanh(z_n + r * y_n)`, its output `2 h' - 1`: both are moved from between -1
+    and 1 to between 0 and 1, where a step has nothing but logistic functions and an interpolation.
+    `y = 2 U h' + (c - U 1)`, so the products of the moved output are right with other weights and biases.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        words: torch.Tensor,
+        batch: PackedBatch,
+        input_weight: torch.Tensor,
+        state_weight: torch.Tensor,
+        input_bias: torch.Tensor,
+        state_bias: torch.Tensor,
+    ) -> torch.Tensor:
+        n_directions, _, dim = state_weight.shape
+        # Shape: (n_directions, n_words, input_dim)
+        inputs = torch.stack(batch.in_directions([words] * n_directions))
+        # Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
+        gates = torch.baddbmm(input_bias.unsqueeze(1), inputs, input_weight.transpose(1, 2))
+        candidates = 2.0 * gates[..., 2 * dim :]
+        # `2 U`, and the bias of `y`; the candidate is doubled once more.
+        # Shape: (n_directions, dim, 3 * dim) and (n_directions, 3 * dim)
+        recurrent_side = 2.0 * state_weight.transpose(1, 2).contiguous()
+        recurrent_side[..., 2 * dim :].mul_(2.0)
+        bias = state_bias - state_weight.sum(2)
+        bias[:, 2 * dim :].mul_(2.0)
+        # r, u, and the products of the output for n.
+        gates[..., 2 * dim :] = 0.0
+        gates += bias.unsqueeze(1)
+
+        reset_gates, update_gates, recurrent = gates.chunk(3, -1)
+        # Shape: (n_directions, n_words, dim)
+        outputs = torch.empty_like(candidates)
+        state = words.new_full((n_directions, batch.n_sentences, dim), 0.5)
+        each = (gates, gates[..., : 2 * dim], reset_gates, update_gates, recurrent, candidates, outputs)
+        steps = zip(*(tensor.split(batch.batch_sizes, 1) for tensor in each), strict=True)
+        for now, both_gates, r, u, y, n, h in steps:
+            state = first_rows(state, now.size(1))
+            torch.baddbmm(now, state, recurrent_side, out=now)
+            both_gates.sigmoid_()
+            n.addcmul_(r, y).sigmoid_()
+            state = torch.lerp(n, state, u, out=h)
+        outputs.mul_(2.0).sub_(1.0)
+        ctx.save_for_backward(inputs, gates, candidates, outputs, input_weight, state_weight)
+        ctx.batch = batch
+        return torch.cat(batch.in_directions(outputs), -1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        inputs, gates, candidates, outputs, input_weight, state_weight = ctx.saved_tensors
+        batch: PackedBatch = ctx.batch
+        dim, sizes = outputs.size(-1), batch.batch_sizes
+        # Shape: (n_directions, n_words, dim)
+        previous = batch.previous(outputs)
+        # The gradients of y. Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
+        d_products, of_candidate = _gru_slopes(gates, candidates, previous)
+        # Shape: (n_directions, n_words, 3, dim)
+        by_gate = d_products.unflatten(-1, (3, dim))
+
+        d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1)))
+        d_steps = d_outputs.split(sizes, 1)
+        each = (d_products, by_gate, gates.chunk(3, -1)[1])
+        steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
+        for step in reversed(range(len(steps))):
+            products, by_output, update_gate = steps[step]
+            d_output = d_steps[step]
+            by_output.mul_(d_output.unsqueeze(2))
+            if step:
+                # The gradient of the output at the word before.
+                d_previous = first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
+                torch.baddbmm(d_previous, products, state_weight, out=d_previous)
+
+        d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
+        # From here the gradients of z, which for r and u are the same.
+        torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
+        # Shape: (n_words, input_dim)
+        d_inputs = None
+        if ctx.needs_input_grad[0]:
+            d_inputs = torch.stack(batch.in_directions(d_products @ input_weight)).sum(0)
+        d_input_weight = d_products.transpose(1, 2) @ inputs
+        return d_inputs, None, d_input_weight, d_state_weight, d_products.sum(1), d_state_bias
+
+
+def _gru_slopes(
+    gates: torch.Tensor, candidates: torch.Tensor, previous: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    The derivatives of torch's output at each word: by the products `y`, of shape `(n_directions, n_words, 3 * dim)`,
+    and by the product `z_n`, of shape `(n_directions, n_words, dim)`.
+    """
+    dim = candidates.size(-1)
+    # Shape: (n_directions, n_words, dim), each; `doubled` products
+    reset_gates, update_gates, doubled = gates.chunk(3, -1)
+    both_gates = gates[..., : 2 * dim]
+    slopes = torch.empty_like(gates)
+    of_reset, of_update, of_recurrent = slopes.chunk(3, -1)
+    # The slope of the logistic function.
+    torch.addcmul(both_gates, both_gates, both_gates, value=-1.0, out=slopes[..., : 2 * dim])
+    of_candidate = torch.addcmul(candidates, candidates, candidates, value=-1.0)
+    of_candidate = of_candidate.addcmul_(of_candidate, update_gates, value=-1.0).mul_(2.0)
+    of_reset.mul_(of_candidate).mul_(doubled)
+    of_candidate.mul_(2.0)
+    torch.mul(of_candidate, reset_gates, out=of_recurrent)
+    of_update.mul_(torch.sub(previous, candidates, alpha=2.0).add_(1.0))
+    return slopes, of_candidate
