@@ -79,25 +79,20 @@ class BilmLanguageModel(Model):
             dim = self.bilm.options.projection_dim
             self.softmax = LmSoftmax(len(words), dim, n_samples=n_samples if is_sampled else None)
             if pretrained_file is not None:
-                self._load_weights(cached_path(pretrained_file), with_softmax=pretrained_softmax)
+                weight_file = cached_path(pretrained_file)
+                self.bilm.load_weights(weight_file)
+                if pretrained_softmax:
+                    self._load_softmax(weight_file)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
-    def _load_weights(self, weight_file: str, *, with_softmax: bool) -> None:
-        self.bilm.load_weights(weight_file)
-        if not with_softmax:
-            return
+    def _load_softmax(self, weight_file: str) -> None:
         softmax = read_softmax(weight_file, self.bilm.options)
         if softmax is None:
             logger.warning("%s has no softmax: it starts from random weights", weight_file)
-            return
-        if len(softmax["weight"]) != self.softmax.n_words:
-            raise ValueError(
-                f"expected a softmax over the {self.softmax.n_words} words of the vocabulary, got one over "
-                f"{len(softmax['weight'])}: {weight_file}"
-            )
-        self.softmax.load_state_dict(softmax)
+        else:
+            self.softmax.load_state_dict(softmax)
 
     def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """

@@ -96,15 +96,14 @@ def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
     # Indexers pad with zero: the padding of a vocabulary, no character, and False in a mask.
     joined = first.new_zeros(len(first) + len(second), *sizes)
-    for part, rows in ((first, slice(0, len(first))), (second, slice(len(first), None))):
-        joined[(rows, *map(slice, part.shape[1:]))] = part
+    joined[(slice(None, len(first)), *map(slice, first.shape[1:]))] = first
+    joined[(slice(len(first), None), *map(slice, second.shape[1:]))] = second
     return joined
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:
     """By their numbers."""
-    labels = vocab.get_index_to_token_vocabulary("labels")
-    return [labels[number] for number in range(len(labels))]
+    return list(vocab.get_index_to_token_vocabulary("labels").values())
 
 
 def names_of(labels: list[str], rows: list[list[int]]) -> list[list[str]]:

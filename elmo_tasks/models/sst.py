@@ -20,7 +20,8 @@ class BiattentiveClassifier(ElmoModel):
     The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8):
     a feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
     integrates the result, and layers of ReLU (McCann et al. have maxout) decide from four poolings of the words. ELMo
-    is concatenated with the words, with the output of the first encoder, or with both.
+    is concatenated with the words, with the output of the first encoder (AllenNLP's `bcn`: of the second), or with
+    both.
 
     # Parameters
 
@@ -33,8 +34,6 @@ class BiattentiveClassifier(ElmoModel):
     embedding_dropout, integrator_dropout : `float`
         Of the words, and of the poolings.
     """
-
-    # AllenNLP's `bcn` has ELMo at the output of the integrator, the paper at the output of the encoder below it.
 
     def __init__(
         self,
@@ -61,10 +60,7 @@ class BiattentiveClassifier(ElmoModel):
         self.initialize()
 
     def forward(
-        self,
-        tokens: TextFieldTensors,
-        label: torch.Tensor | None = None,
-        metadata: list[dict[str, Any]] | None = None,
+        self, tokens: TextFieldTensors, label: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output has `logits`, of

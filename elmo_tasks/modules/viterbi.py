@@ -10,9 +10,6 @@ __all__ = ["best_tags", "bio_scores", "crf_scores", "log_partition", "span_proba
 
 Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
-# As AllenNLP's: of tags that are all forbidden, the least bad ones are found.
-_FORBIDDEN = -10_000.0
-
 
 def crf_scores(crf: ConditionalRandomField) -> Scores:
     """
@@ -20,11 +17,11 @@ def crf_scores(crf: ConditionalRandomField) -> Scores:
     `(n_tags, n_tags)`, and of the first and of the last tag, of shape `(n_tags,)`.
     """
     n_tags, allowed = crf.num_tags, crf._constraint_mask
-    return (
-        _ruled(crf.transitions, allowed[:n_tags, :n_tags]),
-        _ruled(crf.start_transitions, allowed[n_tags, :n_tags]),
-        _ruled(crf.end_transitions, allowed[:n_tags, n_tags + 1]),
-    )
+    scores = crf.transitions, crf.start_transitions, crf.end_transitions
+    rules = allowed[:n_tags, :n_tags], allowed[n_tags, :n_tags], allowed[:n_tags, n_tags + 1]
+    # As AllenNLP's: of tags that are all forbidden, the least bad ones are found.
+    transitions, starts, ends = (s * rule - 10_000.0 * (1 - rule) for s, rule in zip(scores, rules, strict=True))
+    return transitions, starts, ends
 
 
 def bio_scores(tags: Sequence[str]) -> Scores:
@@ -107,7 +104,3 @@ def span_probabilities(
     likelihoods = log_partition(crf, held, mask[rows]) - log_partition(crf, logits, mask)[rows]
     found = iter(likelihoods.clamp(max=0.0).exp().tolist())
     return [[next(found) for _ in of_sentence] for of_sentence in spans]
-
-
-def _ruled(transitions: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    return transitions * allowed + _FORBIDDEN * (1 - allowed)

@@ -21,9 +21,6 @@ class ContextualModel(torch.nn.Module, Registrable, ABC):
 
     default_implementation = "bilm"
 
-    has_weights: bool
-    """Whether its weights were loaded, or were trained from random ones."""
-
     @property
     @abstractmethod
     def num_layers(self) -> int:

@@ -28,7 +28,7 @@ class PretrainedBilm(ContextualModel):
         The content of the biLM's `options.json`.
     pretrained_file : `str`, optional
         Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. `None` only where
-        the weights come from an archive, a checkpoint or an initializer "pretrained", or are trained from random ones.
+        the weights come from an archive or a checkpoint, or are trained from random ones.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`
@@ -66,6 +66,7 @@ class PretrainedBilm(ContextualModel):
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
+        # Whether its weights were loaded, or were trained from random ones.
         self.has_weights = pretrained_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()

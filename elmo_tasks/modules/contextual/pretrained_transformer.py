@@ -68,7 +68,6 @@ class PretrainedTransformer(ContextualModel):
         self._n_layers = int(matched.config.num_hidden_layers) + 1
         self._requires_grad = requires_grad
         self._pass = SharedPass()
-        self.has_weights = True
 
     @property
     def num_layers(self) -> int:
