@@ -9,7 +9,6 @@ import hashlib
 import logging
 import os
 import sqlite3
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -27,9 +26,11 @@ __all__ = ["CachedBilm", "LayerCache"]
 
 logger = logging.getLogger(__name__)
 
-_CHECKSUM_BYTES = 4
-# Types with values that float32 represents exactly.
-_EXACT = (torch.float32, torch.float16, torch.bfloat16)
+_USED_BYTES = """
+    SELECT (page_count - freelist_count) * page_size
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+_DELETE_OLDEST = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
 
 
 class LayerCache:
@@ -56,7 +57,7 @@ class LayerCache:
         max_bytes: int | None = None,
     ) -> None:
         self.folder = Path(folder).expanduser()
-        self._dtype = np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         self._max_bytes = max_bytes or 20 * 10**9
         self._is_off = False
         # SQLite's connections belong to one process: a pickled or forked copy opens its own.
@@ -69,48 +70,42 @@ class LayerCache:
         """
         Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
         which were found. `model` is a digest of at most 64 bytes; `sentences` are ids, of shape `(n_words, width)`.
+        Targets have the type of the cache: to convert a whole batch of float16 later, by torch, is much faster.
         """
         found = [False] * len(sentences)
         if self._is_off:
             return found
+        query = "SELECT value FROM layers WHERE key = ?"
         try:
             database = self._database()
             for row, (sentence, target) in enumerate(zip(sentences, targets, strict=True)):
-                key = self._key(model, sentence)
-                stored = database.execute("SELECT value FROM layers WHERE key = ?", (key,)).fetchone()
-                if stored is None or len(stored[0]) != _CHECKSUM_BYTES + target.size * self._dtype.itemsize:
-                    continue
-                content = memoryview(stored[0])[_CHECKSUM_BYTES:]
-                if _checksum(content, key) == stored[0][:_CHECKSUM_BYTES]:
-                    target[...] = np.frombuffer(content, self._dtype).reshape(target.shape)
+                if stored := database.execute(query, (self._key(model, sentence),)).fetchone():
+                    target[...] = np.frombuffer(stored[0], self.dtype).reshape(target.shape)
                     found[row] = True
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
         return found
 
     def write(self, model: bytes, sentences: Sequence[np.ndarray], layers: Sequence[np.ndarray]) -> None:
-        """Stores the layers of sentences; the shapes are as in `read`."""
+        """Stores the layers of sentences, in the cache's type; the shapes are as in `read`."""
         if self._is_off:
             return
-        rows = []
-        for sentence, array in zip(sentences, layers, strict=True):
-            key, content = self._key(model, sentence), array.astype(self._dtype).tobytes()
-            rows.append((key, _checksum(content, key) + content))
+        rows = [
+            (self._key(model, sentence), array.tobytes()) for sentence, array in zip(sentences, layers, strict=True)
+        ]
+        n_bytes = sum(len(value) for _, value in rows)
         try:
             with (database := self._database()):
-                self._make_room(database, sum(len(value) for _, value in rows))
+                while database.execute(_USED_BYTES).fetchone()[0] + n_bytes > self._max_bytes:
+                    if not database.execute(_DELETE_OLDEST).rowcount:
+                        break
                 database.executemany("INSERT OR REPLACE INTO layers (key, value) VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
 
-    def rounded(self, layers: np.ndarray) -> np.ndarray:
-        """Layers as later reads return them, so that the first use computes with the same numbers."""
-        return layers.astype(self._dtype)
-
     def _key(self, model: bytes, sentence: np.ndarray) -> bytes:
-        words = hashlib.blake2b(sentence.astype(np.int32).tobytes(), key=model, digest_size=32)
-        words.update(f"{sentence.shape} {self._dtype.str}".encode())
-        return words.digest()
+        words = sentence.astype(np.int32).tobytes()
+        return hashlib.blake2b(words, key=model, person=self.dtype.name.encode(), digest_size=32).digest()
 
     def _database(self) -> sqlite3.Connection:
         if os.getpid() not in self._connections:
@@ -124,18 +119,6 @@ class LayerCache:
             database.execute("CREATE TABLE IF NOT EXISTS layers (key BLOB UNIQUE, value BLOB)")
             self._connections[os.getpid()] = database
         return self._connections[os.getpid()]
-
-    def _make_room(self, database: sqlite3.Connection, n_bytes: int) -> None:
-        """Deletes the oldest sentences, a hundred at a time, until `n_bytes` fit."""
-
-        def used() -> int:
-            names = ("page_count", "freelist_count", "page_size")
-            pages, free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-            return int(pages - free) * int(size)
-
-        query = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
-        while used() + n_bytes > self._max_bytes and database.execute(query).rowcount:
-            pass
 
     def _turn_off(self, error: Exception) -> None:
         self._is_off = True
@@ -161,11 +144,11 @@ class CachedBilm:
         Takes and returns what `Bilm.forward` does. A sentence keeps the layers of the batch in which it was first
         computed; matrix products of a different size can differ from them by about 1e-6.
         """
-        bilm = self.bilm
+        bilm, weights = self.bilm, list(self.bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
-        weights = list(bilm.parameters())
-        if bilm.stateful or weights[0].dtype not in _EXACT or any(weight.requires_grad for weight in weights):
-            self.forget()
+        if bilm.stateful or weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
+            # Training may change weights in ways that are not counted.
+            self._digest.forget()
             return bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
         lengths = sentence_lengths(ids, bilm.word_rows)
@@ -174,7 +157,7 @@ class CachedBilm:
         # Shape of each: (n_words, width)
         sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)
-        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), np.float32)
+        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.cache.dtype)
         # Shape of each: (n_layers, n_words, dim)
         targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
         model = self._model_digest(weights)
@@ -183,13 +166,9 @@ class CachedBilm:
             # Shape: (n_layers, n_missing, timesteps, dim)
             computed = torch.stack(bilm(character_ids[missing]).layers).float().cpu().numpy()
             for position, row in enumerate(missing):
-                targets[row][...] = self.cache.rounded(computed[:, position, : lengths[row]])
+                targets[row][...] = computed[:, position, : lengths[row]]
             self.cache.write(model, [sentences[row] for row in missing], [targets[row] for row in missing])
         return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
-
-    def forget(self) -> None:
-        """To be called where weights are trained, which may change them in ways that are not counted."""
-        self._digest.forget()
 
     def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
         """A digest of all that determines the layers; the weights are hashed again only if they changed."""
@@ -208,7 +187,3 @@ def _product_precision() -> tuple[str, ...]:
         mkldnn: Any = torch.backends.mkldnn
         return torch.backends.cuda.matmul.fp32_precision, mkldnn.matmul.fp32_precision
     return (torch.get_float32_matmul_precision(),)
-
-
-def _checksum(content: bytes | memoryview, key: bytes) -> bytes:
-    return zlib.crc32(content, zlib.crc32(key)).to_bytes(_CHECKSUM_BYTES, "little")

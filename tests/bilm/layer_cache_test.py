@@ -5,9 +5,7 @@ import gc
 import multiprocessing
 import os
 import pickle
-import sqlite3
 import threading
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -78,8 +76,8 @@ def cached(cache: LayerCache) -> CachedBilm:
 
 class TestLayerCache:
     def test_keys_are_ids_model_and_type(self, cache):
-        # The same bytes can be ids of other shapes or sizes.
-        sentences = [np.array(ids) for ids in ([[5, 1]], [[65536 + 5]], [[1, 2]], [[1], [2]], np.zeros((0, 2)))]
+        # Ids of code points need more than two bytes.
+        sentences = [np.array(ids).reshape(-1, 2) for ids in ([], [5, 1], [65536 + 5, 1], [1, 2], [1, 2, 3, 4])]
         written = [np.full((3, len(ids), 8), number, np.float32) for number, ids in enumerate(sentences)]
         cache.write(b"model", sentences, written)
         targets = [np.full_like(layers, -1) for layers in written]
@@ -88,14 +86,13 @@ class TestLayerCache:
         assert cache.read(b"other", sentences, targets) == [False] * 5
         assert LayerCache(cache.folder, dtype="float16").read(b"model", sentences, targets) == [False] * 5
 
-    def test_float32_keeps_bits_and_float16_rounds_as_numpy_does(self, tmp_path):
-        special = np.resize(np.float32([1e-45, 3.4e4, -0.0, 1 / 3]), (3, 4, 256))
-        for dtype in ("float32", "float16"):
-            cache, target = LayerCache(tmp_path, dtype=dtype), np.ones_like(special)
-            cache.write(b"model", [sentence(0)], [special])
-            assert cache.read(b"model", [sentence(0)], [target]) == [True]
-            assert target.tobytes() == special.astype(dtype).astype(np.float32).tobytes()
-            assert np.array_equal(cache.rounded(special), target)
+    @pytest.mark.parametrize("dtype", ["float32", "float16"])
+    def test_bits_are_kept(self, tmp_path, dtype):
+        special = np.resize(np.float32([1e-45, 3.4e4, -0.0, 1 / 3]), (3, 4, 256)).astype(dtype)
+        cache, target = LayerCache(tmp_path, dtype=dtype), np.ones_like(special)
+        cache.write(b"model", [sentence(0)], [special])
+        assert cache.read(b"model", [sentence(0)], [target]) == [True]
+        assert target.tobytes() == special.tobytes()
 
     def test_the_oldest_make_room(self, tmp_path):
         cache = LayerCache(tmp_path, max_bytes=4 * 2**20)
@@ -120,13 +117,6 @@ class TestLayerCache:
         with multiprocessing.get_context("fork").Pool(1) as pool:
             assert pool.apply(partial(found, cache, 0)) == [True]
         assert found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
-
-    def test_damaged_content_is_missing(self, cache):
-        write(cache, 0, 1)
-        with closing(sqlite3.connect(cache.folder / "layers.sqlite")) as file, file:
-            (value,) = file.execute("SELECT value FROM layers WHERE rowid = 1").fetchone()
-            file.execute("UPDATE layers SET value = ? WHERE rowid = 1", (value[:-1] + bytes([value[-1] ^ 1]),))
-        assert found(cache, 0, 1) == [False, True]
 
     @pytest.mark.parametrize(
         "damage",
@@ -190,7 +180,8 @@ class TestCachedBilm:
         cached = CachedBilm(random_bilm(), LayerCache(tmp_path, dtype="float16"))
         first = cached(BATCH)
         assert_same(cached(BATCH), first)
-        torch.testing.assert_close(first.layers, random_bilm()(BATCH).layers, rtol=2**-11, atol=1e-7)
+        for ours, exact in zip(first.layers, random_bilm()(BATCH).layers, strict=True):
+            assert torch.equal(ours, exact.half().float())
 
     @pytest.mark.parametrize(
         "change",

@@ -95,10 +95,8 @@ class PretrainedBilm(ContextualModel):
                 "expected weights for the frozen biLM, got none: set 'pretrained_file', or 'requires_grad' to true "
                 "(without 'no_grad' in the trainer) to train it from random weights"
             )
-        if is_trained and self._cached_bilm is not None:
-            self._cached_bilm.forget()
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
-            bilm = self.bilm if is_trained else self._cached_bilm or self.bilm
+            bilm = self._cached_bilm or self.bilm
             mode = self.bilm.carried_states, torch.is_grad_enabled()
             return self._pass.output(character_ids, weights, mode, lambda: bilm(character_ids))
 
