@@ -1,13 +1,11 @@
 """The token embedder of characters, over the distinct words of a batch, and its convolution, without padding."""
 
-from collections.abc import Sequence
-from typing import Optional
+from typing import Any
 
 import torch
 from allennlp.modules import Seq2VecEncoder, TokenEmbedder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
-from allennlp.nn import Activation
 from torch.nn.functional import linear, pad
 
 from elmo_tasks.bilm.character_encoder import distinct_rows
@@ -51,16 +49,9 @@ class UnpaddedCnn(CnnEncoder):
         (`docqa/nn/embedder.py`); a short word then has features too. AllenNLP 2.10.1 has no such windows.
     """
 
-    def __init__(
-        self,
-        embedding_dim: int,
-        num_filters: int,
-        ngram_filter_sizes: Sequence[int] = (2, 3, 4, 5),
-        conv_layer_activation: Optional[Activation] = None,
-        output_dim: Optional[int] = None,
-        partial_windows: bool = False,
-    ) -> None:
-        super().__init__(embedding_dim, num_filters, tuple(ngram_filter_sizes), conv_layer_activation, output_dim)
+    def __init__(self, embedding_dim: int, num_filters: int, partial_windows: bool = False, **kwargs: Any) -> None:
+        # By name, from the config: the other parameters of `CnnEncoder`.
+        super().__init__(embedding_dim, num_filters, **kwargs)
         self._partial_windows = partial_windows
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -90,6 +81,7 @@ class UnpaddedCnn(CnnEncoder):
         weight = convolution.weight.transpose(1, 2).flatten(1)
         # Shape: (total_windows, num_filters)
         responses = self._activation(linear(windows, weight, convolution.bias))
-        # Shape: (batch_size, num_filters)
-        maxima = torch.segment_reduce(responses, "max", lengths=n_windows, unsafe=True)
-        return maxima.masked_fill(n_windows.unsqueeze(1) == 0, 0.0)
+        word = first.div(timesteps, rounding_mode="floor").unsqueeze(1).expand_as(responses)
+        # `torch.segment_reduce` has wrong gradients where windows are equal. Shape: (batch_size, num_filters)
+        maxima = responses.new_zeros(len(tokens), responses.size(1))
+        return maxima.scatter_reduce(0, word, responses, "amax", include_self=False)

@@ -23,7 +23,7 @@ def embedders(encoder="elmo_cnn", dropout=0.0):
     """Ours, and AllenNLP's with the same weights."""
     torch.manual_seed(0)
     encoders = {
-        "elmo_cnn": lambda: (UnpaddedCnn(DIM, 4, (2, 3)), CnnEncoder(DIM, 4, (2, 3))),
+        "elmo_cnn": lambda: (UnpaddedCnn(DIM, 4, ngram_filter_sizes=(2, 3)), CnnEncoder(DIM, 4, (2, 3))),
         "lstm": lambda: (LstmSeq2VecEncoder(DIM, 8), LstmSeq2VecEncoder(DIM, 8)),
     }[encoder]()
     ours, theirs = (
@@ -112,7 +112,7 @@ class TestUnpaddedCnn:
     def test_with_partial_windows_a_word_has_as_many_as_characters(self, lengths, widths):
         """AllenNLP's `cnn` reads each word alone, with zeros behind it that its mask counts."""
         _, theirs = cnns(ngram_filter_sizes=widths)
-        ours = UnpaddedCnn(DIM, 5, widths, partial_windows=True)
+        ours = UnpaddedCnn(DIM, 5, partial_windows=True, ngram_filter_sizes=widths)
         ours.load_state_dict(theirs.state_dict())
         tokens, mask = batch(lengths, 8)
         for index, length in enumerate(lengths):

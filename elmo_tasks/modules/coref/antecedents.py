@@ -33,14 +33,7 @@ class AntecedentScorer(torch.nn.Module):
     """
 
     def __init__(
-        self,
-        *,
-        span_dim: int,
-        n_genres: int,
-        hidden_dim: int,
-        feature_dim: int,
-        max_antecedents: int,
-        dropout: float,
+        self, *, span_dim: int, n_genres: int, hidden_dim: int, feature_dim: int, max_antecedents: int, dropout: float
     ) -> None:
         super().__init__()
         self.speaker_embedding = Embedding(embedding_dim=feature_dim, num_embeddings=2)

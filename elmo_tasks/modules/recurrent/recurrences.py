@@ -29,15 +29,8 @@ class LstmRecurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        words: torch.Tensor,
-        batch: PackedBatch,
-        input_weight: torch.Tensor,
-        state_weight: torch.Tensor,
-        input_bias: torch.Tensor,
-        state_bias: torch.Tensor,
-    ) -> torch.Tensor:
+    def forward(ctx: Any, words: torch.Tensor, batch: PackedBatch, *parameters: torch.Tensor) -> torch.Tensor:
+        input_weight, state_weight, input_bias, state_bias = parameters
         n_directions, _, dim = state_weight.shape
         # Shape: (n_directions, n_words, input_dim)
         inputs = torch.stack(batch.in_directions([words] * n_directions))
@@ -138,15 +131,8 @@ class GruRecurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        words: torch.Tensor,
-        batch: PackedBatch,
-        input_weight: torch.Tensor,
-        state_weight: torch.Tensor,
-        input_bias: torch.Tensor,
-        state_bias: torch.Tensor,
-    ) -> torch.Tensor:
+    def forward(ctx: Any, words: torch.Tensor, batch: PackedBatch, *parameters: torch.Tensor) -> torch.Tensor:
+        input_weight, state_weight, input_bias, state_bias = parameters
         n_directions, _, dim = state_weight.shape
         # Shape: (n_directions, n_words, input_dim)
         inputs = torch.stack(batch.in_directions([words] * n_directions))
