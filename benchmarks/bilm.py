@@ -18,7 +18,7 @@ import torch
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
+from elmo_tasks.bilm.lstm.packed_linear import packed_linear, type_of_results
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
@@ -29,7 +29,7 @@ SIZES = {
     "small": replace(ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1),
     "original": ORIGINAL,
 }
-DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 Layers = Callable[[torch.Tensor], list[torch.Tensor]]
 
 
@@ -51,7 +51,7 @@ def make_bilms(size: str, device: str) -> dict[str, Layers]:
         files = f"{folder}/options.json", f"{folder}/weights.hdf5"
         ours.save(*files)
         made: dict[str, Layers] = {"AllenNLP": allennlp_bilm(ours, files, device)}
-        for precision in ("float32", "tf32", "bf16") if device == "cuda" else ("float32", "bf16"):
+        for precision in ("float32", "tf32", "bf16") if device == "cuda" else ("float32", "bf16", "int8"):
             bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).to(device)
             try:
                 bilm(BYTES.batch([["word"]]).to(device))
@@ -112,9 +112,9 @@ def peak(device: str, dtype: torch.dtype) -> float:
     for n_rows, inner, columns in ((64, 4096, 512), (256, 1024, 1024), (1024, 2048, 2048), (8192, 8192, 8192)):
         if device == "cpu" and n_rows > 1024:
             continue
-        factors = torch.randn(n_rows, inner).to(device, dtype), torch.randn(columns, inner).to(device, dtype)
-        for multiply in (PackedLinear(factors[1]), partial(torch.nn.functional.linear, weight=factors[1])):
-            times = [seconds(lambda: [multiply(factors[0]) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
+        inputs, weight = (torch.randn(n, inner).to(device, type_of_results(dtype)) for n in (n_rows, columns))
+        for multiply in (packed_linear(weight, None, dtype), partial(torch.nn.functional.linear, weight=weight)):
+            times = [seconds(lambda: [multiply(inputs) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
             best = max(best, 2 * n_rows * inner * columns / min(times))
     return best
 

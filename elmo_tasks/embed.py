@@ -76,7 +76,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "tokenize": {"action": "store_true", "help": "split lines by spaCy's rules instead of at white space"},
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
     "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
-    "precision": {"choices": ["float32", "bf16"], "help": "of the biLM's matrix products; default: float32"},
+    "precision": {"choices": ["float32", "bf16", "int8"], "help": "of the biLM's matrix products; default: float32"},
     "batch_tokens": {"type": int, "help": "words per batch; default: 4096, on a GPU 16384"},
     "part_lines": {"type": int, "help": "lines per part; an interrupted job loses at most the parts in progress"},
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -19,7 +19,10 @@ from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, sentence_lengths
 from elmo_tasks.bilm.weights import write_weights
 
-__all__ = ["Bilm"]
+__all__ = ["Bilm", "Precision"]
+
+Precision = Literal["float32", "bf16", "int8"]
+"""Of the biLM's matrix products: see `Bilm`."""
 
 # Multiply-adds of a product that one thread computes as fast as two on a quiet machine (small-open, up to 4 sentences;
 # `benchmarks/bilm.py`). On a busy one two are several times slower: each product waits until the other thread runs.
@@ -41,18 +44,17 @@ class Bilm(nn.Module):
         AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
     precision
         The precision of matrix products. `"bf16"` is slow on a device without instructions for it (CPUs: AVX-512 BF16,
-        Intel since Cooper Lake, AMD since Zen 4); parameters, memory cells and layers stay float32. While the biLM is
-        trained, autocast's type takes precedence; a frozen biLM ignores autocast.
+        Intel since Cooper Lake, AMD since Zen 4). `"int8"` is for a frozen biLM on an x86 CPU, fastest with VNNI: see
+        `Int8Linear`. Parameters, memory cells and layers stay float32. While the biLM is trained, autocast's type takes
+        precedence; a frozen biLM ignores autocast.
     """
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
 
-    def __init__(
-        self, options: BilmOptions, *, stateful: bool = False, precision: Literal["float32", "bf16"] = "float32"
-    ) -> None:
+    def __init__(self, options: BilmOptions, *, stateful: bool = False, precision: Precision = "float32") -> None:
         super().__init__()
-        if precision not in ("float32", "bf16"):
-            raise ValueError(f"expected the precision float32 or bf16, got {precision!r}")
+        if precision not in get_args(Precision):
+            raise ValueError(f"expected the precision float32, bf16 or int8, got {precision!r}")
         self.options = options
         self.stateful = stateful
         self.precision = precision
@@ -187,7 +189,7 @@ class Bilm(nn.Module):
         # Shape: (n_words, width)
         words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
         words = torch.cat([words.to(device), self._boundary_ids])
-        dtype = _computing_dtype(self.precision, self.character_encoder.projection.weight)
+        dtype = self._type_of_products()
         with torch.autocast(device.type, enabled=False):
             # Shape: (n_words + 2, projection_dim)
             vectors = self.character_encoder(words, dtype=dtype)
@@ -202,6 +204,7 @@ class Bilm(nn.Module):
             zero = [lstm.zero_state(len(sentences.rows)) for layer in self._layers for lstm in layer.lstms]
             begin = self.carried_states.of(sentences.rows, zero)
         end: list[LstmState] = []
+        dtype = self._type_of_products()
         current = vectors[sentences.words]
         yield current
         for index, layer in enumerate(self._layers):
@@ -211,7 +214,7 @@ class Bilm(nn.Module):
                     inputs,
                     sentences.batch_sizes,
                     begin and begin[2 * index : 2 * index + 2],
-                    dtype=current.dtype,
+                    dtype=dtype,
                     returns_states=self.stateful,
                 )
             # The lowest LSTM reads the character encoder's vectors: no residual connection there.
@@ -229,6 +232,23 @@ class Bilm(nn.Module):
             return nullcontext()
         return _one_thread()
 
+    def _type_of_products(self) -> torch.dtype:
+        """Autocast's while the biLM is trained under autocast, otherwise by `precision`."""
+        parameter = self.character_encoder.projection.weight
+        device = parameter.device.type
+        is_trained = torch.is_grad_enabled() and parameter.requires_grad
+        if self.precision == "int8":
+            capability = torch.backends.cpu.get_cpu_capability()
+            if is_trained or device != "cpu" or capability not in ("AVX2", "AVX512"):
+                raise ValueError(
+                    "expected a frozen biLM on a CPU with AVX2 for the precision int8, "
+                    f"got {'a trained' if is_trained else 'a frozen'} one on {device} ({capability})"
+                )
+            return torch.int8
+        if is_trained and torch.is_autocast_enabled(device):
+            return torch.get_autocast_dtype(device)
+        return torch.bfloat16 if self.precision == "bf16" else parameter.dtype
+
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
@@ -239,10 +259,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _computing_dtype(precision: str, parameter: torch.Tensor) -> torch.dtype:
-    """The type of products with a parameter: autocast's if it is trained under autocast, otherwise `precision`."""
-    if torch.is_grad_enabled() and parameter.requires_grad and torch.is_autocast_enabled(parameter.device.type):
-        return torch.get_autocast_dtype(parameter.device.type)
-    return torch.bfloat16 if precision == "bf16" else parameter.dtype

@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.lstm.frozen import MadeOfWeights
-from elmo_tasks.bilm.lstm.packed_linear import PackedLinear
+from elmo_tasks.bilm.lstm.packed_linear import packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
 
 __all__ = ["CharacterEncoder", "distinct_rows"]
@@ -113,7 +113,7 @@ class CharacterEncoder(nn.Module):
         distinct, positions = distinct_rows(words)
         dtype = dtype or self.projection.weight.dtype
         if not len(distinct):
-            vectors = self.projection.weight.new_zeros(0, self.projection.out_features, dtype=dtype)
+            vectors = self.projection.weight.new_zeros(0, self.projection.out_features, dtype=type_of_results(dtype))
         else:
             vectors = self._encode_distinct(distinct, dtype)
         # Shape: (..., projection_dim)
@@ -162,7 +162,7 @@ class CharacterEncoder(nn.Module):
             # One window of nothing but padding counts in the maximum; further ones would repeat its value.
             n_columns = min(longest + width, words.size(1))
             # Shape: (n_words, n_windows, character_dim, width)
-            windows = self.embedding(words[:, :n_columns]).to(dtype).unfold(1, width, 1)
+            windows = self.embedding(words[:, :n_columns]).to(type_of_results(dtype)).unfold(1, width, 1)
             # As a matrix product this is several times as fast as a convolution.
             # Shape: (n_words * n_windows, number)
             responses = filters(windows.reshape(-1, windows.size(2) * width))
@@ -181,7 +181,7 @@ class CharacterEncoder(nn.Module):
             self._packed.forget()
             return self._made_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
         return self._packed(
-            parameters, dtype, lambda: self._made_by(lambda weight, bias: PackedLinear(weight, bias, dtype=dtype))
+            parameters, dtype, lambda: self._made_by(lambda weight, bias: packed_linear(weight, bias, dtype))
         )
 
     def _made_by(self, make: Callable[[torch.Tensor, torch.Tensor], _Linear]) -> _LinearLayers:

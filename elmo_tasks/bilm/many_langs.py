@@ -18,6 +18,7 @@ from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import WordRows
+from elmo_tasks.bilm.lstm.packed_linear import type_of_results
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.bilm.weights import read_weights
 from elmo_tasks.files.json_files import read_json
@@ -115,7 +116,8 @@ class DictionaryEncoder(CharacterEncoder):
         others = None
         if self.words is not None and self.word_embedding is not None:
             # Shape: (n_words, word_dim)
-            others = self.word_embedding(torch.tensor(self.words.rows(spelled), device=words.device)).to(dtype)
+            others = self.word_embedding(torch.tensor(self.words.rows(spelled), device=words.device))
+            others = others.to(type_of_results(dtype))
         if self.characters is None:
             assert others is not None
             return self._linear_layers(dtype).projection(others)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.batching import batches_by_length, chunks
@@ -25,9 +25,6 @@ from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Elmo", "Precision"]
-
-Precision = Literal["float32", "bf16"]
-"""Of the biLM's matrix products: see `Bilm`."""
 
 
 class Elmo:

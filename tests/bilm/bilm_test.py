@@ -240,6 +240,29 @@ class TestPrecision:
             assert 0.999 < cosines.min() < 1.0 - 1e-7
             assert not ours[~exact.mask].any()
 
+    def test_int8_is_near_float32_in_any_batch(self, news):
+        exact, near = (
+            Bilm.from_files(*bilm_files(SHIPPED_BILM), precision=precision).requires_grad_(False)
+            for precision in ("float32", "int8")
+        )
+        expected, found = exact(news), near(news)
+        for ours, theirs in zip(found.layers, expected.layers, strict=True):
+            cosines = torch.cosine_similarity(ours[expected.mask], theirs[expected.mask], dim=-1)
+            assert 0.99 < cosines.min() < 0.9999
+            assert cosines.mean() > 0.998
+        for row, sentence in enumerate(news[:5]):
+            for alone, together in zip(near([sentence]).layers, found.layers, strict=True):
+                torch.testing.assert_close(alone[0], together[row, : len(sentence)], rtol=0.0, atol=1e-3)
+
+    @pytest.mark.parametrize(
+        "change",
+        [lambda bilm: bilm.requires_grad_(), lambda bilm: bilm.to("meta")],
+        ids=["trained", "device"],
+    )
+    def test_int8_is_for_a_frozen_bilm_on_a_cpu(self, change):
+        with pytest.raises(ValueError, match="int8"):
+            change(Bilm(SMALL, precision="int8"))(BATCH)
+
     def test_an_unknown_precision_is_refused(self):
         with pytest.raises(ValueError, match="fp16"):
             Bilm(SMALL, precision="fp16")

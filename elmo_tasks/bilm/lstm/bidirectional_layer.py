@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from elmo_tasks.bilm.lstm.frozen import MadeOfWeights
+from elmo_tasks.bilm.lstm.packed_linear import type_of_results
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
 
@@ -42,22 +43,22 @@ class BidirectionalLayer:
         states
             For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
         dtype
-            The type of the products, by default the parameters'.
+            The type of the products, by default the parameters'. With `torch.int8`, inputs and outputs are float32.
 
         # Returns
 
         `Tuple[torch.Tensor, Optional[Sequence[LstmState]]]`
-            The outputs, of shape `(n_lstms, n_words, projection_dim)` and type `dtype`, laid out as `inputs`; with
+            The outputs, of shape `(n_lstms, n_words, projection_dim)`, laid out as `inputs`; with
             `returns_states` also, for each LSTM, the state after the last word of each sentence.
         """
         parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
         dtype = dtype or parameters[0].dtype
-        inputs = inputs.to(dtype)
+        inputs = inputs.to(type_of_results(dtype))
         clips = self.lstms[0].cell_clip, self.lstms[0].projection_clip
         begin = [lstm.zero_state(batch_sizes[0]) for lstm in self.lstms] if states is None else states
         # Shape: (n_lstms, batch_sizes[0], projection_dim) and (n_lstms, batch_sizes[0], cell_dim)
         output, memory = (torch.stack(parts) for parts in zip(*begin, strict=True))
-        output = output.to(dtype)
+        output = output.to(inputs.dtype)
         is_trained = any(parameter.requires_grad for parameter in parameters)
         if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
             if is_trained:

@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
 __all__ = ["PretrainedBilm"]
@@ -48,7 +49,7 @@ class PretrainedBilm(ContextualModel):
         pretrained_file: Optional[str] = None,
         requires_grad: bool = False,
         stateful: bool = False,
-        precision: Literal["float32", "bf16"] = "float32",
+        precision: Precision = "float32",
         cache_folder: Optional[str] = None,
         cache_dtype: Literal["float32", "float16"] = "float32",
         cache_max_bytes: Optional[int] = None,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.lstm.packed_linear import PackedLinear, StackedLinear
+from elmo_tasks.bilm.lstm.packed_linear import Int8Linear, PackedLinear, StackedLinear
 
 # How far a result may be from the exact one, relative to the sum of the magnitudes that it adds up. A CPU without
 # instructions for bfloat16 can round a product and then the sum. In float64 `linear` computes it, not oneDNN.
@@ -64,6 +64,43 @@ class TestPackedLinear:
     def test_it_keeps_no_gradients(self):
         weight = draw(0, 3, 2).float().requires_grad_()
         assert not PackedLinear(weight, weight[:, 0])(draw(1, 4, 2).float()).requires_grad
+
+
+class TestInt8Linear:
+    @settings(max_examples=60)
+    @given(
+        n_rows=st.integers(0, 70), input_dim=st.integers(1, 200), output_dim=st.integers(1, 70), seed=st.integers(0, 99)
+    )
+    def test_it_is_the_product_to_half_a_step_of_each_factor(self, n_rows, input_dim, output_dim, seed):
+        weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
+        # Rows of very different sizes, and one of zeros.
+        weight, inputs = weight * draw(seed + 2, output_dim, 1).exp(), inputs * draw(seed + 3, n_rows, 1).exp()
+        weight[0] = 0.0
+        inputs[:1] = 0.0
+        bias, addend = draw(seed + 4, output_dim), draw(seed + 5, n_rows, output_dim)
+        weight_error = weight.abs().amax(1, keepdim=True) / 254
+        input_error = inputs.abs().amax(1, keepdim=True) / 126
+        bound = (
+            linear(inputs.abs(), weight_error.expand_as(weight))
+            + linear(input_error.expand_as(inputs), weight.abs())
+            + input_dim * linear(input_error, weight_error)
+        )
+        found = Int8Linear(weight, bias)(inputs.float()), Int8Linear(weight)(inputs.float(), addend.float())
+        for result, other in zip(found, (bias, addend), strict=True):
+            assert result.dtype == torch.float32
+            assert ((result - linear(inputs, weight) - other).abs() <= 1.001 * bound + 1e-5).all()
+
+    def test_the_largest_sums_are_exact(self):
+        """Kernels of CPUs without VNNI add two products in 16 bits, where inputs of 8 bits overflow."""
+        signs = (draw(0, 5, 1024) > 0.0).float() * 2.0 - 1.0
+        torch.testing.assert_close(Int8Linear(signs)(signs), signs @ signs.T, rtol=1e-6, atol=1e-3)
+
+    def test_each_row_is_independent_of_the_other_rows(self):
+        weight, inputs = draw(0, 100, 512), draw(1, 130, 512).float()
+        inputs[3] *= 100.0
+        layer = Int8Linear(weight)
+        for n_rows in (1, 2, 64, 129):
+            assert torch.equal(layer(inputs[:n_rows]), layer(inputs)[:n_rows])
 
 
 class TestStackedLinear:
