@@ -78,10 +78,10 @@ class LayerMix(nn.Module):
         if self.layer_norm is None:
             return layer
         if self.layer_norm == "token":
-            normalized = nn.functional.layer_norm(layer, layer.shape[-1:])
-        else:
-            # Shape: (n_words, dim)
-            variance, mean = torch.var_mean(layer[mask], correction=0)
-            normalized = (layer - mean) / torch.sqrt(variance + torch.finfo(layer.dtype).tiny)
+            # Padding is zero and stays zero.
+            return nn.functional.layer_norm(layer, layer.shape[-1:])
+        # Of the elements of shape (n_words, dim).
+        variance, mean = torch.var_mean(layer[mask], correction=0)
+        normalized = (layer - mean) / torch.sqrt(variance + torch.finfo(layer.dtype).tiny)
         # Not a product: in a batch without words the mean is NaN.
         return normalized.masked_fill(~mask.unsqueeze(-1), 0.0)
