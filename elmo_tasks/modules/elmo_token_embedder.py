@@ -17,22 +17,20 @@ __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 @TokenEmbedder.register("elmo")
 class ElmoTokenEmbedder(TokenEmbedder):
     """
-    ELMo (Peters et al. 2018): this embedder mixes the layers of a frozen biLM with its own weights (section 3.2, Eq. 1)
-    and then drops out units (section 3.3). A model with ELMo at several places has one embedder for each, and all of
-    them share its `bilm`.
+    ELMo (Peters et al. 2018): mixes the layers of a frozen biLM with its own weights (section 3.2, Eq. 1) and then
+    drops out units (section 3.3). A model with ELMo at several places has one embedder for each place, and the
+    embedders share one `bilm`.
 
     # Parameters
 
     bilm : `ContextualModel`, optional
-        The biLM, in a config `{"options": ..., "pretrained_file": ...}`; a model that shares its biLM passes it.
-    layers : `Union[Literal["mix", "top"], int]`
-        The mix of all layers, the highest layer, or layer number `j`.
-    layer_norm : `Literal["token", "batch"]`, optional
-        How each layer is normalised before the mix: see `LayerMix`.
+        A biLM to share. Without it, the embedder has its own.
+    layers, layer_norm
+        See `LayerMix`.
     dropout : `float`
-        Share of the mixed vectors' units that is dropped in training.
+        The share of the units of the mixed vectors that is dropped in training.
     of_bilm : `Any`
-        Arguments of `PretrainedBilm` instead of `bilm`: `options`, `pretrained_file`, ...
+        Without `bilm`, the arguments of `PretrainedBilm`: `options`, `pretrained_file`, ...
     """
 
     def __init__(
@@ -44,28 +42,25 @@ class ElmoTokenEmbedder(TokenEmbedder):
         **of_bilm: Any,
     ) -> None:
         super().__init__()
-        if (bilm is None) == (not of_bilm):
-            raise ConfigurationError(
-                "expected one biLM for ELMo, either 'bilm' or 'options' with 'pretrained_file', "
-                f"got {'none' if bilm is None else f'the biLM of the model and {sorted(of_bilm)}'}"
-            )
-        self.bilm: ContextualModel = PretrainedBilm(**of_bilm) if bilm is None else bilm
+        if bilm is not None and of_bilm:
+            raise ConfigurationError(f"expected no options of a biLM next to 'bilm', got {sorted(of_bilm)}")
+        self.bilm = bilm or PretrainedBilm(**of_bilm)
         self.mix = LayerMix(self.bilm.num_layers, layers=layers, layer_norm=layer_norm)
         self._dropout = torch.nn.Dropout(dropout)
 
     def get_output_dim(self) -> int:
-        """Units of a vector, as of each layer: twice the projection of a biLM."""
-        return self.bilm.get_output_dim()
+        """Units of a vector and of each layer: twice the projection of a biLM."""
+        return self.bilm.output_dim
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:
         """
-        From shape `(batch_size, timesteps, 50)`, as the token indexers `elmo` and `elmo_characters` give it, to
+        From shape `(batch_size, timesteps, 50)`, made by the token indexer `elmo` or `elmo_characters`, to
         `(batch_size, timesteps, output_dim)`, zero where there is no word.
         """
         return self.mixed(self.bilm(character_ids))
 
     def mixed(self, output: BilmOutput) -> torch.Tensor:
-        """The mix of a biLM's layers with dropout: shape `(batch_size, timesteps, output_dim)`."""
+        """The mix of the layers with dropout: shape `(batch_size, timesteps, output_dim)`."""
         vectors: torch.Tensor = self._dropout(self.mix(output.layers, output.mask))
         return vectors
 
@@ -75,21 +70,7 @@ class TransformerTokenEmbedder(ElmoTokenEmbedder):
     """`ElmoTokenEmbedder` over a transformer."""
 
     def forward(  # type: ignore[override]
-        self,
-        token_ids: torch.Tensor,
-        mask: torch.Tensor,
-        offsets: torch.Tensor,
-        wordpiece_mask: torch.Tensor,
-        type_ids: Optional[torch.Tensor] = None,
-        segment_concat_mask: Optional[torch.Tensor] = None,
+        self, token_ids: torch.Tensor, mask: torch.Tensor, **pieces: torch.Tensor
     ) -> torch.Tensor:
-        """Shape `(batch_size, timesteps, output_dim)`, zero where there is no word."""
-        output = self.bilm(
-            token_ids,
-            mask,
-            offsets=offsets,
-            wordpiece_mask=wordpiece_mask,
-            type_ids=type_ids,
-            segment_concat_mask=segment_concat_mask,
-        )
-        return self.mixed(output)
+        """From the tensors of `PretrainedTransformer.forward`, to the shape of `ElmoTokenEmbedder.forward`."""
+        return self.mixed(self.bilm(token_ids, mask, **pieces))

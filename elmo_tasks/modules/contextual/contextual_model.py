@@ -1,7 +1,6 @@
-"""What gives the layers of words in context, for all embedders of a model."""
+"""The model of words in context that all embedders of a task model share."""
 
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,33 +12,25 @@ from elmo_tasks.bilm import BilmOutput
 __all__ = ["ContextualModel", "SharedPass"]
 
 
-class ContextualModel(torch.nn.Module, Registrable, ABC):
+class ContextualModel(torch.nn.Module, Registrable):
     """
-    The model that the embedders `elmo` of a task model share: "bilm", which a config need not name, or "transformer".
-    It computes all layers of a batch once; each embedder mixes them with its own weights.
+    The model that the embedders `elmo` of a task model share: "bilm", the default in a config, or "transformer". It
+    computes all layers of a batch once, as a `BilmOutput`; each embedder mixes them with its own weights.
     """
 
     default_implementation = "bilm"
 
-    @property
-    @abstractmethod
-    def num_layers(self) -> int:
-        """The number of layers, including the lowest, which does not depend on the context."""
-
-    @abstractmethod
-    def get_output_dim(self) -> int:
-        """Units of each layer."""
-
-    @abstractmethod
-    def forward(self, *indexed: Any, **more: Any) -> BilmOutput:
-        """All layers and the mask, from what the token indexer of the model gives."""
+    num_layers: int
+    """The number of layers, including the lowest, which does not depend on the context."""
+    output_dim: int
+    """Units of each layer."""
 
 
 class SharedPass:
     """
-    The layers of the last batch, for all places that ask for them. A batch is recognised by its tensor; it is computed
-    again if that or a weight was changed in place, or once a gradient has reached the layers, since the backward pass
-    frees what computed them. Copies start empty.
+    The layers of the last batch, for all embedders. A batch is recognised by its tensor. It is computed again if the
+    tensor or a weight was changed in place, and after a gradient reached the layers, since the backward pass frees the
+    graph that computed them. Copies start empty.
     """
 
     def __init__(self) -> None:

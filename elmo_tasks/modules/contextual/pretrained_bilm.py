@@ -67,8 +67,9 @@ class PretrainedBilm(ContextualModel):
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
+        self.num_layers, self.output_dim = self.bilm.num_layers, self.bilm.get_output_dim()
         # Whether its weights were loaded, or were trained from random ones.
-        self.has_weights = pretrained_file is not None
+        self._has_weights = pretrained_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()
         folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
@@ -76,22 +77,13 @@ class PretrainedBilm(ContextualModel):
             CachedBilm(self.bilm, LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes)) if folder else None
         )
 
-    def get_output_dim(self) -> int:
-        """Units of each layer."""
-        return self.bilm.get_output_dim()
-
-    @property
-    def num_layers(self) -> int:
-        """The number of layers, including the context-insensitive one."""
-        return self.bilm.num_layers
-
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
         weights = list(self.bilm.parameters())
         is_trained = any(weight.requires_grad for weight in weights)
         # If a step follows, weights that began at random may be frozen later.
-        self.has_weights |= is_trained and self.training and torch.is_grad_enabled()
-        if not (self.has_weights or is_trained):
+        self._has_weights |= is_trained and self.training and torch.is_grad_enabled()
+        if not (self._has_weights or is_trained):
             raise ConfigurationError(
                 "expected weights for the frozen biLM, got none: set 'pretrained_file', or 'requires_grad' to true "
                 "(without 'no_grad' in the trainer) to train it from random weights"
@@ -104,4 +96,4 @@ class PretrainedBilm(ContextualModel):
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
     assert isinstance(module, PretrainedBilm)
-    module.has_weights |= not any("bilm." in key for key in incompatible_keys.missing_keys)
+    module._has_weights |= not any("bilm." in key for key in incompatible_keys.missing_keys)

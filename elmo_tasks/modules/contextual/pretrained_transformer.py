@@ -65,18 +65,11 @@ class PretrainedTransformer(ContextualModel):
             network.pooler = None
         # AllenNLP's mix leaves out the first layer, the embeddings.
         network.register_forward_hook(_with_a_layer_to_leave_out)
-        self._n_layers = int(matched.config.num_hidden_layers) + 1
+        # The embeddings are the lowest layer.
+        self.num_layers = matched.config.num_hidden_layers + 1
+        self.output_dim = self._embedder.get_output_dim()
         self._requires_grad = requires_grad
         self._pass = SharedPass()
-
-    @property
-    def num_layers(self) -> int:
-        """The number of layers, including the embeddings."""
-        return self._n_layers
-
-    def get_output_dim(self) -> int:
-        """Units of each layer."""
-        return int(self._embedder.get_output_dim())
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode and self._requires_grad)

@@ -22,7 +22,7 @@ class TestPretrainedBilm:
         assert torch.equal(output.mask, expected.mask)
         assert all(torch.equal(*pair) for pair in zip(output.layers, expected.layers, strict=True))
         assert pretrained().num_layers == len(expected.layers)
-        assert pretrained().get_output_dim() == expected.layers[0].size(-1)
+        assert pretrained().output_dim == expected.layers[0].size(-1)
 
     def test_a_model_of_many_langs_is_read_and_is_whole_in_its_state(self, tmp_path):
         folder = write_model(tmp_path / "model")
