@@ -1,6 +1,5 @@
 """The page, made of Gradio's components, and its server: on this machine, without a network."""
 
-import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from html import escape
@@ -65,7 +64,8 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
     button = gradio.Button("Compare", variant="primary")
     if examples:
         sentences.value, word.value = examples[0]
-    gradio.Examples(examples, [sentences, word], cache_examples=False)
+    # Without labels, Gradio 6.17 shows examples as empty cells, depending on the order of its requests.
+    gradio.Examples(examples, [sentences, word], cache_examples=False, example_labels=[each[1] for each in examples])
     cosines = gradio.Dataframe(label="Cosines of the word's vectors")
     neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
     # A label would push the legend out of the height.
@@ -87,7 +87,7 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
 def _task_tab(task: Task, archives: Sequence[TaskArchive]) -> None:
     inputs = [gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1) for name in task.inputs]
     button = gradio.Button("Predict", variant="primary")
-    gradio.Examples(task.examples, inputs, cache_examples=False)
+    gradio.Examples(task.examples, inputs, cache_examples=False, example_labels=[each[0] for each in task.examples])
     outputs: list[Component] = []
     with gradio.Row():
         for archive in archives:
@@ -131,8 +131,6 @@ def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], 
 
 def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blocks: bool = True) -> None:
     """Serves the page until the process is interrupted."""
-    # Gradio's own deprecation warnings.
-    warnings.filterwarnings("ignore", module="gradio")
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_with_policy)]
     if host in ("127.0.0.1", "localhost"):
         # No other site can have its name resolved to this machine and read the answers.
