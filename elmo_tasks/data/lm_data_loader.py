@@ -1,8 +1,7 @@
 """Batches for the training of a biLM, fast enough for a GPU."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count, islice
-from typing import Optional
+from itertools import count, islice
 
 import numpy as np
 import torch
@@ -43,8 +42,6 @@ class LmDataLoader(DataLoader):
         `False`: each buffer goes from short sentences to long ones.
     seed : `int`
         Of the order.
-    batches_per_epoch : `int`, optional
-        The batches per epoch of the trainer, which may cross the end of the text. `None`: one pass over the text.
     """
 
     def __init__(
@@ -56,11 +53,8 @@ class LmDataLoader(DataLoader):
         buffer_sentences: int = 100_000,
         shuffle: bool = True,
         seed: int = 0,
-        batches_per_epoch: Optional[int] = None,
     ) -> None:
-        self.batches_per_epoch = batches_per_epoch
         self._reader = reader
-        self._data_path = data_path
         self._text = reader.text(data_path)
         self._max_tokens = max_tokens_per_batch
         self._buffer_sentences = buffer_sentences
@@ -70,24 +64,18 @@ class LmDataLoader(DataLoader):
         self._vocabulary: Mapping[str, int] = {}
         self._device: torch.device | None = None
         self._epochs = map(self._epoch, count())
-        self._endless = chain.from_iterable(self._epochs)
 
     def __len__(self) -> int:
-        """The exact number of batches. Without `batches_per_epoch`, the first call reads the text once."""
-        if self.batches_per_epoch is not None:
-            return self.batches_per_epoch
+        """The exact number of batches. The first call reads the text once."""
         if self._n_batches is None:
             self._n_batches = self._count() // _rank_and_world_size()[1]
         return self._n_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
         """Batches as of `batch_tensors`."""
-        if self.batches_per_epoch is None:
-            return next(self._epochs)
-        return islice(self._endless, self.batches_per_epoch)
+        return next(self._epochs)
 
     def iter_instances(self) -> Iterator[Instance]:
-        # Not `read()`, which would add characters: counting a vocabulary takes a tenth of the time without them.
         return map(self._reader.text_to_instance, self._text)
 
     def index_with(self, vocab: Vocabulary) -> None:
@@ -98,14 +86,9 @@ class LmDataLoader(DataLoader):
 
     def _epoch(self, epoch: int) -> Iterator[TensorDict]:
         rank, world_size = _rank_and_world_size()
-        is_empty = True
         batches = self._batches_of_epoch(epoch)
         while len(group := list(islice(batches, world_size))) == world_size:
-            is_empty = False
             yield batch_tensors(group[rank], self._vocabulary, self._device)
-        if is_empty:
-            # Otherwise an epoch of a number of batches would never end.
-            raise ValueError(f"expected a batch for each of {world_size} processes, got fewer: {self._data_path}")
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """

@@ -52,7 +52,7 @@ class LmVocabulary(Vocabulary):
         counts: Counter[str] = Counter()
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
             # Several times faster than `count_vocab_items`, which adds to a plain dictionary.
-            counts.update(instance["word_ids"].words)
+            counts.update(instance["words"].metadata)
         words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         if len(words) <= 3:
             raise ConfigurationError(f"expected words that occur {min_count} times, got none of {len(counts)}")

@@ -2,7 +2,6 @@
 
 from allennlp.data.tokenizers import Token, Tokenizer
 from spacy.attrs import IDX, IS_SPACE, LENGTH
-from spacy.tokenizer import Tokenizer as RuleTokenizer
 
 from elmo_tasks.tokenization import blank_pipeline
 
@@ -26,13 +25,11 @@ class SpacyBlankTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[Token]:
         """The words with their places in `text`, in characters, without white space."""
         document = self._tokenizer(text)
-        if not isinstance(self._tokenizer, RuleTokenizer):
-            return [Token(token.text, token.idx, token.idx + len(token)) for token in document if not token.is_space]
-        # Faster than an object of spaCy for each token. The rules change no text: a token is the text at its place.
-        # Shape: (n_tokens, 3)
-        places = document.to_array([IDX, LENGTH, IS_SPACE])
+        # Faster than an object of spaCy for each token. Shape: (n_tokens, 3)
+        places = document.to_array([IDX, LENGTH, IS_SPACE]).tolist()
+        text = document.text
         return [
             Token(text[start : start + length], start, start + length)
-            for start, length, is_space in places.tolist()
+            for start, length, is_space in places
             if not is_space
         ]

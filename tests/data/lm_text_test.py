@@ -71,15 +71,11 @@ class TestLmText:
     def test_a_long_line_is_split_evenly(self, path):
         words = [str(n) for n in range(5000)]
         path.write_text(" ".join(words) + "\n")
-        pieces = list(LmText(path, max_words=250))
+        pieces = list(LmText(path))
         assert [len(piece) for piece in pieces] == [250] * 20
         assert list(chain.from_iterable(pieces)) == words
-        path.write_text("a b c d e\n")
-        assert list(LmText(path, max_words=4)) == [["a", "b"], ["c", "d", "e"]]
-
-    def test_a_long_line_is_skipped_if_asked(self, path):
-        path.write_text("a b c\nd e\n")
-        assert list(LmText(path, max_words=2, long_lines="skip")) == [["d", "e"]]
+        path.write_text(" ".join(words[:601]) + "\n")
+        assert list(map(len, LmText(path))) == [200, 200, 201]
 
     def test_a_text_is_put_into_nfc_if_asked(self, path):
         nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
@@ -87,8 +83,7 @@ class TestLmText:
         assert list(LmText(path)) == [nfd.split()]
         assert list(LmText(path, nfc=True)) == [nfc.split()]
 
-    def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line_or_replaced(self, path):
+    def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line(self, path):
         path.write_bytes(b"a\n\nb caf\xe9\n")
         with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3"):
             list(LmText(path))
-        assert list(LmText(path, errors="replace")) == [["a"], ["b", "caf\N{REPLACEMENT CHARACTER}"]]

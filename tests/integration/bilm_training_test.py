@@ -72,12 +72,11 @@ class TestRecovery:
 
 class TestTwoProcesses:
     def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path, monkeypatch):
-        """Two processes take two batches for each step."""
+        """Two processes take two batches for each step; the text has eight."""
         overrides = {
             "model.softmax": "full",
             "model.dropout": 0.0,
             "data_loader.max_tokens_per_batch": 252,
-            "data_loader.batches_per_epoch": 8,
             "validation_data_loader.max_tokens_per_batch": 800,
             "trainer.num_epochs": 2,
             # A step that does not depend on rounding, as one of Adam may.
@@ -85,11 +84,7 @@ class TestTwoProcesses:
         }
         one, two = tmp_path / "one", tmp_path / "two"
         expected = train_tiny(one, {**overrides, "trainer.num_gradient_accumulation_steps": 2})
-        distributed = {
-            **overrides,
-            "data_loader.batches_per_epoch": 4,
-            "distributed": {"cuda_devices": [-1, -1]},
-        }
+        distributed = {**overrides, "distributed": {"cuda_devices": [-1, -1]}}
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         found = train_tiny(two, distributed)

@@ -3,8 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
@@ -44,10 +43,7 @@ class CorefReader(TaskReader):
     def _read(self, file_path: str) -> Iterator[Instance]:
         documents = read_documents(cached_path(file_path), with_clusters=self.reads_gold)
         for document in self.shard_iterable(documents):
-            inputs = dict(vars(document))
-            if not self.reads_gold:
-                del inputs["clusters"]
-            yield self.text_to_instance(**inputs)
+            yield self.text_to_instance(**document._asdict())
 
     def text_to_instance(
         self,
@@ -77,16 +73,16 @@ class CorefReader(TaskReader):
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
 
 
-@dataclass
-class CorefDocument:
+class CorefDocument(NamedTuple):
     """A document, or a part of one, with its annotation in CoNLL-2012."""
 
     name: str
-    part: int = 0
-    sentences: list[list[str]] = field(default_factory=list)
+    part: int
+    sentences: list[list[str]]
     # One for each word; "-" if unknown.
-    speakers: list[list[str]] = field(default_factory=list)
-    clusters: list[list[Mention]] = field(default_factory=list)
+    speakers: list[list[str]]
+    # None if they are not read.
+    clusters: list[list[Mention]] | None
 
 
 def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDocument]:
@@ -94,62 +90,55 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     The documents of a file. The fourth column is the word, the tenth the speaker where there are eleven or more, and
     the last the coreference. Clusters that have a mention in common are one, as in Lee et al.'s data.
     """
-    builder: _Builder | None = None
+    begin: re.Match[str] | None = None
+    # The word and the speaker of each line of a sentence; the number and the last column of each line.
+    sentences: list[list[tuple[str, str]]] = []
+    cells: list[tuple[int, str]] = []
     for number, line in numbered_lines(path):
-        with located(path, number):
-            if match := _BEGIN.fullmatch(line):
-                builder = _Builder(CorefDocument(match[1], int(match[2] or 0)))
-            elif line.startswith("#end document") and builder is not None:
-                if with_clusters:
-                    builder.document.clusters = builder.clusters()
-                yield builder.document
-                builder = None
-            elif not line.strip():
-                if builder is not None:
-                    builder.is_inside = False
-            elif builder is None:
-                raise ValueError(f"expected '#begin document (NAME); part 000', got {line[:80]!r}")
-            else:
-                builder.add(columns_of(line), with_clusters)
-    if builder is not None:
+        if begin is not None and line.startswith("#end document"):
+            sentences = [rows for rows in sentences if rows]
+            yield CorefDocument(
+                name=begin[1],
+                part=int(begin[2] or 0),
+                sentences=[[word for word, _ in rows] for rows in sentences],
+                speakers=[[speaker for _, speaker in rows] for rows in sentences],
+                clusters=_clusters(path, cells) if with_clusters else None,
+            )
+            begin = None
+        elif match := _BEGIN.fullmatch(line):
+            begin, sentences, cells = match, [[]], []
+        elif begin is not None and not line.strip():
+            sentences.append([])
+        elif line.strip():
+            with located(path, number):
+                if begin is None:
+                    raise ValueError(f"expected '#begin document (NAME); part 000', got {line[:80]!r}")
+                columns = columns_of(line)
+                speaker = columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-"
+                sentences[-1].append((word_of(columns[_WORD]), speaker))
+                cells.append((number, columns[-1]))
+    if begin is not None:
         raise ValueError(f"expected '#end document' before the end of the file: {path}")
 
 
-class _Builder:
-    """A document that is being read."""
-
-    def __init__(self, document: CorefDocument) -> None:
-        self.document = document
-        self.is_inside = False
-        self._n_words = 0
-        # For each cluster, the first words of its open mentions; and its mentions.
-        self._open: dict[int, list[int]] = defaultdict(list)
-        self._mentions: dict[int, list[Mention]] = defaultdict(list)
-
-    def add(self, columns: list[str], with_clusters: bool) -> None:
-        if not self.is_inside:
-            self.is_inside = True
-            self.document.sentences.append([])
-            self.document.speakers.append([])
-        self.document.sentences[-1].append(word_of(columns[_WORD]))
-        self.document.speakers[-1].append(columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-")
-        if with_clusters and columns[-1] != "-":
-            for bracket in columns[-1].split("|"):
-                match = _BRACKETS.fullmatch(bracket)
-                if match and match[1]:
-                    self._open[int(match[2])].append(self._n_words)
-                if match is None or not (match[1] or (match[3] and self._open[int(match[2])])):
-                    raise ValueError(f"expected '-' or brackets like '(0|1)|(2)', each opened once, got {bracket!r}")
-                if match[3]:
-                    cluster = int(match[2])
-                    self._mentions[cluster].append((self._open[cluster].pop(), self._n_words))
-        self._n_words += 1
-
-    def clusters(self) -> list[list[Mention]]:
-        for cluster, starts in self._open.items():
-            if starts:
-                raise ValueError(f"expected a mention of cluster {cluster} to end in its document")
-        return _merged(self._mentions.values())
+def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
+    # For each cluster, the first words of its open mentions; and its mentions.
+    opened: dict[str, list[int]] = defaultdict(list)
+    mentions: dict[str, list[Mention]] = defaultdict(list)
+    for word, (number, cell) in enumerate(cells):
+        for bracket in cell.split("|") if cell != "-" else ():
+            match = _BRACKETS.fullmatch(bracket)
+            if match and match[1]:
+                opened[match[2]].append(word)
+            if match is None or not (match[1] or (match[3] and opened[match[2]])):
+                expected = "'-' or brackets like '(0|1)|(2)', each opened once"
+                raise ValueError(f"expected {expected}, got {bracket!r}: {path}, line {number}")
+            if match[3]:
+                mentions[match[2]].append((opened[match[2]].pop(), word))
+    for cluster, starts in opened.items():
+        if starts:
+            raise ValueError(f"expected '{cluster})' in a later line: {path}, line {cells[starts[0]][0]}")
+    return _merged(mentions.values())
 
 
 def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:

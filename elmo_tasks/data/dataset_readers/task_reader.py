@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, Optional
 
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
@@ -78,19 +79,9 @@ def blocks(
     path: str, is_break: Callable[[str], bool] = lambda line: not line.strip()
 ) -> Iterator[list[tuple[int, str]]]:
     """Consecutive lines that are not breaks, each with its number."""
-    block: list[tuple[int, str]] = []
-    is_empty = True
-    for number, line in numbered_lines(path):
-        if not is_break(line):
-            block.append((number, line))
-        elif block:
-            is_empty = False
-            yield block
-            block = []
-    if block:
-        yield block
-    elif is_empty:
-        raise ValueError(f"expected at least one sentence, one word per line: {path}")
+    for is_between, lines in groupby(numbered_lines(path), lambda numbered: is_break(numbered[1])):
+        if not is_between:
+            yield list(lines)
 
 
 def columns_of(line: str) -> list[str]:
