@@ -1,5 +1,6 @@
 """LSTMs and GRUs with the parameters of torch's, which are trained faster on a CPU."""
 
+from itertools import chain
 from typing import Any, ClassVar
 
 import torch
@@ -31,7 +32,7 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         for first in range(0, len(weights), n_directions):
             if first:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
-            parameters = map(torch.stack, zip(*weights[first : first + n_directions], strict=True))
+            parameters = chain.from_iterable(zip(*weights[first : first + n_directions], strict=True))
             # Shape: (n_words, n_directions * hidden_size)
             words = self._recurrence.apply(words, batch, *parameters)
         # Shape: (batch_size * timesteps, n_directions * hidden_size)

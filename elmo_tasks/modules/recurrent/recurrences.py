@@ -8,6 +8,8 @@ costs as much as what it computes. In the backward pass the gradient of each wei
 logistic function costs a fraction of a hyperbolic tangent on some processors, and one call serves several gates.
 """
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -20,22 +22,23 @@ __all__ = ["GruRecurrence", "LstmRecurrence"]
 
 class LstmRecurrence(torch.autograd.Function):
     """
-    One layer, from the zero state: from packed `words`, of shape `(n_words, input_dim)`, to shape
-    `(n_words, n_directions * dim)`. The parameters are `torch.nn.LSTM`'s, one stack for all directions. The
-    backward direction reads mirrored sentences, so at each step both have the same number of sentences.
+    `torch.nn.LSTM`, with each of its parameters for all directions, one after the other. Here `s` is the logistic
+    function, gates are in torch's order, and `z` are the products of a word and of the previous output:
 
-    In the backward pass only the recurrent part is computed step by step; the gradient of each weight is one product
-    over all words.
+        i, f, g', o = s(z_i), s(z_f), s(2 z_g) - 1/2, s(z_o)        z = W x + b + U h + c
+        m_t  = f * m_{t-1} + 4 i g'
+        q_t  = s(m_t) - 1/2
+        h_t  = 2 o q_t
+
+    The memory `m` is half of torch's, since `tanh(x) = 2 s(2 x) - 1`.
     """
 
     @staticmethod
     def forward(ctx: Any, words: torch.Tensor, batch: PackedBatch, *parameters: torch.Tensor) -> torch.Tensor:
-        input_weight, state_weight, input_bias, state_bias = parameters
+        input_weights, state_weight, input_bias, state_bias = _by_kind(parameters)
         n_directions, _, dim = state_weight.shape
-        # Shape: (n_directions, n_words, input_dim)
-        inputs = torch.stack(batch.in_directions([words] * n_directions))
         # Shape: (n_directions, n_words, 4 * dim)
-        gates = torch.baddbmm((input_bias + state_bias).unsqueeze(1), inputs, input_weight.transpose(1, 2))
+        gates = _products(words, batch, input_weights, input_bias + state_bias)
         input_gates, forget_gates, candidates, output_gates = gates.chunk(4, -1)
         candidates.mul_(2.0)
         # For outputs that are still halved. Shape: (n_directions, dim, 4 * dim)
@@ -54,14 +57,14 @@ class LstmRecurrence(torch.autograd.Function):
             torch.sigmoid(memory, out=q).sub_(0.5)
             state = torch.mul(o, q, out=h)
         outputs.mul_(2.0)
-        ctx.save_for_backward(inputs, gates, memories, squashed, outputs, input_weight, state_weight)
+        ctx.save_for_backward(words, gates, memories, squashed, outputs, state_weight, *input_weights)
         ctx.batch = batch
         return torch.cat(batch.in_directions(outputs), -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        inputs, gates, memories, squashed, outputs, input_weight, state_weight = ctx.saved_tensors
+        words, gates, memories, squashed, outputs, state_weight, *input_weights = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         n_directions, _, dim = outputs.shape
         sizes = batch.batch_sizes
@@ -88,13 +91,10 @@ class LstmRecurrence(torch.autograd.Function):
                 d_previous = first_rows(d_outputs[step - 1], sizes[step])
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
-        # Shape: (n_words, input_dim)
-        d_inputs = None
-        if ctx.needs_input_grad[0]:
-            d_inputs = torch.stack(batch.in_directions(d_products @ input_weight)).sum(0)
-        by_word, d_bias = d_products.transpose(1, 2), d_products.sum(1)
+        d_inputs, d_input_weights = _input_gradients(ctx, words, batch, d_products, input_weights)
+        d_state_weight, d_bias = d_products.transpose(1, 2) @ batch.previous(outputs), d_products.sum(1)
         # A copy: gradients are clipped in place.
-        return d_inputs, None, by_word @ inputs, by_word @ batch.previous(outputs), d_bias, d_bias.clone()
+        return d_inputs, None, *d_input_weights, *d_state_weight, *d_bias, *d_bias.clone()
 
 
 def _lstm_slopes(
@@ -132,12 +132,10 @@ class GruRecurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, words: torch.Tensor, batch: PackedBatch, *parameters: torch.Tensor) -> torch.Tensor:
-        input_weight, state_weight, input_bias, state_bias = parameters
+        input_weights, state_weight, input_bias, state_bias = _by_kind(parameters)
         n_directions, _, dim = state_weight.shape
-        # Shape: (n_directions, n_words, input_dim)
-        inputs = torch.stack(batch.in_directions([words] * n_directions))
         # Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
-        gates = torch.baddbmm(input_bias.unsqueeze(1), inputs, input_weight.transpose(1, 2))
+        gates = _products(words, batch, input_weights, input_bias)
         candidates = 2.0 * gates[..., 2 * dim :]
         # `2 U`, and the bias of `y`; the candidate is doubled once more.
         # Shape: (n_directions, dim, 3 * dim) and (n_directions, 3 * dim)
@@ -162,14 +160,14 @@ class GruRecurrence(torch.autograd.Function):
             n.addcmul_(r, y).sigmoid_()
             state = torch.lerp(n, state, u, out=h)
         outputs.mul_(2.0).sub_(1.0)
-        ctx.save_for_backward(inputs, gates, candidates, outputs, input_weight, state_weight)
+        ctx.save_for_backward(words, gates, candidates, outputs, state_weight, *input_weights)
         ctx.batch = batch
         return torch.cat(batch.in_directions(outputs), -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        inputs, gates, candidates, outputs, input_weight, state_weight = ctx.saved_tensors
+        words, gates, candidates, outputs, state_weight, *input_weights = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         dim, sizes = outputs.size(-1), batch.batch_sizes
         # Shape: (n_directions, n_words, dim)
@@ -195,12 +193,8 @@ class GruRecurrence(torch.autograd.Function):
         d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
         # From here the gradients of z, which for r and u are the same.
         torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
-        # Shape: (n_words, input_dim)
-        d_inputs = None
-        if ctx.needs_input_grad[0]:
-            d_inputs = torch.stack(batch.in_directions(d_products @ input_weight)).sum(0)
-        d_input_weight = d_products.transpose(1, 2) @ inputs
-        return d_inputs, None, d_input_weight, d_state_weight, d_products.sum(1), d_state_bias
+        d_inputs, d_input_weights = _input_gradients(ctx, words, batch, d_products, input_weights)
+        return d_inputs, None, *d_input_weights, *d_state_weight, *d_products.sum(1), *d_state_bias
 
 
 def _gru_slopes(
@@ -225,3 +219,33 @@ def _gru_slopes(
     torch.mul(of_candidate, reset_gates, out=of_recurrent)
     of_update.mul_(torch.sub(previous, candidates, alpha=2.0).add_(1.0))
     return slopes, of_candidate
+
+
+def _by_kind(parameters: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    """The weights of the input for each direction, and the other parameters, stacked."""
+    n = len(parameters) // 4
+    return parameters[:n], *(torch.stack(parameters[first : first + n]) for first in (n, 2 * n, 3 * n))
+
+
+def _products(
+    words: torch.Tensor, batch: PackedBatch, weights: Sequence[torch.Tensor], bias: torch.Tensor
+) -> torch.Tensor:
+    """The products of the words with the bias: shape `(n_directions, n_words, n_gates * dim)`."""
+    products = words.new_empty(len(weights), len(words), bias.size(1))
+    for inputs, weight, offset, out in zip(
+        batch.in_directions([words] * len(weights)), weights, bias, products, strict=True
+    ):
+        torch.addmm(offset, inputs, weight.t(), out=out)
+    return products
+
+
+def _input_gradients(
+    ctx: Any, words: torch.Tensor, batch: PackedBatch, d_products: torch.Tensor, weights: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor | None, list[torch.Tensor]]:
+    """The gradients of the words, if any, and of the weights of each direction."""
+    inputs = batch.in_directions([words] * len(weights))
+    d_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
+    if not ctx.needs_input_grad[0]:
+        return None, d_weights
+    d_words = batch.in_directions(part @ weight for part, weight in zip(d_products, weights, strict=True))
+    return functools.reduce(torch.Tensor.add_, d_words), d_weights
