@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm import Bilm, BilmContexts
+from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -51,11 +52,11 @@ class LanguageModel:
     `allennlp elmo-export` writes them.
     """
 
-    def __init__(self, bilm: str | PathLike[str]) -> None:
+    def __init__(self, bilm: str | PathLike[str], *, precision: Precision = "float32") -> None:
         options_file, weight_file = pretrained_files(bilm)
         self.files = options_file, weight_file, options_file.with_name("vocab.txt")
         self._words = WordList.from_file(self.files[2])
-        self._bilm = Bilm.from_files(options_file, weight_file).requires_grad_(False)
+        self._bilm = Bilm.from_files(options_file, weight_file, precision=precision).requires_grad_(False)
         softmax = read_softmax(weight_file, self._bilm.options)
         if softmax is None or len(softmax["weight"]) != len(self._words):
             raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")

@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, get_args
 
 from allennlp.commands.subcommand import Subcommand
 from tqdm import tqdm
 
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
+from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.text import add_nfc_argument
@@ -27,13 +28,16 @@ class PerplexityOfText(Subcommand):
         subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
         subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         subparser.add_argument("--output-file", type=Path, help="JSON lines: sentences, log-likelihoods in nats")
+        subparser.add_argument(
+            "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
+        )
         add_nfc_argument(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
-    model = LanguageModel(arguments.bilm)
+    model = LanguageModel(arguments.bilm, precision=arguments.precision)
     text = LmText(arguments.text, nfc=arguments.nfc)
     output = arguments.output_file
     if output is not None:
