@@ -51,7 +51,7 @@ class TestConfigVariables:
             (tmp_path / "glove" / name).touch()
         assert config_variables({"ELMO_TASKS_DATA": str(tmp_path)})["ELMO_TASKS_GLOVE"] == expected
 
-    def test_the_defaults_are_what_ships(self, fixtures_root):
+    def test_the_defaults_are_the_included_files(self, fixtures_root):
         defaults = {
             "ELMO_TASKS_DATA": str(fixtures_root),
             "ELMO_TASKS_GLOVE": "glove.open.100d.txt.gz",

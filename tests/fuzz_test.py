@@ -158,7 +158,7 @@ class TestEveryReader:
 
     @pytest.mark.parametrize("damage", NOT_TEXT)
     @pytest.mark.parametrize("name", TEXT_FORMATS)
-    def test_what_is_no_text_is_refused_by_name(self, tmp_path, name, damage):
+    def test_files_that_are_not_text_are_named(self, tmp_path, name, damage):
         source, read = FORMATS[name]
         path = tmp_path / source.name
         path.write_bytes(NOT_TEXT[damage](source.read_bytes()))

@@ -24,7 +24,7 @@ class TestPlugin:
         assert ("Subcommand", "elmo-embed", "elmo_tasks.commands.embed") in expected
         assert registered == expected
 
-    def test_configs_know_where_the_data_is(self, environment, tmp_path):
+    def test_configs_find_the_data(self, environment, tmp_path):
         (tmp_path / "config.jsonnet").write_text(
             '{bilm: std.extVar("ELMO_TASKS_BILM"), data: std.extVar("ELMO_TASKS_DATA")}'
         )

@@ -91,7 +91,7 @@ class TestTagsToSpans:
 class TestSpansToBioul:
     @settings(max_examples=200)
     @given(spans_and_length())
-    def test_the_tags_are_those_of_the_scheme(self, drawn):
+    def test_the_tags_match_the_scheme(self, drawn):
         assert spans_to_bioul(*drawn) == in_scheme(*drawn, "BIOUL")
 
     @settings(max_examples=200)

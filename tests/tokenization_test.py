@@ -27,7 +27,7 @@ def test_a_function_can_be_pickled_for_another_process(make):
     assert found.stdout == f"{make('de')('Es geht. Ja.')}\n"
 
 
-def test_errors_say_what_is_missing(monkeypatch):
+def test_errors_name_the_missing_package(monkeypatch):
     with pytest.raises(ImportError, match="klingon"):
         blank_tokenizer("klingon")
     monkeypatch.setitem(sys.modules, "spacy", None)

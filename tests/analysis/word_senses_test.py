@@ -133,7 +133,7 @@ class TestWordSenses:
 
 
 class TestScores:
-    def test_they_are_those_of_the_framework(self):
+    def test_they_match_the_framework(self):
         """Oracle: three right of four answers to five instances; any gold sense is right."""
         gold = {"1": ("a",), "2": ("a", "b"), "3": ("c",), "4": ("d",), "5": ("e",)}
         score = score_of(gold, {"1": "a", "2": "b", "3": "x", "4": "d"})
@@ -150,7 +150,7 @@ class TestScores:
         assert scores[names[0]]["f1"] == 0.0
 
 
-def test_first_senses_are_those_of_the_index(tmp_path):
+def test_first_senses_match_the_index(tmp_path):
     (tmp_path / "dict").mkdir()
     (tmp_path / "dict" / "index.sense").write_text(
         "able%3:00:00:: 00001740 1 72\nable%5:00:00:capable:00 00306663 2 8\napt%5:00:01:intelligent:00 02475 1 0\n"

@@ -75,7 +75,7 @@ class TestBilm:
         for layer in ours.layers:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
-    def test_the_original_outputs_come_out_to_six_digits(self, reference):
+    def test_the_outputs_equal_the_original_ones_to_six_digits(self, reference):
         """The top layer that the original TensorFlow code computed, batch after batch with its states."""
         folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
@@ -93,7 +93,7 @@ class TestBilm:
                 np.testing.assert_allclose(top[k, : len(expected)], expected, rtol=0, atol=1e-5)
                 assert not top[k, len(expected) :].any()
 
-    def test_the_bilm_that_ships_equals_allennlps_with_its_states(self, news, float64, tmp_path):
+    def test_the_included_bilm_equals_allennlps_with_its_states(self, news, float64, tmp_path):
         """Float64 or a float32 file: AllenNLP adds the forget gate's 1 in the type of the file."""
         from allennlp.modules.elmo import _ElmoBiLm
 
@@ -370,7 +370,7 @@ class TestTraining:
         torch.testing.assert_close(mix.grad, layers[-1].sum())
 
     @pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
-    def test_a_copy_has_weights_of_its_own(self, copied):
+    def test_a_copy_has_separate_weights(self, copied):
         bilm = random_bilm()
         expected = bilm(BATCH).layers
         other = copied(bilm)

@@ -87,7 +87,7 @@ class TestCharacterEncoder:
         assert together == [3.0, 3.0, 3.0, 1.0, 0.0, 0.0]
 
     @pytest.mark.parametrize("with_gradients", [False, True])
-    def test_more_words_than_are_encoded_at_once(self, with_gradients):
+    def test_more_words_than_one_chunk(self, with_gradients):
         """600 distinct words of 1 to 60 bytes are encoded in parts of 256, by length."""
         encoder = random_encoder(SMALL).requires_grad_(with_gradients)
         words = [f"{index:03}" + "b" * (index % 58) for index in range(600)]

@@ -38,7 +38,7 @@ class TestWordToCharacterIds:
             ("a" * 47 + "é", row(259, *[98] * 47, 0xC3 + 1, 260)),
         ],
     )
-    def test_it_gives_rows_written_by_hand(self, word, expected):
+    def test_it_gives_the_expected_rows(self, word, expected):
         assert word_to_character_ids(word).tolist() == expected
 
     @settings(max_examples=300)

@@ -51,7 +51,7 @@ class TestContexts:
                 torch.testing.assert_close(forward[row, after], vector[:DIM], rtol=0, atol=1e-6)
                 torch.testing.assert_close(backward[row, before], vector[DIM:], rtol=0, atol=1e-6)
 
-    def test_nothing_is_known_of_the_word_that_is_predicted_nor_of_what_lies_beyond(self, bilm):
+    def test_a_prediction_does_not_depend_on_its_word_or_later_ones(self, bilm):
         sentence = ["a", "b", "c", "d"]
         contexts = bilm.contexts([sentence])
         for word in range(4):

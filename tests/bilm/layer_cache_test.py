@@ -161,7 +161,7 @@ class TestCachedBilm:
         assert_same(later(BATCH), expected)
         assert (len(seen), len(seen_later)) == (1, 0)
 
-    def test_only_what_is_missing_is_computed(self, cached):
+    def test_only_missing_sentences_are_computed(self, cached):
         first = cached([BATCH[0], BATCH[3]])
         seen = inputs_of(cached.bilm)
         output = cached(BATCH)

@@ -64,7 +64,7 @@ class TestPackSentences:
                 expected |= {(row, one, other) for one, other in pairwise(in_order)}
             assert sorted(pairs) == sorted(expected)
 
-    def test_two_sentences_by_hand(self):
+    def test_two_sentences(self):
         """`a b` and `c`, numbered 0, 1 and 2, padded to three columns; 3 and 4 are begin and end."""
         packed = pack([2, 1], n_padding=1)
         assert packed.batch_sizes == [2, 2, 2, 1]

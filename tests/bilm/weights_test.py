@@ -172,7 +172,7 @@ class TestWrongFiles:
             (dict(cell_dim=9), LSTM.format(0, 0, "W_0")),
         ],
     )
-    def test_options_of_another_bilm_are_named(self, files, other, found):
+    def test_options_of_a_different_bilm_are_named(self, files, other, found):
         with pytest.raises(ValueError, match=r"weights\.hdf5") as error:
             read_weights(files[1], dataclasses.replace(SMALL, **other))
         assert found in str(error.value)
@@ -208,7 +208,7 @@ class TestSoftmax:
     def test_a_file_may_have_none(self, bilm, files):
         assert read_softmax(files[1], bilm.options) is None
 
-    def test_a_softmax_of_another_shape_is_named(self, bilm, softmax, tmp_path):
+    def test_a_softmax_of_a_different_shape_is_named(self, bilm, softmax, tmp_path):
         path = str(tmp_path / "weights.hdf5")
         bilm.save(tmp_path / "options.json", path, softmax=softmax.state_dict())
         with pytest.raises(ValueError, match="softmax/W"):

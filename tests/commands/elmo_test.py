@@ -22,7 +22,7 @@ def text(tmp_path):
 class TestFormerElmo:
     @pytest.mark.parametrize("form", ["all", "top", "average"])
     @pytest.mark.parametrize("options", [[], ["--forget-sentences", "--batch-size", "1", "--vocab-path", "v.txt"]])
-    def test_the_file_is_that_of_the_class(self, command, text, tmp_path, form, options):
+    def test_the_file_equals_the_classs(self, command, text, tmp_path, form, options):
         command("elmo", text, tmp_path / "out.h5", f"--{form}", *FILES, *options, "--cuda-device", "-1")
         with open(text) as lines:
             ElmoEmbedder(OPTIONS, WEIGHTS).embed_file(lines, tmp_path / "expected.h5", form, 64, bool(options))

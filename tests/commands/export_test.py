@@ -61,7 +61,7 @@ class TestExport:
         found, expected = (Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model))
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
-    def test_the_folder_of_the_run_will_do_too(self, lm_run, exported, command, tmp_path):
+    def test_the_folder_of_the_run_is_accepted(self, lm_run, exported, command, tmp_path):
         command("elmo-export", lm_run, tmp_path / "other")
         for name in FILES - {"weights.hdf5"}:
             assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()

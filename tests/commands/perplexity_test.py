@@ -28,7 +28,7 @@ class TestPerplexityOfText:
         assert found["unknown_share"] == pytest.approx(expected["best_validation_unknown_share"], abs=1e-4)
         assert (found["sentences"], found["words"]) == (103, 1264)
 
-    def test_the_text_is_put_into_nfc(self, exported, command, tmp_path, capsys):
+    def test_the_text_is_normalised_to_nfc(self, exported, command, tmp_path, capsys):
         found = {}
         for form in ("NFC", "NFD"):
             text = unicodedata.normalize(form, "The café is naïve .\n")

@@ -96,7 +96,7 @@ class TestReadDocuments:
 
 
 class TestDocumentLines:
-    def test_the_lines_are_those_of_conll(self):
+    def test_the_lines_match_conll(self):
         lines = list(document_lines("a/b", 3, [["Ann", "Cole"], ["She"]], [[(0, 1), [2, 2]], [(1, 1)]]))
         assert [line.split("\t") for line in lines] == [
             ["#begin document (a/b); part 003"],

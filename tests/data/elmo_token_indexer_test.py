@@ -51,7 +51,7 @@ class TestElmoTokenIndexer:
             with pytest.raises(ValueError, match="word 1"):
                 ids_of([["a", ""]], indexer, "character_ids")
 
-    def test_unicode_characters_are_those_of_the_bilm(self, environment):
+    def test_unicode_characters_match_the_bilm(self, environment):
         from allennlp.common import Params
 
         options = BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)

@@ -40,14 +40,14 @@ class TestLmText:
         assert list(LmText(f"{tmp_path}/*.txt")) == [["a.txt"], ["b.txt"]]
         assert list(LmText(f"{tmp_path}/**/*.txt")) == [["a.txt"], ["b.txt"], ["d"]]
 
-    def test_a_file_whose_name_looks_like_a_pattern_is_that_file(self, tmp_path):
+    def test_a_file_with_the_name_of_a_pattern_is_that_file(self, tmp_path):
         """As a pattern the name matches `a.txt`."""
         for name in ("[a].txt", "a.txt"):
             (tmp_path / name).write_text(f"{name}\n")
         assert list(LmText(tmp_path / "[a].txt")) == [["[a].txt"]]
 
     @pytest.mark.parametrize("name", ["none.txt", "*.none", "empty"])
-    def test_a_path_without_files_is_refused_at_once(self, tmp_path, name):
+    def test_a_path_without_files_is_refused_immediately(self, tmp_path, name):
         (tmp_path / "empty").mkdir()
         with pytest.raises(ConfigurationError, match=re.escape(str(tmp_path / name))):
             LmText(tmp_path / name)
@@ -77,7 +77,7 @@ class TestLmText:
         path.write_text(" ".join(words[:601]) + "\n")
         assert list(map(len, LmText(path))) == [200, 200, 201]
 
-    def test_a_text_is_put_into_nfc_if_asked(self, path):
+    def test_a_text_is_normalised_to_nfc_if_requested(self, path):
         nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
         path.write_text(f"{nfd}\n", encoding="utf-8")
         assert list(LmText(path)) == [nfd.split()]

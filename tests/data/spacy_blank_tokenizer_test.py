@@ -26,7 +26,7 @@ def tokenizer() -> SpacyBlankTokenizer:
 class TestSpacyBlankTokenizer:
     @pytest.mark.parametrize("text", TEXTS)
     @pytest.mark.parametrize("language", ["en", "de"])
-    def test_the_tokens_are_those_of_allennlp(self, text, language, monkeypatch):
+    def test_the_tokens_match_allennlp(self, text, language, monkeypatch):
         from allennlp.data.tokenizers import spacy_tokenizer
 
         monkeypatch.setattr(spacy_tokenizer, "get_spacy_model", lambda *args: spacy.blank(language))
@@ -39,7 +39,7 @@ class TestSpacyBlankTokenizer:
     @settings(max_examples=200)
     @given(TEXT)
     @example("a  b")
-    def test_the_places_are_those_of_the_tokens(self, tokenizer, text):
+    def test_the_places_match_the_tokens(self, tokenizer, text):
         tokens = tokenizer.tokenize(text)
         for token in tokens:
             assert text[token.idx : token.idx_end] == token.text

@@ -52,7 +52,7 @@ def on(device: str, **arguments: object) -> Bilm:
 
 class TestLayers:
     @pytest.mark.parametrize("batch", BATCHES)
-    def test_they_are_those_of_the_cpu(self, device, batch):
+    def test_they_match_the_cpu(self, device, batch):
         found, expected = on(device)(BATCHES[batch]), exact()(BATCHES[batch])
         assert torch.equal(found.mask.cpu(), expected.mask)
         for ours, theirs in zip(found.layers, expected.layers, strict=True):
@@ -86,7 +86,7 @@ class TestLayers:
 class TestTraining:
     @pytest.mark.parametrize("batch", ["ragged", "many"])
     @pytest.mark.parametrize("is_mixed", [False, True], ids=["float32", "bf16"])
-    def test_gradients_are_those_of_the_cpu(self, device, batch, is_mixed):
+    def test_gradients_match_the_cpu(self, device, batch, is_mixed):
         found, expected = on(device).requires_grad_(), exact().requires_grad_()
         sum(layer.square().sum() for layer in expected(BATCHES[batch]).layers).backward()
         with torch.autocast(device, torch.bfloat16, enabled=is_mixed):

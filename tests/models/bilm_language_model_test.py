@@ -80,7 +80,7 @@ def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, f
 
 class TestLossInEvaluation:
     @pytest.mark.parametrize("softmax", ["full", "sampled"])
-    def test_it_is_that_of_a_plain_loop(self, vocab, softmax):
+    def test_it_matches_a_plain_loop(self, vocab, softmax):
         """Compared with a loop over sentences and words in float64."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
@@ -104,7 +104,7 @@ class TestLossInEvaluation:
 
 
 class TestLossInTraining:
-    def test_without_dropout_and_samples_it_is_that_of_evaluation(self, vocab):
+    def test_without_dropout_and_samples_it_equals_evaluation(self, vocab):
         model = make(vocab, softmax="full", dropout=0.0)
         loss = model(**batch(vocab))["loss"]
         metrics = model.get_metrics(reset=True)
@@ -112,7 +112,7 @@ class TestLossInTraining:
         assert set(metrics) == {"perplexity", "tokens_per_second"}
         assert loss.item() == pytest.approx(model.eval()(**batch(vocab))["loss"].item(), rel=1e-5)
 
-    def test_a_sampled_loss_has_a_name_of_its_own(self, vocab):
+    def test_a_sampled_loss_has_a_different_name(self, vocab):
         model = make(vocab, n_samples=4, dropout=0.0)
         losses = {model(**batch(vocab))["loss"].item() for _ in range(5)}
         assert len(losses) > 1
@@ -180,7 +180,7 @@ class TestWeightsToGoOnFrom:
         with pytest.raises(RuntimeError, match="12"):
             BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
 
-    def test_a_softmax_that_is_not_asked_for_is_not_read(self, vocab, pretrained, tmp_path, caplog):
+    def test_a_softmax_is_read_only_if_requested(self, vocab, pretrained, tmp_path, caplog):
         file = self.save(pretrained, tmp_path, LmSoftmax(12, OPTIONS.projection_dim).state_dict())
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file, pretrained_softmax=False)
         assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
@@ -204,7 +204,7 @@ class TestPublicForm:
         words = make(LmVocabulary.from_files(str(tmp_path / "vocabulary"))).word_list().words
         assert words == ("<S>", "</S>", "<UNK>", "@@NEWLINE@@", "a@@NEWLINE@@b")
 
-    def test_another_bilm_reads_it(self, vocab, tmp_path):
+    def test_a_different_bilm_reads_it(self, vocab, tmp_path):
         model = make(vocab)
         files = tmp_path / "options.json", tmp_path / "weights.hdf5"
         model.bilm.save(*files, softmax=model.softmax.state_dict())

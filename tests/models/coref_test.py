@@ -37,7 +37,7 @@ class TestCorefResolver:
         sentences = list(chain.from_iterable(i["metadata"].metadata["sentences"] for i in resolver.instances))
         assert passes == [(len(sentences), max(map(len, sentences)), 50)]
 
-    def test_loss_and_antecedents_are_those_of_the_parts(self, make_model):
+    def test_loss_and_antecedents_match_the_parts(self, make_model):
         """The tested parts of the model, composed for one document, with a loop over the pairs."""
         resolver = make_model("coref", ["input"], SMALL)
         model = resolver.model
@@ -162,7 +162,7 @@ class TestCorefResolver:
             "texts": [[["Ada Berg", "She"]]],
         }
 
-    def test_the_metrics_are_those_of_the_clusters(self, make_model):
+    def test_the_metrics_match_the_clusters(self, make_model):
         resolver = make_model("coref", [])
         # So that there are clusters, whatever the weights.
         resolver.model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)

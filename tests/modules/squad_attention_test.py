@@ -128,7 +128,7 @@ class TestBestSpan:
             assert tuple(spans[row].tolist()) == max(every, key=score_of.get)
             assert scores[row].item() == pytest.approx(max(score_of.values()), abs=1e-5)
 
-    def test_without_a_limit_it_is_that_of_allennlp(self):
+    def test_without_a_limit_it_matches_allennlp(self):
         from allennlp_models.rc.models.utils import get_best_span
 
         torch.manual_seed(0)

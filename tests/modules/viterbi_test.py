@@ -22,7 +22,7 @@ def random_crf(rules):
 class TestBestTags:
     @settings(max_examples=20)
     @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
-    def test_they_are_those_of_allennlps_crf(self, lengths, has_rules, seed):
+    def test_they_match_allennlps_crf(self, lengths, has_rules, seed):
         crf = random_crf(allowed_transitions("BIOUL", BIOUL) if has_rules else None)
         logits = 3 * torch.randn(len(lengths), 7, len(BIOUL), generator=torch.Generator().manual_seed(seed))
         mask = torch.arange(7) < torch.tensor(lengths)[:, None]
@@ -44,7 +44,7 @@ class TestBestTags:
             best = max(allowed, key=lambda path: sum(row[tag] for row, tag in zip(scores, path, strict=True)))
             assert tags == list(best)
 
-    def test_they_are_those_of_allennlps_semantic_roles(self):
+    def test_they_match_allennlps_semantic_roles(self):
         """In float64, since `viterbi_decode` adds 100,000 to the scores."""
         torch.manual_seed(0)
         transitions, starts, ends = bio_scores(BIO)

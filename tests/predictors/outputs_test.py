@@ -124,7 +124,7 @@ class TestVerbFinder:
         finder = VerbFinder(str(tmp_path / "model"))
         assert finder([["Anna", "can", "sing", "songs"], [], ["songs"]]) == [[1, 2], [], []]
 
-    def test_the_tagger_that_ships_finds_them_in_one_pass(self, monkeypatch):
+    def test_the_included_tagger_finds_them_in_one_pass(self, monkeypatch):
         monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
         calls = []
         tag = PosTagger.__call__

@@ -71,7 +71,7 @@ def test_a_run_is_trained_once_and_shown(command, tmp_path, capsys):
 
 
 class TestPages:
-    def test_the_pages_are_those_of_the_results(self, monkeypatch):
+    def test_the_pages_match_the_results(self, monkeypatch):
         monkeypatch.chdir(CHECKOUT)
         monkeypatch.setattr("sys.argv", ["pages", "--check"])
         pages.main()

@@ -85,7 +85,7 @@ def assert_equal_weights(model: torch.nn.Module, other: torch.nn.Module) -> None
 
 
 class TestFrozenOnceCheckpointer:
-    def test_the_frozen_weights_are_in_a_file_of_their_own(self, tmp_path):
+    def test_the_frozen_weights_are_in_a_separate_file(self, tmp_path):
         model = train(tmp_path, SmallModel(), 2)
         assert names_in(tmp_path / "frozen_weights.th") == FROZEN
         frozen_size = 4 * FROZEN_WIDTH * (FROZEN_WIDTH + 1)

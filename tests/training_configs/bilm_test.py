@@ -94,7 +94,7 @@ class TestBilmConfigs:
 @pytest.mark.slow
 class TestTraining:
     @pytest.mark.parametrize("name", TRAINED_BILMS)
-    def test_a_published_bilm_config_trains_and_its_archive_stands_alone(
+    def test_a_published_bilm_config_trains_a_self_contained_archive(
         self, environment, command, tmp_path, fixtures_root, name, capsys
     ):
         """Text and biLM are deleted before the archive is used."""

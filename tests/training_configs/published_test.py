@@ -44,7 +44,7 @@ class TestPublishedConfigs:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", [*(f"{task}_elmo" for task in TASKS), "pos_layer"])
-    def test_its_archive_stands_alone(
+    def test_its_archive_is_self_contained(
         self, environment, command, tmp_path, fixtures_root, small_ner, small_squad, name
     ):
         """Data, word vectors and biLM are deleted before the archive is used."""

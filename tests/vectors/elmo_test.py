@@ -48,7 +48,7 @@ class TestEmbed:
         for array, sentence in zip(found, SENTENCES, strict=True):
             np.testing.assert_allclose(array, layers_alone(bilm, sentence).mean(0), rtol=0, atol=1e-6)
 
-    def test_the_arguments_are_those_of_the_selection(self, elmo, bilm):
+    def test_the_arguments_match_the_selection(self, elmo, bilm):
         layers = layers_alone(bilm, SENTENCES[0])
         shares = np.exp([0.0, 1.0, -1.0]) / np.exp([0.0, 1.0, -1.0]).sum()
         cases = [

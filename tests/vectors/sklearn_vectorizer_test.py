@@ -75,7 +75,7 @@ class TestTransform:
         "arguments",
         [{}, {"pool": "max", "layers": "top"}, {"weights": [0.0, 1.0, 2.0], "gamma": 2.0}, {"pool": "first-last"}],
     )
-    def test_the_rows_are_those_of_elmo(self, tiny, elmo, arguments):
+    def test_the_rows_match_elmo(self, tiny, elmo, arguments):
         found = ElmoVectorizer(tiny, **arguments).transform(TEXTS)
         assert found.dtype == np.float32
         assert found.shape == (len(TEXTS), elmo.dim)

@@ -79,7 +79,7 @@ class TestVectors:
         for what in (doc, doc[2:6]):
             assert np.array_equal(what._.elmo, np.stack([token._.elmo for token in what]))
 
-    def test_the_settings_are_those_of_elmo(self, tiny, elmo):
+    def test_the_settings_match_elmo(self, tiny, elmo):
         for config in ({"layers": "all"}, {"layers": 1, "gamma": 2.0}, {"weights": [0.0, 1.0, -1.0]}):
             doc = pipeline(tiny, **config)("It rains.")
             (expected,) = elmo.embed(SENTENCES[:1], **config)

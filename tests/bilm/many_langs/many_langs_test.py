@@ -56,12 +56,12 @@ def bilm(tmp_path_factory) -> Bilm:
 
 class TestLayers:
     @pytest.mark.parametrize("model", MODELS)
-    def test_they_are_those_of_the_formulas(self, tmp_path, model):
+    def test_they_match_the_formulas(self, tmp_path, model):
         folder = write_model(tmp_path / "model", **MODELS[model])
         for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
             np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
-    def test_the_original_outputs_and_ids_come_out(self, reference):
+    def test_outputs_and_ids_equal_the_original_ones(self, reference):
         """What the original code computes for each sentence alone: equal ids, layers within 2e-5."""
         folder = reference / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
@@ -77,7 +77,7 @@ class TestLayers:
             np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
 
-    def test_the_original_outputs_with_carried_states_come_out(self, reference):
+    def test_outputs_with_carried_states_equal_the_original_ones(self, reference):
         folder = reference / "efml"
         content = json.loads((folder / "sentences.json").read_text())
         sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
@@ -123,7 +123,7 @@ class TestLayers:
 
 
 class TestFiles:
-    def test_the_options_are_those_of_the_files(self, folder):
+    def test_the_options_match_the_files(self, folder):
         found = read_any_options(folder / "config.json")
         assert found == BilmOptions(
             cell_dim=5,

@@ -65,7 +65,7 @@ class TestDrawNegatives:
 
 class TestExpectedCounts:
     @pytest.mark.parametrize("n_samples", [1, 4, 15, 29])
-    def test_a_weighted_sample_stands_for_the_whole_vocabulary(self, n_samples):
+    def test_a_weighted_sample_estimates_the_whole_vocabulary(self, n_samples):
         torch.manual_seed(0)
         function = 1 / torch.arange(1, 31) + 0.1 * torch.rand(30)
         estimates = []

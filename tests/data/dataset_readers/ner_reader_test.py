@@ -45,7 +45,7 @@ class TestNerReader:
         first = {"IOB1": "I-LOC", "BIO": "B-LOC"}[scheme]
         assert read(path, f"Paris {first}\nRome {second}\n") == [(["Paris", "Rome"], ["U-LOC", "U-LOC"])]
 
-    def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
+    def test_the_spans_match_allennlps(self, fixtures_root):
         import allennlp_models.tagging  # noqa: F401
 
         file = str(fixtures_root / "ner" / "dev.txt")
@@ -72,7 +72,7 @@ class TestNerReader:
         ],
         ids=["tabs", "CRLF", "no final newline", "spare empty lines", "documents", "documents without empty lines"],
     )
-    def test_sentences_are_found_however_the_file_is_laid_out(self, path, content):
+    def test_sentences_are_found_in_any_layout(self, path, content):
         assert read(path, content) == [(["a", "b"], ["O", "U-PER"]), (["c"], ["O"])]
 
     def test_a_type_of_entity_has_all_its_tags_in_the_vocabulary(self, path):

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class TestSnliReader:
-    def test_the_pairs_are_those_of_the_reader_of_allennlp(self, fixtures_root):
+    def test_the_pairs_match_allennlps(self, fixtures_root):
         import allennlp_models.pair_classification  # noqa: F401
 
         file = str(fixtures_root / "snli" / "train.jsonl")

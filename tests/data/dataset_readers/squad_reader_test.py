@@ -85,7 +85,7 @@ class TestSquadReader:
         assert all(len(instance["passage"].tokens) == 4 for instance in instances)
         assert len(list(SquadReader().read(file))) == 4
 
-    def test_the_spans_are_those_of_the_reader_of_allennlp(self, fixtures_root):
+    def test_the_spans_match_allennlps(self, fixtures_root):
         from allennlp_models.rc.dataset_readers import SquadReader as Theirs
 
         from elmo_tasks.data import SpacyBlankTokenizer

@@ -55,7 +55,7 @@ class TestSrlReader:
         words, mark = ["his", "hand", "shake"], [0, 0, 1]
         assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
 
-    def test_the_instances_are_those_of_the_reader_of_allennlp(self, fixtures_root):
+    def test_the_instances_match_allennlps(self, fixtures_root):
         """AllenNLP's reader marks `C-V`, and reads columns without a predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 

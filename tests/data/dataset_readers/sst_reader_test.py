@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 class TestSstReader:
     @pytest.mark.parametrize("min_phrase_length", [None, 1, 2, 4])
-    def test_phrases_are_those_of_the_trees(self, path, min_phrase_length):
+    def test_phrases_match_the_trees(self, path, min_phrase_length):
         generator = random.Random(0)
         trees = [random_tree(generator, generator.randrange(1, 12)) for _ in range(40)]
         found = read(path, "\n".join(tree for tree, _ in trees), min_phrase_length=min_phrase_length)
@@ -53,7 +53,7 @@ class TestSstReader:
         assert found == expected
 
     @pytest.mark.parametrize("use_subtrees", [False, True])
-    def test_the_phrases_are_those_of_the_reader_of_allennlp(self, fixtures_root, use_subtrees):
+    def test_the_phrases_match_allennlps(self, fixtures_root, use_subtrees):
         import allennlp_models.classification  # noqa: F401
 
         unescaped = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', r"and\/or": "and/or", r"1\/2": "1/2"}
@@ -67,7 +67,7 @@ class TestSstReader:
         assert [content_of(instance) for instance in reader.read(file)] == expected
         assert len(expected) > 60 * (1 + 10 * use_subtrees) - 1
 
-    def test_words_come_out_as_they_are_written_elsewhere(self, path):
+    def test_words_are_unescaped(self, path):
         words = ["-LRB-", "-RRB-", "``", "''", "-LSB-", "-RCB-", r"and\/or", r"\*", "'", "--", "O'Brien", "'s"]
         expected = ["(", ")", '"', '"', "[", "}", "and/or", "*", "'", "--", "O'Brien", "'s"]
         tree = "(2 " + " ".join(f"(2 {word})" for word in words) + ")"

@@ -43,7 +43,7 @@ class TestSharedPass:
             assert passes.n == n
             assert weight.grad.tolist() == [7, 7]
 
-    def test_another_batch_mode_or_weight_is_another_pass(self, weight):
+    def test_a_new_batch_mode_or_weight_is_a_new_pass(self, weight):
         passes, words = Passes(weight), torch.ones(2)
         for mode, n in (("training", 1), ("training", 1), ("evaluation", 2)):
             passes(words, mode)

@@ -91,7 +91,7 @@ class TestPretrainedBilm:
         with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
             PretrainedBilm.from_params(Params({"options": path}))
 
-    def test_weights_of_another_bilm_are_an_error(self, pretrained, tiny_options, tiny_weights):
+    def test_weights_of_a_different_bilm_are_an_error(self, pretrained, tiny_options, tiny_weights):
         options = json.loads(json.dumps(tiny_options))
         options["lstm"]["dim"] += 1
         with pytest.raises(ConfigurationError) as error:

@@ -44,7 +44,7 @@ def bert(checkpoint):
 
 class TestPretrainedTransformer:
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_the_layers_of_words_are_those_of_the_library(self, checkpoint, family):
+    def test_the_layers_of_words_match_the_library(self, checkpoint, family):
         folder = checkpoint(family)
         for pooling in ("avg", "first"):
             output = made(folder, pooling=pooling).eval()(**batch_of(folder))

@@ -45,7 +45,7 @@ def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: in
 class TestAntecedentScorer:
     @pytest.mark.parametrize("n_mentions", [1, 2, 5, 90])
     @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
-    def test_scores_are_those_of_the_pairs(self, n_mentions, max_antecedents):
+    def test_scores_match_the_pairs(self, n_mentions, max_antecedents):
         module = scorer(max_antecedents=max_antecedents)
         data = inputs(n_mentions)
         found = module(*data)
@@ -58,7 +58,7 @@ class TestAntecedentScorer:
                 elif i < 8 or i > 80:
                     torch.testing.assert_close(found[i, column], pair_score(module, *data, i, j))
 
-    def test_gradients_are_those_of_the_pairs(self):
+    def test_gradients_match_the_pairs(self):
         # Four parts of two mentions each.
         module, data = scorer(max_antecedents=3000), inputs(8)
         is_right = antecedents_in_clusters(data[2], 7)

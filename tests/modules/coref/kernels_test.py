@@ -12,7 +12,7 @@ def tensors(n_mentions: int, n_antecedents: int) -> list[torch.Tensor]:
 
 class TestPairProducts:
     @pytest.mark.parametrize("sizes", [(3, 5), (1, 1), (2, 0), (0, 2)], ids=str)
-    def test_they_are_those_of_each_pair(self, sizes):
+    def test_they_match_each_pair(self, sizes):
         own, reference = tensors(*sizes), tensors(*sizes)
         found = pair_products(*own)
         expected = torch.einsum("ms,as,hs->mah", *reference)

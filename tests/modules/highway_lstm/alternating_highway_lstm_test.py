@@ -55,7 +55,7 @@ class TestAlternatingHighwayLstm:
             torch.testing.assert_close(gradient, found[1][2][names_of_allennlp(name)])
 
     @pytest.mark.parametrize("dropout", [0.1, 0.6])
-    def test_dropout_is_that_of_allennlp(self, dropout):
+    def test_dropout_matches_allennlp(self, dropout):
         """Sentences of one length could change places."""
         ours, theirs = both(4, dropout=dropout)
         mask = masked(LENGTHS)

@@ -36,7 +36,7 @@ class TestHighwayRecurrence:
 
     @pytest.mark.parametrize("runs_backward", [False, True])
     @pytest.mark.parametrize("with_dropout", [False, True])
-    def test_gradients_are_those_of_differences(self, runs_backward, with_dropout):
+    def test_gradients_match_differences(self, runs_backward, with_dropout):
         torch.manual_seed(6)
         batch = pack(mask_of([3, 1, 0, 3]))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)

@@ -55,7 +55,7 @@ class TestRecurrentEncoder:
         torch.testing.assert_close(found, expected)
 
     @pytest.mark.parametrize("lengths", [[40, 33, 12, 5, 5], [20] * 8], ids=["mixed", "equal"])
-    def test_float32_is_as_exact_as_that_of_torch(self, name, lengths):
+    def test_float32_is_as_exact_as_torchs(self, name, lengths):
         torch.manual_seed(0)
         options = {"input_size": 30, "hidden_size": 90, "bidirectional": True}
         ours, theirs = (
@@ -78,7 +78,7 @@ class TestRecurrentEncoder:
             results.append(outputs)
         torch.testing.assert_close(*results)
 
-    def test_checkpoints_are_those_of_allennlp(self, name):
+    def test_checkpoints_match_allennlp(self, name):
         ours, theirs = both(name, num_layers=2)
         assert [(key, value.shape) for key, value in ours.state_dict().items()] == [
             (key, value.shape) for key, value in theirs.state_dict().items()
@@ -95,7 +95,7 @@ class TestRecurrentEncoder:
             made.append(Seq2SeqEncoder.from_params(Params({"type": kind, "input_size": 3, "hidden_size": 2})))
         torch.testing.assert_close(made[0].state_dict(), made[1].state_dict(), rtol=0, atol=0)
 
-    def test_a_carried_state_is_that_of_allennlp(self, name):
+    def test_a_carried_state_matches_allennlp(self, name):
         mask = masked([3, 2])
         results = [[computed(encoder, mask, mask.shape)[0] for _ in "ab"] for encoder in both(name, stateful=True)]
         torch.testing.assert_close(*results)

@@ -12,7 +12,7 @@ def mask_of(lengths: list[int], padding: int = 1) -> torch.Tensor:
 
 class TestPack:
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
-    def test_each_word_knows_its_place_and_its_neighbours(self, lengths):
+    def test_each_word_has_its_place_and_its_neighbours(self, lengths):
         mask = mask_of(lengths)
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
         words = [(row, step) for step in range(max(lengths)) for row in order if step < lengths[row]]

@@ -94,7 +94,7 @@ class TestCorefScores:
             ("a bcx dy Bz", 0.73333, 0.55, 0.62857),
         ],
     )
-    def test_ceafe_is_that_of_the_test_suite_of_the_reference_scorer(self, response, recall, precision, f1):
+    def test_ceafe_matches_the_tests_of_the_reference_scorer(self, response, recall, precision, f1):
         """Cases 1 to 6 of the reference scorer with its numbers; the key is `a bc def`."""
         metric = CorefScores()
         metric([clusters(response)], [clusters("a bc def")])

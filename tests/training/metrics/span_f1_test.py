@@ -80,7 +80,7 @@ class TestSpanF1:
             pytest.param("B-PER I-PER I-PER", "B-PER I-ORG I-PER", (0, 3, 1), id="malformed: the type changes"),
         ],
     )
-    def test_the_counts_are_those_of_conlleval(self, gold, predicted, counts):
+    def test_the_counts_match_conlleval(self, gold, predicted, counts):
         """Correct, found and gold phrases as `conlleval` prints them for these lines."""
         gold, predicted = gold.split(), predicted.split()
         assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
