@@ -25,9 +25,6 @@ def install() -> None:
         return
     _installed = True
     try:
-        if "allennlp.version" in sys.modules:
-            # Its modules have imported functions from each other, which can no longer be replaced.
-            raise ImportError("AllenNLP was imported before torch: import torch first")
         from elmo_tasks.compat import archives, deferred_imports, errors, placeholders, third_party, training  # noqa: F401
         from elmo_tasks.compat.import_hooks import FIXES, WITHOUT
 

@@ -29,9 +29,6 @@ def end_in_one_line(commands: Module) -> None:
     def main(original: Any, prog: str | None = None) -> None:
         try:
             original(prog)
-            # Or else Python does it at its end, where an error is not caught.
-            if sys.stdout is not None:
-                sys.stdout.flush()
         except BaseException as error:
             _end(error)
             raise
@@ -41,18 +38,14 @@ def _end(error: BaseException) -> None:
     """Exits with one line, if that is enough for an error."""
     command = " ".join(["allennlp", *sys.argv[1:2]])
     message = " ".join(str(error).split())
-    if isinstance(error, BrokenPipeError):
-        # Nobody reads the rest, which Python would write at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
-    elif os.environ.get("ALLENNLP_DEBUG"):
+    if os.environ.get("ALLENNLP_DEBUG"):
         return
-    elif isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
         option = _RESUME.get(command.partition(" ")[2])
         again = f"interrupted: run it again{f' with {option} to resume' if option else ''}"
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
-    elif _is_for_the_user(error):
+    if _is_for_the_user(error):
         sys.exit(f"{command}: error: {message} (ALLENNLP_DEBUG=1 shows where)")
 
 

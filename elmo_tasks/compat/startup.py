@@ -1,4 +1,4 @@
-"""The start of `allennlp`: the supported versions, and the plugins."""
+"""The start of `allennlp`, and its plugins."""
 
 import importlib
 import importlib.util
@@ -10,25 +10,12 @@ from types import ModuleType
 
 from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 
-# That AllenNLP has imported for plugins and `--include-package`.
 INCLUDED_PACKAGES: set[str] = set()
+"""The packages that AllenNLP has imported for plugins and `--include-package`."""
 
-_SUPPORTED = "2.10.1"
 _OUR_PLUGIN = "elmo_tasks.plugin"
 # They register nothing, import all of nltk, SciPy and py-rouge, and download data of nltk.
 _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
-
-
-@after_import("allennlp", "allennlp_models")
-def check_versions(package: Module) -> None:
-    """
-    Symptom: with a different version of AllenNLP, the fixes replace the wrong functions.
-    Cause: they replace functions of 2.10.1, the last release, by name.
-    """
-    found = importlib.import_module(f"{package.__name__}.version").VERSION
-    if found != _SUPPORTED:
-        distribution = package.__name__.replace("_", "-")
-        raise ImportError(f"elmo_tasks: expected {distribution} {_SUPPORTED}, got {found}", name=package.__name__)
 
 
 @after_import("allennlp.common.plugins")
@@ -96,22 +83,11 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
     """
     Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
     are registered; with an older setuptools, every start tries to reach the network.
-    Cause: the script for NarrativeQA imports py-rouge, and downloads data of nltk while it is imported.
+    Cause: the script for NarrativeQA imports py-rouge, and downloads data of nltk while it is imported. Packages
+    of `--include-package` are imported in the same way; `refuse_unregistered_types` needs their names.
     """
 
     @replaces(util, "import_module_and_submodules")
     def import_others(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
-        original(package_name, _SCRIPTS | (exclude or set()))
-
-
-@after_import("allennlp.common.util")
-def remember_packages(util: Module) -> None:
-    """
-    Symptom: none by itself: `refuse_unregistered_types` needs the packages of `--include-package`.
-    Cause: AllenNLP imports them and forgets their names.
-    """
-
-    @replaces(util, "import_module_and_submodules")
-    def import_and_remember(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
         INCLUDED_PACKAGES.add(package_name.split(".")[0])
-        original(package_name, exclude)
+        original(package_name, _SCRIPTS | (exclude or set()))

@@ -37,11 +37,9 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     import numpy
     import torch
 
-    reconstruct: Any
-    scalar: Any
-    reconstruct, scalar = numpy.empty(0).__reduce__()[0], numpy.float64(0).__reduce__()[0]
+    functions: list[Any] = [value.__reduce__()[0] for value in (numpy.empty(0), numpy.float64(0))]
     dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
-    torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, reconstruct, scalar, *dtypes])
+    torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, *functions, *dtypes])
 
 
 @after_import("allennlp.common.cached_transformers")
