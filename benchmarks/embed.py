@@ -1,8 +1,9 @@
 """
 Time, memory and disk space of embedding a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-Jobs of `python -m elmo_tasks embed`, each in a process of its own, with tokens/s, the size of each file, and the peak
-memory of the largest of its processes; and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same
+Jobs of `python -m elmo_tasks embed`, each in a process of its own, with tokens/s, tokens per second of CPU time (which
+other programs on the machine change less), the size of each file, and the peak memory of the largest of its processes;
+and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same
 text, in turns with ours so that a busy machine slows both: batches of 64 sentences in the order of the text.
 """
 
@@ -22,7 +23,7 @@ from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-OUTPUTS = {"out.h5": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}
+OUTPUTS = {"out.h5": {}, "out.parquet": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}
 
 
 def first_lines(text: Path, n_tokens: int) -> list[str]:
@@ -44,14 +45,16 @@ def show_job(arguments: argparse.Namespace, name: str) -> None:
             "".join(f"{line}\n" for line in first_lines(arguments.text, arguments.tokens)), encoding="utf-8"
         )
         options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
-        before = time.perf_counter()
+        before, cpu_before = time.perf_counter(), time.process_time()
         embed_file(text, Path(folder, name), options, workers=arguments.workers)
         seconds, n_bytes = time.perf_counter() - before, Path(folder, name).stat().st_size
         n_tokens = len(text.read_text(encoding="utf-8").split())
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu_seconds = sum(each.ru_utime + each.ru_stime for each in usage) - cpu_before
     # With workers, the largest of them or this one.
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+    peak = max(each.ru_maxrss for each in usage) / 1024
     print(
-        f"{name:10} {n_tokens:10,} tokens {n_tokens / seconds:10,.0f} tokens/s "
+        f"{name:12} {n_tokens:10,} tokens {n_tokens / seconds:7,.0f} tokens/s {n_tokens / cpu_seconds:7,.0f} per CPU s "
         f"{n_bytes / n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",
         flush=True,
     )
@@ -115,7 +118,7 @@ def main() -> None:
     parser.add_argument("--bilm", default="small-open")
     parser.add_argument("--device")
     parser.add_argument("--precision")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int)
     parser.add_argument("--outputs", nargs="*", choices=OUTPUTS, default=list(OUTPUTS))
     parser.add_argument("--job", choices=OUTPUTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

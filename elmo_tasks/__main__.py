@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 
 from elmo_tasks.shipped import TRAINING_CONFIGS
-from elmo_tasks.text import one_line
 from elmo_tasks.version import __version__
 
 __all__ = ["main"]
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
+        print("error:", *str(error).split(), file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted", file=sys.stderr)

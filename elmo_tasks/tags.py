@@ -10,20 +10,11 @@ Span = tuple[str, int, int]
 
 def tags_to_spans(tags: Iterable[str]) -> list[Span]:
     """
-    The entities in a sequence of tags, by the rule of CoNLL's `conlleval`: one begins at `B-` (or `S-`, `U-`), and
-    wherever the type changes or the word before is outside; it ends before the next, and after `E-`, `L-`, `S-`, `U-`.
+    The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`), in the order of the text, by the rule
+    of CoNLL's `conlleval`: one begins at `B-` (or `S-`, `U-`), and wherever the type changes or the word before is
+    outside; it ends before the next, and after `E-`, `L-`, `S-`, `U-`.
 
     This holds for IOB1, BIO, BIOES and BIOUL alike, and gives every sequence a meaning, well-formed or not.
-
-    # Parameters
-
-    tags : `Iterable[str]`
-        `O`, or a prefix and a type like `B-PER`.
-
-    # Returns
-
-    `List[Span]`
-        In the order of the text.
     """
     spans: list[Span] = []
     is_inside = False
@@ -42,14 +33,8 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
 
 def spans_to_bioul(spans: Iterable[Span], length: int) -> list[str]:
     """
-    A tag for each word in the BIOUL scheme: the first, inner and last word of an entity, or a unit of one word.
-
-    # Parameters
-
-    spans : `Iterable[Span]`
-        Spans that do not overlap.
-    length : `int`
-        Words in the sentence.
+    A tag for each of `length` words in the BIOUL scheme (the first, inner and last word of an entity, or a unit of one
+    word), from spans that do not overlap.
     """
     tags = ["O"] * length
     for label, first, last in spans:

@@ -1,10 +1,10 @@
-"""Text from users and for users."""
+"""Text from users."""
 
 import argparse
 import unicodedata
 from typing import Any
 
-__all__ = ["TREEBANK_WORDS", "add_nfc_argument", "in_nfc", "one_line"]
+__all__ = ["TREEBANK_WORDS", "add_nfc_argument", "in_nfc"]
 
 TREEBANK_WORDS = {
     "-LRB-": "(",
@@ -36,8 +36,3 @@ def in_nfc(value: Any) -> Any:
 def add_nfc_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--no-nfc` to the arguments of a command that reads text."""
     parser.add_argument("--no-nfc", dest="nfc", action="store_false", help="do not normalise the text to NFC")
-
-
-def one_line(message: object) -> str:
-    """A message, such as an error of several lines, in one line."""
-    return " ".join(str(message).split())

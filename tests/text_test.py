@@ -1,8 +1,8 @@
-"""Tests of text from users and for users."""
+"""Tests of text from users."""
 
 import argparse
 
-from elmo_tasks.text import add_nfc_argument, in_nfc, one_line
+from elmo_tasks.text import add_nfc_argument, in_nfc
 
 
 def test_texts_in_lists_and_dictionaries_are_normalised():
@@ -14,7 +14,3 @@ def test_the_argument_defaults_to_nfc():
     parser = argparse.ArgumentParser()
     add_nfc_argument(parser)
     assert [parser.parse_args(given).nfc for given in ([], ["--no-nfc"])] == [True, False]
-
-
-def test_a_message_of_several_lines_is_one_line():
-    assert one_line(ValueError("out of memory\n  on this\n\tmachine\n")) == "out of memory on this machine"
