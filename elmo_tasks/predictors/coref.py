@@ -14,7 +14,6 @@ from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
 
-_WITHOUT_WORDS = {"document": [], "document_name": "", "part": 0, "sentences": [], "clusters": [], "texts": []}
 _POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
 
 
@@ -62,15 +61,13 @@ class CorefPredictor(JsonLinesPredictor):
 
     replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)
 
-    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+    def outcome_of(self, inputs: JsonDict) -> Instance:
         if "sentences" in inputs:
             sentences = list(map(list_of, inputs["sentences"]))
         else:
             parsed = self._pipeline(inputs["document"]).sents
             sentences = [[Token(t.text, t.idx, t.idx + len(t)) for t in of if not t.is_space] for of in parsed]
             sentences = [of for of in sentences if of]
-        if not any(sentences):
-            return dict(_WITHOUT_WORDS)
         speakers = inputs.get("speakers")
         if speakers is not None:
             speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
