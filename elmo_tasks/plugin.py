@@ -14,11 +14,11 @@ __all__ = ["commands", "data", "distillation", "models", "modules", "predictors"
 
 allennlp.common.params.evaluate_file = environment.evaluate_file
 allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)
-# A default callback, and not one of our configs: it says the same of any model with ELMo, and changes no config.
+# A default callback rather than one of our configs: it serves any model with ELMo, and changes no config.
 trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCallback)
 
 # x86 processors compute with numbers below 1.2e-38 a hundred times as slowly as with others.
 torch.set_flush_denormal(True)
-# Instances of data are millions of objects, which nearly all stay: Python's own thresholds cost a third of the loading.
+# Data sets are millions of objects, nearly all long-lived: Python's own thresholds would cost a third of the loading.
 gc.set_threshold(100_000, 50, 50)
 warnings.filterwarnings("ignore", r"`torch\.cuda\.amp", FutureWarning)

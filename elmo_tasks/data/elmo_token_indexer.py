@@ -46,7 +46,7 @@ class ElmoTokenIndexer(TokenIndexer):
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
-        """`character_ids`, of shape `(timesteps, 50)`, or `unicode_characters` for 50; zero where there is no word."""
+        """`character_ids`, of shape `(timesteps, 50)` or `(timesteps, unicode_characters)`; zero in the padding."""
         rows = tokens["character_ids"]
         # Shape: (timesteps, width)
         padded = np.zeros((padding_lengths["character_ids"], self._width), dtype=np.int64)

@@ -41,7 +41,7 @@ class LmDataLoader(DataLoader):
     shuffle : `bool`
         `False`: each buffer goes from short sentences to long ones.
     seed : `int`
-        Of the order.
+        Of the random order.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class LmDataLoader(DataLoader):
         return self._n_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
-        """Batches as of `batch_tensors`."""
+        """The batches of the next epoch: see `batch_tensors`."""
         return next(self._epochs)
 
     def iter_instances(self) -> Iterator[Instance]:

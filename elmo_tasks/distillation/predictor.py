@@ -19,13 +19,14 @@ __all__ = ["SoftLabelPredictor"]
 class SoftLabelPredictor(Predictor):
     """
     Reads the lines of a model's own predictor, for named entities, sentiment and entailment, and writes for each text
-    its words and the `probabilities` of all `labels`: of a tagger the marginals of each word.
+    its words and the `probabilities` of all `labels`. For a tagger, these are the marginals of each word.
     """
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
-        super().__init__(model, dataset_reader)
         kind: Any = Predictor.by_name(type(model).default_predictor or "")
         self._own = kind(model, dataset_reader, **kwargs)
+        # It reads no gold.
+        super().__init__(model, self._own._dataset_reader)
         self._labels = labels_of(model.vocab)
 
     def load_line(self, line: str) -> JsonDict:

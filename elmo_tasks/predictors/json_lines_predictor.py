@@ -17,7 +17,7 @@ from elmo_tasks.text import in_nfc
 
 __all__ = ["JsonLinesPredictor", "list_of", "places", "tokens_of"]
 
-# With padding, of a batch. A line of 3,000 words in a batch of 32 would take gigabytes.
+# Of a batch, with padding. With a line of 3,000 words, a batch of 32 would take gigabytes.
 _MAX_WORDS = 8192
 _IDS = ("id", "pairID")
 
@@ -55,7 +55,7 @@ class JsonLinesPredictor(Predictor):
         raise NotImplementedError
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        """A prediction with what the predictor adds."""
+        """Completes the prediction of the model."""
         return output
 
     def load_line(self, line: str) -> JsonDict:

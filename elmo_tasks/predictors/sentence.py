@@ -62,7 +62,7 @@ class SentencePredictor(JsonLinesPredictor):
         if "label" in outputs:
             return [self.labeled(instance, label=LabelField(outputs["label"]))]
         tags = outputs["tags"]
-        # A sentence without entities has its tags, too.
+        # Without entities, the tags are the label.
         spans = tags_to_spans(tags) if "spans" in outputs else []
         rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
         return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]

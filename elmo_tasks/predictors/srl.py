@@ -29,10 +29,10 @@ _SPACY_MODEL = "en_core_web_sm"
 class SrlPredictor(SentencePredictor):
     """
     Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the numbers of the
-    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Verbs that are not given are found by
-    `VerbFinder`. A prediction has the form of AllenNLP's, `{"words": [...], "verbs": [{"verb": "eats",
-    "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}`, and `spans` with the places of the arguments. With
-    `--use-dataset-reader` it is one line for each predicate.
+    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. `VerbFinder` finds predicates that are not
+    given. A prediction has the form of AllenNLP's, `{"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0:
+    Anna] [V: eats] ...", "tags": [...]}]}`, and `spans` with the places of the arguments. With `--use-dataset-reader`
+    there is one line for each predicate.
 
     # Parameters
 

@@ -26,8 +26,8 @@ _WORD, _SPEAKER = 3, 9
 @DatasetReader.register("elmo_coref")
 class CorefReader(TaskReader):
     """
-    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref`
-    reads neither speakers nor genres, and gives one text without the ends of its sentences.
+    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref` reads neither speakers nor
+    genres, and joins all sentences into one text.
 
     # Parameters
 

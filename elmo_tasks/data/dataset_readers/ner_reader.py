@@ -23,7 +23,7 @@ class NerReader(TaskReader):
     Tags may be in any scheme that marks entities from the inside (IOB1, BIO, BIOES, BIOUL); they are converted to
     BIOUL, which the CRF of the paper's model uses (section A.7).
 
-    AllenNLP's `conll2003` needs exactly four columns, and reads no file without tags.
+    AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
     """
 
     def _read(self, file_path: str) -> Iterator[Instance]:

@@ -20,7 +20,7 @@ class SquadReader(AllenNlpSquadReader):
     """
     AllenNLP's `squad1`, with spaCy's rules as the tokenizer. A paragraph is one sequence of tokens, as in the code of
     the paper's model (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is extended to
-    all of that token. Of several correct answers the most frequent is trained on.
+    all of that token. The most frequent of several correct answers is used for training.
 
     # Parameters
 

@@ -38,7 +38,7 @@ class SrlReader(TaskReader):
     Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in `gold_conll`. There is
     an instance for each predicate of a sentence; columns without a `V` are skipped, and the log counts them.
 
-    AllenNLP's `srl` takes no single file, accepts propositions with crossing brackets, and loses one where two
+    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses one where two
     predicates share a word.
     """
 
@@ -87,7 +87,7 @@ class SrlReader(TaskReader):
 
 
 def _predicate(rows: list[_Row], column: int) -> list[int]:
-    """1 at the words of the predicate. Differs from AllenNLP, which marks `C-V` too: the model has to find that."""
+    """1 at the words of the predicate. AllenNLP also marks those of `C-V`, which the model has to predict."""
     indicator = []
     is_inside = False
     for _, columns in rows:
@@ -103,7 +103,7 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
     label: str | None = None
     for number, columns in rows:
         cell = columns[column]
-        # Nearly all: it begins and ends nothing.
+        # Most cells open and close nothing.
         if cell == "*":
             tags.append("O" if label is None else f"I-{label}")
             continue

@@ -23,7 +23,7 @@ class SstReader(TaskReader):
     Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to `"`. A
     number that a no-break space joins to a fraction, as in the treebank, becomes two words.
 
-    AllenNLP's `sst_tokens` reads all phrases or none, and keeps the words of the treebank.
+    AllenNLP's `sst_tokens` reads all phrases or none, and keeps the escapes of the treebank.
 
     # Parameters
 
