@@ -122,7 +122,7 @@ class CorefResolver(ElmoModel):
         for document, part, n, of_document in zip(metadata, parts, n_words, words, strict=True):
             offset = sum(map(len, document["sentences"][: part.start]))
             # Shape: (n_spans, 2) and (n_spans, n_antecedents)
-            spans, scores = self._resolve(*of_document, offset, document)
+            spans, scores = self._resolve(of_document, offset, document)
             antecedents = best_antecedents(scores)
             output["spans"].append(spans)
             output["antecedents"].append(antecedents)
@@ -169,17 +169,13 @@ class CorefResolver(ElmoModel):
         return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
 
     def _resolve(
-        self,
-        embedded: torch.Tensor,
-        hidden: torch.Tensor,
-        sentences: torch.Tensor,
-        offset: int,
-        document: dict[str, Any],
+        self, words: tuple[torch.Tensor, ...], offset: int, document: dict[str, Any]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The kept spans of a document, and the scores of their antecedents: shapes `(n_spans, 2)`, and
-        `(n_spans, n_antecedents)` as `AntecedentScorer` returns them. The first word has the number `offset`.
+        The kept spans of a document and the scores of their antecedents, from its `words` as `_encode` returns them,
+        the first of which has the number `offset`: shapes `(n_spans, 2)` and `(n_spans, n_antecedents)`.
         """
+        embedded, hidden, sentences = words
         if not len(sentences):
             return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
         # In training the parameters of all workers need gradients, so a span is kept in the shortest document.

@@ -53,9 +53,14 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
     ) -> None:
         super().__init__()
         self._dims = input_size, hidden_size
-        options = {"dropout": recurrent_dropout_probability, "input_bias": use_input_projection_bias}
         self.layers = torch.nn.ModuleList(
-            _HighwayLstm(hidden_size if number else input_size, hidden_size, runs_backward=number % 2 == 1, **options)
+            _HighwayLstm(
+                hidden_size if number else input_size,
+                hidden_size,
+                runs_backward=number % 2 == 1,
+                dropout=recurrent_dropout_probability,
+                input_bias=use_input_projection_bias,
+            )
             for number in range(num_layers)
         )
 

@@ -89,7 +89,8 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     # Shape: (5, n_words)
     on_device = torch.from_numpy(np.stack(rows)).to(mask.device)
     steps = [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-    return PackedBatch(*on_device.unbind(), steps)
+    positions, sentences, before, after, mirrored = on_device.unbind()
+    return PackedBatch(positions, sentences, before, after, mirrored, steps)
 
 
 def first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:

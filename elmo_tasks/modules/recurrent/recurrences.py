@@ -221,7 +221,7 @@ def _gru_slopes(
     return slopes, of_candidate
 
 
-def _by_kind(parameters: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+def _by_kind(parameters: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
     """The weights of the input for each direction, and the other parameters, stacked."""
     n = len(parameters) // 4
     return parameters[:n], *(torch.stack(parameters[first : first + n]) for first in (n, 2 * n, 3 * n))
@@ -232,10 +232,9 @@ def _products(
 ) -> torch.Tensor:
     """The products of the words with the bias: shape `(n_directions, n_words, n_gates * dim)`."""
     products = words.new_empty(len(weights), len(words), bias.size(1))
-    for inputs, weight, offset, out in zip(
-        batch.in_directions([words] * len(weights)), weights, bias, products, strict=True
-    ):
-        torch.addmm(offset, inputs, weight.t(), out=out)
+    inputs = batch.in_directions([words] * len(weights))
+    for each, weight, offset, product in zip(inputs, weights, bias, products, strict=True):
+        torch.addmm(offset, each, weight.t(), out=product)
     return products
 
 
