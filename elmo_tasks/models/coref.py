@@ -178,7 +178,7 @@ class CorefResolver(ElmoModel):
         embedded, hidden, sentences = words
         if not len(sentences):
             return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
-        # In training the parameters of all workers need gradients, so a span is kept in the shortest document.
+        # Training needs a gradient for every parameter, so even the shortest document keeps a span.
         limit = max(1, int(self._spans_per_word * len(sentences)))
         # Shape: (n_spans, 2), (n_spans, span_dim)
         spans, vectors = self.span_embedder(embedded, hidden, sentences)

@@ -40,7 +40,7 @@ def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch
     is_trained = torch.is_grad_enabled()
     with torch.enable_grad():
         scores = logits if logits.requires_grad else logits.detach().requires_grad_()
-        # A marginal is the derivative of the partition function by the score of the tag.
+        # A marginal is the derivative of the logarithm of the partition function with respect to the score of the tag.
         total = log_partition(crf, scores, mask).sum()
         (marginals,) = torch.autograd.grad(total, scores, create_graph=is_trained)
     return marginals

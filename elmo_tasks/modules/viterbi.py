@@ -71,7 +71,7 @@ def log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch
     The logarithm of the sum over all sequences of tags, of shape `(batch_size,)`, 0 without words. Forbidden
     transitions count too, as in the likelihood of AllenNLP's CRF.
     """
-    # The sum over the tags of the words before, by the tag of a word. Shape: (batch_size, n_tags)
+    # The logarithm of the sum over the tags of the previous words, for each tag of a word. Shape: (batch_size, n_tags)
     scores = logits[:, 0] + crf.start_transitions
     for step in range(1, logits.size(1)):
         following = (scores.unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step]
@@ -94,7 +94,7 @@ def span_probabilities(
     # A probability is the difference of two large numbers.
     logits = logits.double()
     rows = [row for row, of_sentence in enumerate(spans) for _ in of_sentence]
-    # With the tags of one span alone. Shape: (n_spans, timesteps, n_tags)
+    # Each row allows only the tags of one span there. Shape: (n_spans, timesteps, n_tags)
     held = logits[rows]
     for scores, row, (first, last) in zip(held, rows, chain.from_iterable(spans), strict=True):
         others = torch.ones_like(scores[first : last + 1], dtype=torch.bool)

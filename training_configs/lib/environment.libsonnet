@@ -5,7 +5,7 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
 
 {
   data(path):: std.extVar('ELMO_TASKS_DATA') + '/' + path,
-  // The three parts of the data of a task, by a pattern as 'ner/%s.txt'.
+  // The training, validation and test data of a task, from a pattern such as 'ner/%s.txt'.
   files(pattern):: {
     [key + '_data_path']: $.data(pattern % if key == 'validation' then 'dev' else key)
     for key in ['train', 'validation', 'test']

@@ -25,8 +25,8 @@ function(
   lowercase=true,
   // Whether GloVe is tuned.
   tune_glove=false,
-  // { dim, filters, widths } of a character CNN, with so many filters of each width, or null for none. With
-  // `partial_windows: true` a window may end behind the end of a word: see `elmo_cnn`.
+  // { dim, filters, widths } of a character CNN, with this many filters of each width, or null for none. With
+  // `partial_windows: true` a window may extend past the end of a word: see `elmo_cnn`.
   characters=null,
 ) {
   local unknown = std.setDiff(std.set(elmo_at), ['input', 'output'])

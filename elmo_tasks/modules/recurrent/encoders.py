@@ -40,7 +40,7 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         return outputs.view(*mask.shape, words.size(-1))
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
-        """Whether torch is as fast, without gradients and on a GPU, or an option is rare."""
+        """Whether torch computes the batch: it is as fast without gradients and on a GPU, and serves rare options."""
         is_rare = self.stateful or not self._module.bias
         return is_rare or inputs.device.type != "cpu" or not torch.is_grad_enabled()
 
