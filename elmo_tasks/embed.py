@@ -212,11 +212,10 @@ def _embedded(
             yield from pool.imap(write_part, parts)
         return
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // (workers or 1))))
-    others = set(multiprocessing.active_children())
     # Spawned, since a process that is forked from one with torch's threads can hang. Ctrl-C is for this process alone.
     ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
     with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:
-        processes = set(multiprocessing.active_children()) - others
+        processes = multiprocessing.active_children()
         done = pool.imap(write_part, parts)
         while True:
             try:

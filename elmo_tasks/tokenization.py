@@ -48,7 +48,7 @@ def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
     from spacy.tokens import Doc
 
     pipeline = _pipeline("xx")
-    # spaCy takes no subclass of str, such as NumPy's, and no empty word.
+    # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words.
     document = pipeline.get_pipe("sentencizer")(Doc(pipeline.vocab, words=[str(word) or " " for word in words]))
     return [list(words[sentence.start : sentence.end]) for sentence in document.sents] if words else []
 

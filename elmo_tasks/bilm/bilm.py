@@ -25,14 +25,14 @@ Precision = Literal["float32", "bf16", "int8"]
 """Of the biLM's matrix products: see `Bilm`."""
 
 # Multiply-adds of a product that one thread computes as fast as two on a quiet machine (small-open, up to 4 sentences;
-# `benchmarks/bilm.py`). On a busy one two are several times slower: each product waits until the other thread runs.
+# `benchmarks/bilm.py`). On a busy machine two are several times slower, since each product waits for both threads.
 _ENOUGH_FOR_TWO_THREADS = 2**22
 
 
 class Bilm(nn.Module):
     """
-    The biLM of the paper (section 3): a character CNN, and over it, for each direction, LSTMs with a projected output
-    and a residual connection between the layers. Every sentence starts from the zero state: its vectors depend on the
+    The biLM of the paper (section 3): a character CNN and above it, in each direction, LSTMs with projected outputs and
+    residual connections between the layers. Every sentence starts from the zero state, so its vectors depend on the
     sentence alone.
 
     # Parameters

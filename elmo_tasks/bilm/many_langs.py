@@ -128,7 +128,7 @@ class DictionaryEncoder(CharacterEncoder):
     def character_ids(self, words: Sequence[str]) -> np.ndarray:
         """The rows of the characters of words that have been cut: shape `(n_words, width)`, int64."""
         assert self.characters is not None
-        # Exchanged: ELMoForManyLangs trained its models so, and keeps it for their sake.
+        # Exchanged, as in the training of the published models.
         begin, end = self.characters[_END_OF_WORD], self.characters[_BEGIN_OF_WORD]
         ids = np.full((len(words), self.word_rows.width), self.characters[_PADDING], dtype=np.int64)
         for row, word in zip(ids, words, strict=True):

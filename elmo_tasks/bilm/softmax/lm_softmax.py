@@ -183,8 +183,8 @@ def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negati
     the device.
 
     Every word gets an exponential waiting time, of a rate proportional to `P(k)`. They come in the order of
-    successive draws without replacement, and no draw is in vain. The horizon is the time of the first word
-    that is too late.
+    successive draws without replacement, and no draw is rejected. The horizon is the time of the first word that is
+    not drawn.
     """
     # Shape: (n_words,)
     times = torch.empty(n_words, device=device).exponential_() / _rates(torch.arange(n_words, device=device))
