@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.elmo_model import ElmoModel, concat_texts, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
 
@@ -57,7 +58,7 @@ class Esim(ElmoModel):
         self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
         self.variational_dropout = InputVariationalDropout(dropout)
         self.dropout = torch.nn.Dropout(dropout)
-        self.attention_dropout = torch.nn.Dropout(attention_dropout)
+        self.attention_dropout = Dropout(attention_dropout)
         self._accuracy = CategoricalAccuracy()
         self.initialize()
 

@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.elmo_model import ElmoModel, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["BiattentiveClassifier"]
 
@@ -54,7 +55,7 @@ class BiattentiveClassifier(ElmoModel):
         self.output_feedforward = output_feedforward
         self._labels = labels_of(vocab)
         self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
-        self.embedding_dropout = torch.nn.Dropout(embedding_dropout)
+        self.embedding_dropout = Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
         self._accuracy = CategoricalAccuracy()
         self.initialize()

@@ -9,6 +9,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.dropout import Dropout
 from elmo_tasks.modules.layer_mix import LayerMix
 
 __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
@@ -46,7 +47,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
             raise ConfigurationError(f"expected no options of a biLM next to 'bilm', got {sorted(of_bilm)}")
         self.bilm = bilm or PretrainedBilm(**of_bilm)
         self.mix = LayerMix(self.bilm.num_layers, layers=layers, layer_norm=layer_norm)
-        self._dropout = torch.nn.Dropout(dropout)
+        self._dropout = Dropout(dropout)
 
     def get_output_dim(self) -> int:
         """Units of a vector and of each layer: twice the projection of a biLM."""

@@ -18,6 +18,7 @@ from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 
+from elmo_tasks.modules.dropout import Dropout
 from tests.paths import FIXTURES, TRAINING_CONFIGS
 
 KNOWN = json.loads((FIXTURES / "computation.json").read_text())["losses"]
@@ -70,7 +71,10 @@ def losses(config: dict, folder: str) -> list[float]:
 
 @contextmanager
 def dropout_of_numpy() -> Iterator[None]:
-    """Dropout with the random numbers of NumPy: torch has different ones on a different kind of processor."""
+    """
+    Dropout with the random numbers of NumPy: torch has different ones on a different kind of processor. Our `Dropout`
+    draws as torch does (`tests/modules/dropout_test.py`), and is replaced too.
+    """
     generator = numpy.random.default_rng(SEED)
 
     def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
@@ -79,5 +83,5 @@ def dropout_of_numpy() -> Iterator[None]:
         kept = torch.from_numpy(generator.random(tuple(input.shape)) >= p).to(input)
         return input * kept / (1 - p)
 
-    with patch("torch.nn.functional.dropout", dropout):
+    with patch("torch.nn.functional.dropout", dropout), patch.object(Dropout, "forward", torch.nn.Dropout.forward):
         yield
