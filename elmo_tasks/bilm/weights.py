@@ -207,7 +207,7 @@ def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str
     with_spare_row = name.layout is CHARACTERS and array.shape == (name.shape[0] + 1, *name.shape[1:])
     if array.shape != name.shape and not with_spare_row:
         raise ValueError(f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}")
-    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array.astype(np.float32))))
+    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array.astype(np.float32, copy=False))))
 
 
 def write_weights(
