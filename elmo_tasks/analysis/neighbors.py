@@ -161,7 +161,7 @@ class NeighborIndex:
                 break
             if (text := "".join(words)) not in seen:
                 seen.add(text)
-                position = int(cosines[start : start + len(words)].argmax())
+                position = int(cosines[start : start + len(words)].argmax(0))
                 found.append(Neighbor(words, position, float(best[number])))
         return found
 
