@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["byte_lines", "decoded", "numbered_lines", "opened", "whole_text"]
+__all__ = ["numbered_lines", "opened", "whole_text"]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
@@ -22,25 +22,15 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     The lines of a UTF-8 file without their ends, each with its number, counted from 1. A file that ends with `.gz`,
     `.xz` or `.bz2` is decompressed; a byte order mark is dropped. Only a line feed ends a line.
     """
-    for number, line in byte_lines(path):
-        yield number, decoded(line, path, number)
-
-
-def byte_lines(path: str | PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """As `numbered_lines`, but not decoded, and with their ends."""
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-
-
-def decoded(line: bytes, path: str | PathLike[str], number: int) -> str:
-    """A line of `byte_lines` as text, without its end."""
-    try:
-        return line.decode().rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"expected UTF-8, got byte {line[error.start]:#04x}: {fspath(path)}, line {number}, byte {error.start + 1}"
-        ) from None
+            content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            try:
+                text = content.decode()
+            except UnicodeDecodeError as error:
+                place = f"{fspath(path)}, line {number}, byte {error.start + 1}"
+                raise ValueError(f"expected UTF-8, got byte {content[error.start]:#04x}: {place}") from None
+            yield number, text.rstrip("\r\n")
 
 
 def whole_text(path: str | PathLike[str]) -> str:
@@ -51,7 +41,7 @@ def whole_text(path: str | PathLike[str]) -> str:
         return content.decode()
     except UnicodeDecodeError:
         # Once more line by line, for the place.
-        return "\n".join(decoded(line, path, number) for number, line in enumerate(content.split(b"\n"), start=1))
+        return "\n".join(line for _, line in numbered_lines(path))
 
 
 @contextmanager

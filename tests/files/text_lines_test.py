@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.text_lines import byte_lines, numbered_lines, whole_text
+from elmo_tasks.files.text_lines import numbered_lines, whole_text
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 CONTENTS = {
@@ -40,10 +40,6 @@ def test_lines_have_numbers_and_no_ends(write, suffix):
     for content, lines in CONTENTS.items():
         path = write(content, suffix)
         assert list(numbered_lines(path)) == list(numbered_lines(str(path))) == list(enumerate(lines, start=1))
-
-
-def test_byte_lines_keep_their_ends(write):
-    assert list(byte_lines(write(b"\xef\xbb\xbfa\r\nb"))) == [(1, b"a\r\n"), (2, b"b")]
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
