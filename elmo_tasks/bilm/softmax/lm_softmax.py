@@ -65,12 +65,7 @@ class LmSoftmax(nn.Module):
         if self.training and self.n_samples is not None:
             negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
             return self._sampled_losses(hidden, targets, negatives).sum()
-        chunks = self._chunks(hidden, targets)
-        losses = self._losses
-        if len(chunks) > 1:
-            # The logits of a chunk are recomputed for its gradient, so only one chunk at a time needs memory.
-            losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
-        return torch.cat([losses(*chunk) for chunk in chunks]).sum()
+        return self._losses_in_chunks(hidden, targets).sum()
 
     def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
@@ -109,11 +104,13 @@ class LmSoftmax(nn.Module):
         return losses
 
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return torch.cat([self._losses(*chunk) for chunk in self._chunks(hidden, targets)])
-
-    def _chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
-        return list(zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True))
+        chunks = list(zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True))
+        losses = self._losses
+        if len(chunks) > 1:
+            # The logits of a chunk are recomputed for its gradient, so only one chunk at a time needs memory.
+            losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
+        return torch.cat([losses(*chunk) for chunk in chunks])
 
     def _losses(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         # Shape: (n, n_words)
