@@ -1,7 +1,7 @@
 """The bidirectional language model: from sentences to the layers of all their words."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, get_args
 
@@ -128,18 +128,13 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)`, zero for padding.
-            Sentence boundaries are added here.
+            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)`, zero for padding on the
+            right. Sentence boundaries are added here.
 
         # Returns
 
         `BilmOutput`
             The layers and the mask, on the device of the biLM.
-
-        # Raises
-
-        `ValueError`
-            If the ids have a different shape, or padding before words.
         """
         character_ids, lengths = self._ids_and_lengths(inputs)
         # Shape: (batch_size, timesteps)
@@ -224,13 +219,23 @@ class Bilm(nn.Module):
         if self.stateful:
             self.carried_states.keep(sentences.rows, end)
 
-    def _threads(self, n_sentences: int) -> AbstractContextManager[None]:
-        """The threads of the CPU for a batch of so many sentences."""
+    @contextmanager
+    def _threads(self, n_sentences: int) -> Iterator[None]:
+        """
+        One thread of the CPU for a batch of few sentences. Not isolated: a thread of the program that first uses torch
+        meanwhile inherits one thread.
+        """
         # Of the gates in one step of one direction.
         n_multiply_adds = n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
         if self._boundary_ids.device.type != "cpu" or n_multiply_adds > _ENOUGH_FOR_TWO_THREADS:
-            return nullcontext()
-        return _one_thread()
+            yield
+            return
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
     def _type_of_products(self) -> torch.dtype:
         """Autocast's while the biLM is trained under autocast, otherwise by `precision`."""
@@ -248,14 +253,3 @@ class Bilm(nn.Module):
         if is_trained and torch.is_autocast_enabled(device):
             return torch.get_autocast_dtype(device)
         return torch.bfloat16 if self.precision == "bf16" else parameter.dtype
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Not isolated: a thread of the program that first uses torch meanwhile inherits one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
