@@ -69,16 +69,8 @@ def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[n
 @dataclass(frozen=True)
 class WordRows:
     """
-    The rows of ids that a biLM takes, one for each word.
-
-    # Parameters
-
-    width
-        How many ids a row has.
-    boundaries
-        The words that begin and end a sentence.
-    row_of
-        From a word to its row, of shape `(width,)`, int64.
+    The rows of ids that a biLM takes, one for each word: `row_of` makes the row of a word, of shape `(width,)`, int64.
+    The words `boundaries` begin and end a sentence.
     """
 
     width: int

@@ -24,14 +24,7 @@ from elmo_tasks.bilm.weights import read_weights
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = [
-    "Dictionary",
-    "DictionaryEncoder",
-    "model_files",
-    "read_any_options",
-    "read_any_weights",
-    "word_to_code_points",
-]
+__all__ = ["DictionaryEncoder", "model_files", "read_any_options", "read_any_weights", "word_to_code_points"]
 
 _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"

@@ -23,16 +23,7 @@ from elmo_tasks.bilm.characters import N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = [
-    "WeightName",
-    "dictionary_names",
-    "read_arrays",
-    "read_softmax",
-    "read_weights",
-    "softmax_names",
-    "weight_names",
-    "write_weights",
-]
+__all__ = ["read_arrays", "read_softmax", "read_weights", "weight_names", "write_weights"]
 
 _SAFETENSORS = ".safetensors"
 _OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")

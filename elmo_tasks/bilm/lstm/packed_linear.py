@@ -25,11 +25,6 @@ _INT8_INPUTS = 128
 _TINY = 1e-30
 
 
-def _pack(weight: torch.Tensor) -> torch.Tensor:
-    packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
-    return packed
-
-
 def _multiply(
     inputs: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None, addend: torch.Tensor | None
 ) -> torch.Tensor:
@@ -53,8 +48,9 @@ def _is_usable(dtype: torch.dtype) -> bool:
             weight = (torch.arange(37 * 71) % 3 - 1).view(37, 71).to(dtype)
             inputs, addend = (torch.arange(5 * n).remainder(5).sub(2).view(5, n).to(dtype) for n in (71, 37))
             product = linear(inputs, weight)
-            plain = _multiply(inputs, _pack(weight), None, None)
-            added = _multiply(inputs, _pack(weight), None, addend)
+            packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+            plain = _multiply(inputs, packed, None, None)
+            added = _multiply(inputs, packed, None, addend)
         if torch.equal(plain, product) and torch.equal(added, product + addend):
             return True
         reason = "wrong results"
@@ -79,7 +75,7 @@ class PackedLinear:
         self._bias = None if bias is None else bias.detach().to(weight.dtype)
         fits = weight.device.type == "cpu" and weight.dtype in (torch.float32, torch.bfloat16)
         self._is_packed = fits and _is_usable(weight.dtype)
-        self._weight = _pack(weight) if self._is_packed else weight
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS) if self._is_packed else weight
 
     def __call__(self, inputs: torch.Tensor, addend: torch.Tensor | None = None) -> torch.Tensor:
         """

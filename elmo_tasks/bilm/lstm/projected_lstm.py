@@ -23,11 +23,9 @@ class ProjectedLstm(nn.Module):
         m_t = clip_c(sigmoid(f + 1) * m_{t-1} + sigmoid(i) * tanh(g))
         h_t = clip_p((sigmoid(o) * tanh(m_t)) P)
 
-    The parameters have the layout of the public weight files: `kernel` is `[W_x; W_h]`, the gates are ordered i, g, f,
-    o, and the 1 of the forget gate is added here, not stored in `bias`. This module holds them; `BidirectionalLayer`
-    runs it.
-
-    Without a clip (`None`) nothing is clipped; clipped values get no gradient.
+    Clipped values get no gradient. The parameters have the layout of the public weight files: `kernel` is `[W_x; W_h]`,
+    the gates are ordered i, g, f, o, and the 1 of the forget gate is added here, not stored in `bias`. This module
+    holds them; `BidirectionalLayer` runs it.
     """
 
     def __init__(
