@@ -117,8 +117,6 @@ def embed_file(
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
     if output.exists() and not force:
-        # Left by a job that was killed while it removed them.
-        shutil.rmtree(folder, ignore_errors=True)
         raise FileExistsError(f"{output} exists: use --force to replace it")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     n_lines, n_words, n_cut = _count(text)
