@@ -144,6 +144,7 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
     """Downloads the missing files of a corpus into the folder of the data, and returns the paths of all its files."""
     found: list[Path] = []
     for file in corpus.files:
+        # A whole file has an empty name.
         members = {"": file.place} if isinstance(file.place, str) else file.place
         paths = {member: root / place for member, place in members.items()}
         found += paths.values()
@@ -154,7 +155,11 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
         if file.sha256 is not None and (digest := file_digest(archive)) != file.sha256:
             shutil.rmtree(downloads)
             raise ValueError(f"expected a file with the SHA-256 {file.sha256}, got {digest}: {file.url}")
-        _unpack(archive, paths)
+        for member, path in paths.items():
+            source: Path | zipfile.Path = zipfile.Path(archive, member) if member else Path(archive)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with source.open("rb") as content, atomic_file(path) as temporary, open(temporary, "wb") as target:
+                shutil.copyfileobj(content, target)
         shutil.rmtree(downloads)
     return found
 
@@ -195,15 +200,3 @@ def _compare(digests: Mapping[Path, str]) -> None:
     for path, digest in digests.items():
         if path.exists() and (found := file_digest(path)) != digest:
             raise ValueError(f"expected a file with the SHA-256 {digest}, got {found}: {path}")
-
-
-def _unpack(archive: Path, paths: Mapping[str, Path]) -> None:
-    """Puts the members of a zip archive, or under the empty name a whole file, in their places."""
-    for member, path in paths.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as temporary:
-            if member:
-                with zipfile.ZipFile(archive) as opened, opened.open(member) as source, open(temporary, "wb") as target:
-                    shutil.copyfileobj(source, target)
-            else:
-                shutil.copyfile(archive, temporary)
