@@ -28,6 +28,7 @@ from elmo_tasks.files.json_files import file_digest, read_json, write_json
 from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import add_nfc_argument, in_nfc
+from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
@@ -229,8 +230,6 @@ def _embedded(
 
 
 def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
-    from elmo_tasks.tokenization import blank_tokenizer
-
     path, lines = part
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     split = blank_tokenizer() if options.tokenize else str.split
