@@ -70,9 +70,7 @@ def _write_configs(arguments: argparse.Namespace) -> None:
     folder = shutil.copytree(TRAINING_CONFIGS, arguments.folder)
     print(f"wrote {folder}: a config for each task, and lib/, which they import")
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
-    print(
-        "It trains on the included sample data; for your data, set ELMO_TASKS_DATA to a folder with ner/train.txt, ..."
-    )
+    print("It trains on the included sample data; for yours, set ELMO_TASKS_DATA to a folder with ner/train.txt, ...")
 
 
 if __name__ == "__main__":
