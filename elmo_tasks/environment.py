@@ -135,7 +135,7 @@ def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
     return train
 
 
-def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
+def check_data(params: Params) -> None:
     """
     Raises a `ConfigurationError` if a file that an evaluated config names below the folder of the data does not exist,
     or if a distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
@@ -144,7 +144,7 @@ def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
     if params.get("distributed") and params.get("evaluate_on_test", False):
         # Only the first worker evaluates, but the metrics are summed over all of them.
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
-    root = config_variables(environ)[_DATA].rstrip("/")
+    root = config_variables()[_DATA].rstrip("/")
     test = params.get("test_data_path")
     if isinstance(test, str) and not os.path.exists(test) and not params.get("evaluate_on_test", False):
         logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
@@ -159,5 +159,5 @@ def check_data(params: Params, environ: Mapping[str, str] = os.environ) -> None:
         if path.startswith(f"{root}/glove/"):
             hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
         raise ConfigurationError(f"{path} does not exist: {hint}")
-    if files and not environ.get(_DATA):
+    if files and not os.environ.get(_DATA):
         logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
