@@ -16,7 +16,7 @@ from allennlp.modules import ConditionalRandomField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.distillation.data import DistilledDataLoader
-from elmo_tasks.modules.soft_labels import soft_loss, tag_marginals
+from elmo_tasks.modules.labels import soft_loss, tag_marginals
 from tests.demo.archives import write_archive
 from tests.paths import FIXTURES, TRAINING_CONFIGS
 

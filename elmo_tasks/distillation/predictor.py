@@ -10,7 +10,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.models.elmo_model import labels_of
-from elmo_tasks.modules.soft_labels import soft_labels
+from elmo_tasks.modules.labels import soft_labels
 
 __all__ = ["SoftLabelPredictor"]
 

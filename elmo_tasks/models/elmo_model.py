@@ -12,7 +12,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
-from elmo_tasks.modules.soft_labels import soft_loss
+from elmo_tasks.modules.labels import soft_loss
 
 __all__ = [
     "ElmoModel",
@@ -32,8 +32,6 @@ class ElmoModel(Model):
 
     # Parameters
 
-    vocab : `Vocabulary`
-        With the labels in the namespace `labels`.
     bilm : `Lazy[ContextualModel]`, optional
         The biLM, or a transformer instead, of all embedders `elmo`.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
@@ -127,6 +125,5 @@ def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
 
 def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape `(batch_size, timesteps)`."""
-    # Without `memory_efficient`, AllenNLP gives padding the score 0, and words with much lower scores lose their
-    # weights.
+    # Else AllenNLP gives padding the score 0, and words with much lower scores lose their weights.
     return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -10,7 +10,7 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
-from elmo_tasks.modules import best_tags, crf_scores, span_probabilities
+from elmo_tasks.modules.labels import best_tags, crf_scores, span_probabilities
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SpanF1
 
@@ -59,13 +59,13 @@ class NerTagger(ElmoModel):
             hidden = encoder(self.dropout(hidden), mask)
         # Shape: (batch_size, timesteps, n_tags)
         logits = self.tag_projection(self.with_elmo(hidden, tokens))
-        output: dict[str, Any] = {"logits": logits, "mask": mask}
-        output["tag_ids"] = best_tags(logits, mask, *crf_scores(self.crf))
+        tag_ids = best_tags(logits, mask, *crf_scores(self.crf))
+        output: dict[str, Any] = {"logits": logits, "mask": mask, "tag_ids": tag_ids}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
             output["loss"] = -self.crf(logits, tags, mask) / len(logits)
-            self._span_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, ids_of_words(tags, mask)))
+            self._span_f1(names_of(self._tags, tag_ids), names_of(self._tags, ids_of_words(tags, mask)))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

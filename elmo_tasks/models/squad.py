@@ -8,9 +8,10 @@ from allennlp.models import Model
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
 from allennlp_models.rc.metrics import SquadEmAndF1
+from torch.nn.functional import nll_loss
 
 from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
-from elmo_tasks.modules import BidafAttention, ResidualAttention, best_span
+from elmo_tasks.modules.squad_attention import BidafAttention, ResidualAttention, best_span
 
 __all__ = ["SquadModel"]
 
@@ -92,7 +93,6 @@ class SquadModel(ElmoModel):
         output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
         output |= {"best_span": span, "score": score.exp()}
         if span_start is not None and span_end is not None:
-            nll_loss = torch.nn.functional.nll_loss
             output["loss"] = nll_loss(start, span_start[:, 0]) + nll_loss(end, span_end[:, 0])
         if metadata is not None:
             output["metadata"] = metadata

@@ -9,7 +9,7 @@ from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
-from elmo_tasks.modules import best_tags, bio_scores
+from elmo_tasks.modules.labels import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
 
@@ -23,11 +23,6 @@ class SemanticRoleLabeler(ElmoModel):
     marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO tags of
     arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo is
     concatenated with the words, with the output of the encoder, or with both.
-
-    # Parameters
-
-    predicate_dim : `int`
-        Width of the vector that marks the predicate.
     """
 
     def __init__(self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Modules of the task models: ELMo, encoders, attention and decoders."""
+"""Modules of the task models: ELMo and encoders."""
 
 from elmo_tasks.modules.characters import DistinctCharactersEncoder, UnpaddedCnn
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
@@ -8,12 +8,9 @@ from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder, Transforme
 from elmo_tasks.modules.highway_lstm import AlternatingHighwayLstm
 from elmo_tasks.modules.layer_mix import LayerMix
 from elmo_tasks.modules.recurrent.encoders import GruEncoder, LstmEncoder
-from elmo_tasks.modules.squad_attention import BidafAttention, ResidualAttention, best_span
-from elmo_tasks.modules.viterbi import best_tags, bio_scores, crf_scores, span_probabilities
 
 __all__ = [
     "AlternatingHighwayLstm",
-    "BidafAttention",
     "ContextualModel",
     "DistinctCharactersEncoder",
     "ElmoTokenEmbedder",
@@ -22,12 +19,6 @@ __all__ = [
     "LstmEncoder",
     "PretrainedBilm",
     "PretrainedTransformer",
-    "ResidualAttention",
     "TransformerTokenEmbedder",
     "UnpaddedCnn",
-    "best_span",
-    "best_tags",
-    "bio_scores",
-    "crf_scores",
-    "span_probabilities",
 ]

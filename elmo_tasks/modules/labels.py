@@ -1,12 +1,13 @@
-"""The best tags of sentences, and how likely spans of them are, for all sentences of a batch together."""
+"""The best tags of a batch, the probabilities of labels and spans, and the loss of a model that learns from them."""
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Optional
 
 import torch
 from allennlp.modules import ConditionalRandomField
 
-__all__ = ["best_tags", "bio_scores", "crf_scores", "log_partition", "span_probabilities"]
+__all__ = ["best_tags", "bio_scores", "crf_scores", "soft_labels", "soft_loss", "span_probabilities", "tag_marginals"]
 
 Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -39,9 +40,8 @@ def best_tags(
     logits: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor
 ) -> list[list[int]]:
     """
-    Viterbi's algorithm: for each sentence the tags with the highest sum of scores, one for each word. AllenNLP decodes
-    one sentence after the other. From shape `(batch_size, timesteps, n_tags)`, with words before the padding, and the
-    scores of `crf_scores` or `bio_scores`.
+    Viterbi's algorithm: for each sentence the tags with the highest sum of scores, one for each word. From shape
+    `(batch_size, timesteps, n_tags)`, with words before the padding, and the scores of `crf_scores` or `bio_scores`.
     """
     logits = logits.float()
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
@@ -66,7 +66,7 @@ def best_tags(
     return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 
-def log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def _log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
     The logarithm of the sum over all sequences of tags, of shape `(batch_size,)`, 0 without words. Forbidden
     transitions count too, as in the likelihood of AllenNLP's CRF.
@@ -101,6 +101,42 @@ def span_probabilities(
         others[range(last + 1 - first), tags[row][first : last + 1]] = False
         scores[first : last + 1].masked_fill_(others, -torch.inf)
     # Shape: (n_spans,). Rounding may make the logarithm of 1 positive.
-    likelihoods = log_partition(crf, held, mask[rows]) - log_partition(crf, logits, mask)[rows]
+    likelihoods = _log_partition(crf, held, mask[rows]) - _log_partition(crf, logits, mask)[rows]
     found = iter(likelihoods.clamp(max=0.0).exp().tolist())
     return [[next(found) for _ in of_sentence] for of_sentence in spans]
+
+
+def soft_labels(
+    logits: torch.Tensor, mask: Optional[torch.Tensor] = None, crf: Optional[ConditionalRandomField] = None
+) -> torch.Tensor:
+    """The probabilities of labels; of a tagger with a CRF the marginals of the tags of each word."""
+    return logits.softmax(-1) if crf is None or mask is None else tag_marginals(crf, logits, mask)
+
+
+def soft_loss(
+    logits: torch.Tensor,
+    teacher: torch.Tensor,
+    mask: Optional[torch.Tensor] = None,
+    crf: Optional[ConditionalRandomField] = None,
+) -> torch.Tensor:
+    """
+    The cross entropy of a model's probabilities with its teacher's, which have the shape of the logits (Hinton et al.
+    2015). As in the loss of a CRF, the words of a sentence add up.
+    """
+    probabilities = soft_labels(logits, mask, crf)
+    entropy = -(teacher * probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()).sum(-1)
+    return entropy.mean() if mask is None else (entropy * mask).sum() / len(entropy)
+
+
+def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    The probability of each tag of each word under a CRF, summed over the tags of all other words: shape
+    `(batch_size, timesteps, n_tags)`, zero at padding, which comes after the words.
+    """
+    is_trained = torch.is_grad_enabled()
+    with torch.enable_grad():
+        scores = logits if logits.requires_grad else logits.detach().requires_grad_()
+        # A marginal is the derivative of the logarithm of the partition function with respect to the score of the tag.
+        total = _log_partition(crf, scores, mask).sum()
+        (marginals,) = torch.autograd.grad(total, scores, create_graph=is_trained)
+    return marginals

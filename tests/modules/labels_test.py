@@ -8,7 +8,7 @@ from allennlp.nn.util import viterbi_decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.modules import best_tags, bio_scores, crf_scores, span_probabilities
+from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, span_probabilities
 
 BIOUL = dict(enumerate(["O", "B-X", "I-X", "L-X", "U-X", "U-Y"]))
 BIO = ["O", "B-A", "I-B", "I-A", "B-B", "B-C", "I-C"]
