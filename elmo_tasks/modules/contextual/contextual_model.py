@@ -20,10 +20,9 @@ class ContextualModel(torch.nn.Module, Registrable):
 
     default_implementation = "bilm"
 
+    # The number of layers, including the lowest, which does not depend on the context, and units of each.
     num_layers: int
-    """The number of layers, including the lowest, which does not depend on the context."""
     output_dim: int
-    """Units of each layer."""
 
 
 class SharedPass:
@@ -42,9 +41,9 @@ class SharedPass:
         self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
     ) -> BilmOutput:
         """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
+        # Changes of inference tensors are not counted.
         if torch.is_inference_mode_enabled() or words.is_inference():
             return compute()
-        # Changes of inference tensors are not counted.
         changes = [None if weight.is_inference() else weight._version for weight in (words, *weights)]
         state = changes, mode
         if self._output is None or self._words() is not words or self._state != state:

@@ -20,27 +20,22 @@ class PretrainedBilm(ContextualModel):
     The biLM that the embedders of a model share. A frozen one is computed without gradients. Where it is trained,
     losses of several calls on one batch are added before `backward`, or `retain_graph=True` is passed.
 
-    AllenNLP drops the key `pretrained_file` when it loads an archive, where the weights come from the archive itself.
-    The options are a part of the config for the same reason: in Jsonnet, `import 'options.json'` puts them there.
-
     # Parameters
 
     options : `Dict[str, Any]`
-        The content of the biLM's `options.json`.
+        The content of the biLM's `options.json`: in Jsonnet, `import 'options.json'`.
     pretrained_file : `str`, optional
-        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. `None` only where
-        the weights come from an archive or a checkpoint, or are trained from random ones.
+        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. An
+        archive has the weights itself.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`
         As in AllenNLP, a batch starts in the state of the previous one. For comparison only.
-    precision
-        See `elmo_tasks.bilm.Bilm`.
     cache_folder : `str`, optional
         Where the layers of sentences are kept on disk, for this run and later ones; by default the folder in the
         environment variable `ELMO_TASKS_CACHE`, if it is set.
-    cache_dtype, cache_max_bytes
-        See `elmo_tasks.bilm.LayerCache`.
+    precision, cache_dtype, cache_max_bytes
+        See `elmo_tasks.bilm.Bilm` and `elmo_tasks.bilm.LayerCache`.
     """
 
     def __init__(
@@ -55,11 +50,6 @@ class PretrainedBilm(ContextualModel):
         cache_max_bytes: Optional[int] = None,
     ) -> None:
         super().__init__()
-        if isinstance(options, str):
-            raise ConfigurationError(
-                f"expected the content of an options.json, got the path {options!r}: in Jsonnet write "
-                f"`options: import '{options}'`, so that the archive of your model does not need the file"
-            )
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), stateful=stateful, precision=precision)
             if pretrained_file is not None:

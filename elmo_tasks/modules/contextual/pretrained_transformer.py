@@ -5,6 +5,7 @@ from typing import Any, Literal, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+from transformers import AutoConfig, AutoModel
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
@@ -42,7 +43,12 @@ class PretrainedTransformer(ContextualModel):
         tokenizer_kwargs: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__()
-        is_encoder_decoder = _check_weights(model_name)
+        # AllenNLP would leave missing weights random.
+        info = AutoModel.from_pretrained(model_name, output_loading_info=True)[1]
+        missing = sorted(name for name in info["missing_keys"] if not name.startswith(("pooler.", "decoder.")))
+        if missing:
+            raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
+        is_encoder_decoder = AutoConfig.from_pretrained(model_name).is_encoder_decoder
         self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
             max_length=max_length,
@@ -60,12 +66,10 @@ class PretrainedTransformer(ContextualModel):
             # AllenNLP's looks for the pieces around a segment, which GPT lacks.
             matched._unfold_long_sequences = _unfolded
         network = matched.transformer_model
-        if getattr(network, "pooler", None) is not None:
-            # No word needs it: it would be trained without a gradient.
-            network.pooler = None
+        # No word needs it: it would be trained without a gradient.
+        network.pooler = None
         # AllenNLP's mix leaves out the first layer, the embeddings.
         network.register_forward_hook(_with_a_layer_to_leave_out)
-        # The embeddings are the lowest layer.
         self.num_layers = matched.config.num_hidden_layers + 1
         self.output_dim = self._embedder.get_output_dim()
         self._requires_grad = requires_grad
@@ -93,22 +97,6 @@ class _SideBySide(torch.nn.Module):
 
     def forward(self, layers: tuple[torch.Tensor, ...]) -> torch.Tensor:
         return torch.cat(layers, -1)
-
-
-def _check_weights(model_name: str) -> bool:
-    """
-    Whether a checkpoint has an encoder and a decoder. It is an error if a weight is missing: it would be random, and
-    AllenNLP's loader hides which ones are.
-    """
-    from transformers import AutoModel
-
-    model, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
-    needed = model.get_encoder() if model.config.is_encoder_decoder else model
-    prefix = "encoder." if needed is not model else ""
-    missing = {prefix + name for name in needed.state_dict()} & set(info["missing_keys"])
-    if absent := sorted(name for name in missing if not name.startswith("pooler.")):
-        raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {absent[0]}")
-    return bool(model.config.is_encoder_decoder)
 
 
 def _with_a_layer_to_leave_out(module: torch.nn.Module, inputs: Any, output: Any) -> Any:

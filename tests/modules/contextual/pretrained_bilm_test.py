@@ -86,9 +86,9 @@ class TestPretrainedBilm:
 
     def test_options_that_are_a_path_are_an_error(self, pretrained, fixtures_root):
         path = str(TINY_BILM / "options.json")
-        with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
+        with pytest.raises(ConfigurationError):
             pretrained(options=path)
-        with pytest.raises(ConfigurationError, match=f"options: import '{path}'"):
+        with pytest.raises(ConfigurationError):
             PretrainedBilm.from_params(Params({"options": path}))
 
     def test_weights_of_a_different_bilm_are_an_error(self, pretrained, tiny_options, tiny_weights):
