@@ -28,10 +28,9 @@ class BilmLanguageModel(Model):
     The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
     softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes it in the public format.
 
-    Evaluation is always over the whole vocabulary, regardless of how the softmax was trained; its metrics are
-    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of the words
-    that are not in the vocabulary and count as one word. In training with a sampled softmax the metric is called
-    `sampled_perplexity`, since it is not comparable.
+    Evaluation is always over the whole vocabulary; its metrics are `forward_perplexity`, `backward_perplexity`, their
+    mean `perplexity`, and `unknown_share`, the share of the words that are not in the vocabulary and count as one word.
+    In training with a sampled softmax the metric is called `sampled_perplexity`, since it is not comparable.
 
     # Parameters
 
@@ -47,8 +46,7 @@ class BilmLanguageModel(Model):
     pretrained_file : `str`, optional
         Path or URL of the weights to start from, in the public format.
     pretrained_softmax : `bool`
-        Whether a softmax over the words of the vocabulary is read from that file too. If it has none, the softmax
-        starts from random weights.
+        Whether a softmax over the words of the vocabulary is read from that file too, if it has one.
     precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`.
     """
@@ -82,26 +80,21 @@ class BilmLanguageModel(Model):
                 weight_file = cached_path(pretrained_file)
                 self.bilm.load_weights(weight_file)
                 if pretrained_softmax:
-                    self._load_softmax(weight_file)
+                    read = read_softmax(weight_file, self.bilm.options)
+                    if read is None:
+                        logger.warning("%s has no softmax: it starts from random weights", weight_file)
+                    else:
+                        self.softmax.load_state_dict(read)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
-    def _load_softmax(self, weight_file: str) -> None:
-        softmax = read_softmax(weight_file, self.bilm.options)
-        if softmax is None:
-            logger.warning("%s has no softmax: it starts from random weights", weight_file)
-        else:
-            self.softmax.load_state_dict(softmax)
-
     def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, torch.Tensor]:
         """
         From shape `(batch_size, timesteps, 50)`, zero where there is no word, and the words' numbers in the vocabulary,
-        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`: the mean over predictions, in
-        nats.
+        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction.
         """
         contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
-        # Numbered as the contexts' words.
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]

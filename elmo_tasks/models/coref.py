@@ -33,11 +33,9 @@ Mention = tuple[int, int]
 @Model.register("elmo_coref")
 class CorefResolver(ElmoModel):
     """
-    Coreference as in the paper (section A.6, which takes over the model of Lee et al. 2017): a biLSTM over each
-    sentence, a vector for every span of some words, the most probable spans of which no two cross, and for each of them
-    the most probable antecedent or none. ELMo is concatenated with the words, with the output of the biLSTM, or with
-    both. AllenNLP's `coref` runs its LSTM over the whole document, has neither speakers nor genres, and keeps
-    spans that cross.
+    Coreference as in the paper (section A.6, after Lee et al. 2017): a biLSTM over each sentence, a vector for every
+    span of some words, the most probable spans of which no two cross, and for each of them the most probable antecedent
+    or none. ELMo is concatenated with the words, with the output of the biLSTM, or with both.
 
     # Parameters
 
@@ -49,10 +47,8 @@ class CorefResolver(ElmoModel):
         How many of the kept spans before a span are candidates: the nearest.
     max_sentences : `int`
         In training, a longer document is cut to as many consecutive sentences, at random in each epoch.
-    hidden_dim : `int`
-        Units of each of the two hidden layers of both scorers.
-    feature_dim : `int`
-        Units of the embedding of each feature of spans and pairs.
+    hidden_dim, feature_dim : `int`
+        Units of each of the two hidden layers of both scorers, and of the embedding of each feature.
     lexical_dropout, dropout : `float`
         Of the embedded words; and of the encoder's output, the hidden layers and the features.
     """
@@ -102,10 +98,9 @@ class CorefResolver(ElmoModel):
     def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
         """
         The tensors of `tokens` have shape `(batch_size, n_sentences, timesteps, ...)`; the `metadata` of a document has
-        `sentences`, `speakers`, `genre`, and `clusters` where they are known. The output has for each document the
-        `spans` that were kept, of shape `(n_spans, 2)`; their `antecedents`, of shape `(n_spans,)`: the number of
-        another span, or -1; the `clusters`, lists of first and last words; the `metadata`; and the `loss` per document,
-        if all clusters are known.
+        `sentences`, `speakers`, `genre`, and `clusters` where they are known. The output has for each document the kept
+        `spans`, of shape `(n_spans, 2)`; their `antecedents`, of shape `(n_spans,)`: the number of another span, or -1;
+        the `clusters`, lists of first and last words; the `metadata`; and the mean `loss`, if all clusters are known.
         """
         parts = [self._part(document["sentences"]) for document in metadata]
         # Shape: (batch_size, n_sentences, timesteps)
@@ -198,15 +193,12 @@ class CorefResolver(ElmoModel):
         `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
         counted from the beginning of the document; and the `texts` of their mentions.
         """
-        readable: dict[str, Any] = {
-            key: [document[key] for document in output_dict["metadata"]] for key in ("document", "part", "sentences")
-        }
-        readable["clusters"] = [
-            [[list(mention) for mention in cluster] for cluster in clusters] for clusters in output_dict["clusters"]
-        ]
-        readable["texts"] = []
-        for sentences, clusters in zip(readable["sentences"], readable["clusters"], strict=True):
+        metadata = output_dict["metadata"]
+        readable = {key: [document[key] for document in metadata] for key in ("document", "part", "sentences")}
+        readable |= {"clusters": [], "texts": []}
+        for sentences, clusters in zip(readable["sentences"], output_dict["clusters"], strict=True):
             words = list(chain.from_iterable(sentences))
+            readable["clusters"].append([[list(mention) for mention in cluster] for cluster in clusters])
             texts = [[" ".join(words[start : end + 1]) for start, end in cluster] for cluster in clusters]
             readable["texts"].append(texts)
         return readable

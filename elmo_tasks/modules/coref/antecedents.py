@@ -32,9 +32,8 @@ class AntecedentScorer(torch.nn.Module):
     embeddings of the features of the pair: the same speaker, the genre, the distance. The features and the hidden
     layers have dropout.
 
-    The first layer is linear, so its products with the vectors are computed once for each mention and not for each
-    pair; only the product of the two vectors is computed for pairs, for some mentions at a time. Memory is linear in
-    the length of the document.
+    The first layer is linear: only its share of the product of two vectors is computed for each pair, for some mentions
+    at a time. Memory is linear in the length of the document.
     """
 
     def __init__(
@@ -101,27 +100,20 @@ class AntecedentScorer(torch.nn.Module):
         # Shape: (n_rows, 1), (n_columns,)
         row = torch.arange(first, last, device=vectors.device).unsqueeze(1)
         column = torch.arange(lowest, last, device=vectors.device)
-        # Shape: (n_rows, n_columns, 3 * feature_dim)
-        features = self._features(row - column, speakers[rows].unsqueeze(1) == speakers[columns], genre)
+        # Shape: (n_rows, n_columns, feature_dim), each
+        features = [
+            self.speaker_embedding((speakers[rows].unsqueeze(1) == speakers[columns]).long()),
+            self.genre_embedding.weight[genre].expand(len(row), len(column), -1),
+            self.distance_embedding(torch.bucketize(row - column, self._distances, right=True)),
+        ]
         # Shape: (n_rows, n_columns, hidden_dim)
-        hidden = linear(features, of_features, self.first_layer.bias) + pair_products(
-            vectors[rows], vectors[columns], of_product
-        )
+        hidden = linear(self._dropout(torch.cat(features, -1)), of_features, self.first_layer.bias)
+        hidden = hidden + pair_products(vectors[rows], vectors[columns], of_product)
         hidden = hidden + linear(vectors[rows], of_mention).unsqueeze(1) + antecedents[columns]
         # Shape: (n_rows, n_columns)
         scores = self.rest(hidden).squeeze(-1)
         # Shape: (n_rows, n_antecedents)
         return scores.gather(1, (index[rows] - lowest).clamp(min=0))
-
-    def _features(self, distances: torch.Tensor, same_speaker: torch.Tensor, genre: int) -> torch.Tensor:
-        """Features of pairs, with their distance in mentions: shape `(n_rows, n_columns, 3 * feature_dim)`."""
-        features = [
-            self.speaker_embedding(same_speaker.long()),
-            self.genre_embedding.weight[genre].expand(*distances.shape, -1),
-            self.distance_embedding(torch.bucketize(distances, self._distances, right=True)),
-        ]
-        dropped: torch.Tensor = self._dropout(torch.cat(features, -1))
-        return dropped
 
 
 def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
@@ -172,11 +164,9 @@ def _nearest_first(mentions: torch.Tensor, n_antecedents: int) -> torch.Tensor:
 
 def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """
-    The product of a matrix with the elementwise product of both vectors of each pair. There are fewer hidden units than
-    antecedents, so the matrix is multiplied with the mentions' vectors, and no product of two vectors is stored.
-
-    From shapes `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to
-    `(n_mentions, n_antecedents, hidden_dim)`. On the CPU it cannot be differentiated twice.
+    The product of a matrix with the elementwise product of both vectors of each pair, which is not stored. From shapes
+    `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents, hidden_dim)`. On
+    the CPU it cannot be differentiated twice.
     """
     if mentions.device.type == "cpu":
         products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)
@@ -187,10 +177,7 @@ def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: tor
 
 
 class _ByMention(torch.autograd.Function):
-    """
-    One mention at a time: its share of each product and gradient stays in the processor's cache, where all at once are
-    25 MB to write and to read again for 32 mentions.
-    """
+    """One mention at a time: its share of each product and gradient stays in the processor's cache."""
 
     @staticmethod
     def forward(ctx: Any, mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -222,9 +209,8 @@ class _ByMention(torch.autograd.Function):
 
 class QuickDropout(torch.nn.Dropout):
     """
-    Dropout for large tensors on the CPU, where torch draws a random number of 64 bits for each element, and drawing
-    takes longer than all else. Here four elements share one, with 16 bits each, so the probability is a multiple
-    of 2^-16. On other devices it is torch's dropout.
+    Dropout for large tensors on the CPU, where torch draws 64 random bits for each element. Here four elements share
+    them, so the probability is a multiple of 2^-16. On other devices it is torch's dropout.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -233,6 +219,6 @@ class QuickDropout(torch.nn.Dropout):
             return super().forward(input)
         draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
-        # A product with zeros and scales is much faster than a choice by a mask. Shape: as the input
+        # Shape: as the input
         scales = torch.ge(levels, n_dropped - _LEVELS // 2, out=torch.empty_like(input, requires_grad=False))
         return input * scales.mul_(_LEVELS / (_LEVELS - n_dropped))
