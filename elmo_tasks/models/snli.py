@@ -27,8 +27,6 @@ class Esim(ElmoModel):
 
     projection_feedforward : `FeedForward`
         From four times the width of the encoder's output, with ELMo, to the second encoder's input.
-    inference_encoder : `Seq2SeqEncoder`
-        The second encoder.
     output_feedforward : `FeedForward`
         From four times the width of the second encoder to the input of the last layer, which is linear.
     dropout : `float`

@@ -110,6 +110,5 @@ class BiattentiveClassifier(ElmoModel):
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}
 
-    # A text without words has no sentiment.
     without_words: ClassVar[dict[str, Any]] = {"words": [], "label": None, "probabilities": {}}
     default_predictor = "elmo_sentence"

@@ -31,22 +31,20 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         words, positions = distinct_rows(token_characters.reshape(places.numel(), token_characters.size(-1)))
         # Shape: (n_distinct, dim)
         vectors = super().forward(words.unsqueeze(0)).squeeze(0)
-        # The gradient of a word is the sum over its places. Shape: (batch_size, timesteps, dim)
+        # Shape: (batch_size, timesteps, dim)
         return self.dropout(vectors.index_select(0, positions).view(*places, vectors.size(-1)))
 
 
 @Seq2VecEncoder.register("elmo_cnn")
 class UnpaddedCnn(CnnEncoder):
     """
-    AllenNLP's `cnn`, with the same result and weights, over the windows without padding only: a batch of words is as
-    wide as its longest, so most windows have padding, and cannot be the maximum. A word that is shorter than a filter
-    has zeros.
+    AllenNLP's `cnn`, with the same result and weights, over the windows without padding only: the others cannot be the
+    maximum. A word that is shorter than a filter has zeros.
 
     # Parameters
 
     partial_windows : `bool`
-        Whether all windows that start in a word count, with zeros behind its end, as in document-qa
-        (`docqa/nn/embedder.py`); a short word then has features too. AllenNLP 2.10.1 has no such windows.
+        Whether all windows that start in a word count, with zeros behind its end, as in document-qa.
     """
 
     def __init__(self, embedding_dim: int, num_filters: int, partial_windows: bool = False, **kwargs: Any) -> None:
@@ -59,7 +57,6 @@ class UnpaddedCnn(CnnEncoder):
         convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
         tokens = tokens * mask.unsqueeze(-1)
         if self._partial_windows:
-            # For the windows of a word without padding.
             tokens = pad(tokens, (0, 0, 0, max(convolution.kernel_size[0] for convolution in convolutions) - 1))
         # Shape: (batch_size, n_convolutions * num_filters)
         output = torch.cat([self._pooled(tokens, mask.sum(1), convolution) for convolution in convolutions], -1)

@@ -28,8 +28,6 @@ class ElmoTokenEmbedder(TokenEmbedder):
         A biLM to share. Without it, the embedder has its own.
     layers, layer_norm
         See `LayerMix`.
-    dropout : `float`
-        The share of the units of the mixed vectors that is dropped in training.
     of_bilm : `Any`
         Without `bilm`, the arguments of `PretrainedBilm`: `options`, `pretrained_file`, ...
     """
@@ -50,7 +48,6 @@ class ElmoTokenEmbedder(TokenEmbedder):
         self._dropout = Dropout(dropout)
 
     def get_output_dim(self) -> int:
-        """Units of a vector and of each layer: twice the projection of a biLM."""
         return self.bilm.output_dim
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:

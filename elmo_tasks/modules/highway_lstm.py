@@ -30,13 +30,10 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
     The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): LSTMs with highway connections on top
     of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices are
     initialised orthonormal, gate by gate, and forget gates with a bias of 1. It computes what AllenNLP's
-    `alternating_lstm` computes, but with the input's share of a layer in one product, without padding, and with its own
-    gradients.
+    `alternating_lstm` computes, without padding.
 
     # Parameters
 
-    num_layers : `int`
-        The paper has 8.
     recurrent_dropout_probability : `float`
         Of an LSTM's output on its way to the next word: the same units at all words of a sentence.
     use_input_projection_bias : `bool`
@@ -85,7 +82,6 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         return self._dims[1]
 
     def is_bidirectional(self) -> bool:
-        # Each layer has one direction, and the output is not in two halves.
         return False
 
 
@@ -132,10 +128,9 @@ class HighwayRecurrence(torch.autograd.Function):
     A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
     the weights is one product over all words.
 
-    It takes `products`, of shape `(n_words, 5 * dim)`, the part of the input and the bias in the gates i, f, g, o, r;
-    `carried`, of shape `(n_words, dim)`, what the highway carries past the memory; `weight`, of shape `(5 * dim, dim)`,
-    the weights of the previous output; and `dropout_mask`, of shape `(n_sentences, dim)`, or `None`, the dropout of the
-    previous output. It returns the outputs, of shape `(n_words, dim)`.
+    From the `products` of the input, with the bias, of shape `(n_words, 5 * dim)`; what the highway carries, of shape
+    `(n_words, dim)`; the weights of the previous output, of shape `(5 * dim, dim)`, and its dropout, of shape
+    `(n_sentences, dim)`, or `None`, to the outputs, of shape `(n_words, dim)`.
     """
 
     @staticmethod

@@ -14,24 +14,17 @@ class LayerMix(nn.Module):
     The scalar mix of the paper, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. At the start `w` is 0 and
     `gamma` is 1: the plain average of the layers.
 
-    L2 on `w` (section 3.3 of the paper: `lambda * sum_j w_j^2`, which for a large `lambda` keeps the mix near the
-    average) is a regularizer of the model, with the expression `layer_weights$`: the setting `l2` in
-    `training_configs/lib/text.libsonnet` sets it.
+    The L2 of section 3.3, `lambda * sum_j w_j^2`, is a regularizer of the model, with the expression `layer_weights$`.
 
     # Parameters
 
-    n_layers : `int`
-        The number of layers, including the context-insensitive one.
     layers : `Union[Literal["mix", "top"], int]`
         `"mix"` is the mix of all layers, `"top"` the highest layer alone, and a number that layer (0 is the
         context-insensitive one). A single layer is still scaled by `gamma`.
     layer_norm : `Literal["token", "batch"]`, optional
-        How each layer is normalised before the mix (section 3.2 of the paper). `None`: not at all. `"token"`: each
-        word's vector has mean 0 and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as
-        bilm-tf and AllenNLP do; the vector of a word then depends on the other sentences of its batch.
+        How each layer is normalised before the mix (section 3.2 of the paper). `"token"`: each word's vector has mean 0
+        and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as in bilm-tf and AllenNLP.
     """
-
-    # Differs from the paper: its code (bilm-tf) normalises over the batch; ours over each word's vector by default.
 
     def __init__(
         self,
@@ -46,10 +39,8 @@ class LayerMix(nn.Module):
         numbers = range(n_layers)
         self.indices = list(numbers) if layers == "mix" else [numbers[-1 if layers == "top" else layers]]
         self.gamma = nn.Parameter(torch.ones(()))
-        if len(self.indices) > 1:
-            self.layer_weights: nn.Parameter | None = nn.Parameter(torch.zeros(len(self.indices)))
-        else:
-            self.register_parameter("layer_weights", None)
+        n_mixed = len(self.indices)
+        self.layer_weights = nn.Parameter(torch.zeros(n_mixed)) if n_mixed > 1 else None
 
     def normalized_weights(self) -> torch.Tensor:
         """The softmax of the weights: shape `(n_layers,)`, zero for the layers that are not mixed in."""

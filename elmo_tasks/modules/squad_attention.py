@@ -49,8 +49,7 @@ class ResidualAttention(torch.nn.Module):
         y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
 
     The encoder, a biGRU in the paper, computes `h` from `x`. It and the linear layer have variational dropout on their
-    input. Document-qa, the code of Clark and Gardner, adds a constant to the sum of that softmax, so that a word may
-    attend to nothing; neither paper mentions it, and it is not here.
+    input. The constant that document-qa adds to the sum of the softmax is in neither paper, and not here.
     """
 
     def __init__(self, encoder: Seq2SeqEncoder, dropout: float) -> None:
@@ -66,11 +65,9 @@ class ResidualAttention(torch.nn.Module):
         # Shape: (batch_size, timesteps, encoder_dim)
         hidden = self.encoder(self.dropout(text), mask)
         itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
-        # The backward pass keeps one number for each pair of words, and a mask: AllenNLP's `masked_softmax` keeps four.
         # Shape: (batch_size, timesteps, timesteps)
         scores = _masked(self.similarity(hidden, hidden), mask[:, None] & ~itself)
-        # The only word of a text has no other word to attend to, and its softmax has no inputs.
-        # Shape: (batch_size, timesteps, encoder_dim)
+        # The only word of a text has no other to attend to. Shape: (batch_size, timesteps, encoder_dim)
         attended = scores.softmax(-1) @ hidden * (mask.sum(-1) > 1)[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
@@ -79,8 +76,7 @@ class ResidualAttention(torch.nn.Module):
 
 def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The span with the largest sum of the log-probabilities of its bounds. AllenNLP's `get_best_span` compares all pairs
-    of words, this function only the spans of at most `max_length` words.
+    The span of at most `max_length` words with the largest sum of the log-probabilities of its bounds.
 
     From the log-probabilities that the answer begins or ends at a word, of shape `(batch_size, timesteps)` and very low
     at padding, to the first and the last word, of shape `(batch_size, 2)`, and their log-probability.

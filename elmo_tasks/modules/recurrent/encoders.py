@@ -48,9 +48,8 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
 @Seq2SeqEncoder.register("elmo_lstm")
 class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     """
-    AllenNLP's `lstm`, with the same parameters under the same names: each loads the checkpoints of the other.
-    On a CPU it is trained faster: without padding, with both directions of a layer in one loop, and with the gradient
-    of each weight in one product. Its gradient cannot be differentiated again.
+    AllenNLP's `lstm`, with the same parameters under the same names: each loads the checkpoints of the other. On a CPU
+    it is trained faster, without padding. Its gradient cannot be differentiated again.
     """
 
     _recurrence = LstmRecurrence

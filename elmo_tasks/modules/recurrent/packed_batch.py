@@ -13,8 +13,7 @@ __all__ = ["PackedBatch", "first_rows", "pack"]
 class PackedBatch:
     """
     Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
-    sentence to the shortest, so padding costs nothing. Rows are gathered from the padded batch to their packed
-    places directly: no batch is sorted first.
+    sentence to the shortest, so padding costs nothing.
 
     # Parameters
 

@@ -3,9 +3,8 @@ A layer of LSTMs or GRUs over packed sentences, from the zero state, and its gra
 
 From packed `words`, of shape `(n_words, input_dim)`, to shape `(n_words, n_directions * dim)`. The backward direction
 reads mirrored sentences, so that at each step both directions have the same number of sentences. The loops over the
-words call only what depends on the previous word, with all directions in each call: for the batches of tasks, a call
-costs as much as what it computes. In the backward pass the gradient of each weight is one product over all words. A
-logistic function costs a fraction of a hyperbolic tangent on some processors, and one call serves several gates.
+words call only what depends on the previous word, with all directions in each call. In the backward pass the gradient
+of each weight is one product over all words. A logistic function costs a fraction of a hyperbolic tangent.
 """
 
 import functools
@@ -125,9 +124,8 @@ class GruRecurrence(torch.autograd.Function):
         n'   = s(2 (z_n + r * y_n))
         h'_t = (1 - u) * n' + u * h'_{t-1}
 
-    The candidate of torch is `2 n' - 1 = tanh(z_n + r * y_n)`, its output `2 h' - 1`: both are moved from between -1
-    and 1 to between 0 and 1, where a step has nothing but logistic functions and an interpolation.
-    `y = 2 U h' + (c - U 1)`, so the products of the moved output are right with other weights and biases.
+    The candidate of torch is `2 n' - 1 = tanh(z_n + r * y_n)`, its output `2 h' - 1`: a step has logistic functions and
+    an interpolation. The products of the moved output are `y = 2 U h' + (c - U 1)`.
     """
 
     @staticmethod
