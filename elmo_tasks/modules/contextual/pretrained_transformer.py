@@ -5,7 +5,6 @@ from typing import Any, Literal, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
-from transformers import AutoConfig, AutoModel
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
@@ -43,12 +42,16 @@ class PretrainedTransformer(ContextualModel):
         tokenizer_kwargs: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__()
+        # At use: it imports torch's compiler, which every start of `allennlp` would wait for.
+        from transformers import AutoModel
+
         # AllenNLP would leave missing weights random.
-        info = AutoModel.from_pretrained(model_name, output_loading_info=True)[1]
-        missing = sorted(name for name in info["missing_keys"] if not name.startswith(("pooler.", "decoder.")))
-        if missing:
+        loaded, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
+        is_encoder_decoder = loaded.config.is_encoder_decoder
+        del loaded
+        not_needed = ("pooler.", "decoder.") if is_encoder_decoder else "pooler."
+        if missing := sorted(name for name in info["missing_keys"] if not name.startswith(not_needed)):
             raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
-        is_encoder_decoder = AutoConfig.from_pretrained(model_name).is_encoder_decoder
         self._embedder = PretrainedTransformerMismatchedEmbedder(
             model_name,
             max_length=max_length,
