@@ -20,7 +20,6 @@ class Dropout(torch.nn.Dropout):
         if not self.training or not 0.0 < self.p < 1.0 or not is_fast:
             return super().forward(input)
         share = 1.0 - self.p
-        # Shape: as the input
         scales = torch.empty_like(input, requires_grad=False)
         # In parts whose draws stay in the processor's cache.
         for part in scales.view(-1).split(2**15):
