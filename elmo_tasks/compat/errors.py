@@ -14,7 +14,6 @@ logger = logging.getLogger(__name__)
 
 # Packages that raise ValueError with a sentence for the user.
 _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
-_RESUME = {"elmo": "--resume", "elmo-embed": "--resume", "train": "--recover"}
 
 
 @after_import("allennlp.commands")
@@ -41,8 +40,8 @@ def _end(error: BaseException) -> None:
     if os.environ.get("ALLENNLP_DEBUG"):
         return
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
-        option = _RESUME.get(command.partition(" ")[2])
-        again = f"interrupted: run it again{f' with {option} to resume' if option else ''}"
+        option = " with --recover to resume" if command.partition(" ")[2] == "train" else ""
+        again = f"interrupted: run it again{option}"
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     if _is_for_the_user(error):
