@@ -269,15 +269,19 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
     import h5py
 
     sentences: list[str] = []
+    names = {""}
     # Iterated in the order of the lines, and not "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
         file.attrs["elmo_tasks"] = json.dumps(job)
         for lines, vectors in parts:
             for number, (line, array) in enumerate(zip(lines, vectors, strict=True), start=len(sentences)):
-                if layout == "keys" and (not line or line in file):
+                name = line if layout == "keys" else str(number)
+                # Not `name in file`, which reads names as paths.
+                if name in names:
                     continue
+                names.add(name)
                 checked = {"fletcher32": True, "chunks": array.shape} if array.size else {}
-                file.create_dataset(line if layout == "keys" else str(number), data=array, **checked)
+                file.create_dataset(name, data=array, **checked)
             sentences += lines
         if layout == "full":
             file.create_dataset("sentences", data=sentences, dtype=h5py.string_dtype())

@@ -55,7 +55,7 @@ class WsdCorpus:
     def find(cls, folder: str | PathLike[str]) -> list["WsdCorpus"]:
         """
         The data sets in a folder of any depth, in the order of their names. `ALL`, which the framework makes of the
-        others, is skipped: no instance counts twice.
+        others, is skipped, so no instance counts twice.
         """
         files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
         # A set that exists both plain and compressed counts once.

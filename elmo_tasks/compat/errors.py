@@ -21,7 +21,7 @@ def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of traceback.
     Cause: `allennlp.commands.main` catches nothing. Errors of torch, and of the user's own code, keep their traceback,
-    and `ALLENNLP_DEBUG=1` shows every traceback. The exit statuses follow the shell's conventions.
+    and `ALLENNLP_DEBUG=1` shows every traceback. Ctrl-C and SIGTERM have the exit statuses of a shell.
     """
 
     @replaces(commands, "main")

@@ -63,7 +63,7 @@ def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
     """Puts `modules` into `sys.modules`, and removes these and no others at the end."""
-    # Not `mock.patch.dict(sys.modules)`: that would also forget all else that was imported in the meantime.
+    # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
     try:

@@ -68,7 +68,7 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
     gradio.Examples(examples, [sentences, word], cache_examples=False, example_labels=[each[1] for each in examples])
     cosines = gradio.Dataframe(label="Cosines of the word's vectors")
     neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
-    # A label would push the legend out of the height.
+    # With a label, the legend would not fit into the height.
     scatter = gradio.ScatterPlot(
         x="x",
         y="y",

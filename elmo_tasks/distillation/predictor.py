@@ -25,7 +25,7 @@ class SoftLabelPredictor(Predictor):
     def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
         kind: Any = Predictor.by_name(type(model).default_predictor or "")
         self._own = kind(model, dataset_reader, **kwargs)
-        # It reads no gold.
+        # A copy of the reader that does not read gold labels.
         super().__init__(model, self._own._dataset_reader)
         self._labels = labels_of(model.vocab)
 

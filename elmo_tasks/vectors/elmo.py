@@ -130,8 +130,8 @@ class Elmo:
         output: Literal["numpy", "torch"] = "numpy",
     ) -> Iterator[Any]:
         """
-        The vectors of sentences one after another, in their order. About eight batches of sentences are read ahead, and
-        their vectors are in memory, and no more than that.
+        The vectors of sentences one after another, in their order. Only about eight batches of sentences and their
+        vectors are in memory.
 
         # Parameters
 
