@@ -56,7 +56,7 @@ def _words_of(rows: np.ndarray) -> list[str]:
 class Dictionary(nn.Module):
     """
     The rows of an embedding by their keys. The keys are a part of the state, as bytes of UTF-8 with a line feed between
-    them, and are saved and moved with the weights.
+    them, and are saved and loaded with the weights.
     """
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     state = {}
     try:
         for file in (_TOKEN_EMBEDDER, _ENCODER):
-            # Without pickle's code, and from any device of the saved tensors.
+            # Runs no pickled code, and works whatever device the tensors were saved from.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
         for parameter, file, keys, make in _names(options):
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()

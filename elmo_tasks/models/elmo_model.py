@@ -37,7 +37,7 @@ class ElmoModel(Model):
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         Concatenated with the output of the encoder.
     initializer : `InitializerApplicator`, optional
-        Applied when all parts are made, but not to frozen weights.
+        Applied when all parts are made. Frozen weights keep their values, even with the type "pretrained".
     """
 
     def __init__(
@@ -125,5 +125,5 @@ def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
 
 def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape `(batch_size, timesteps)`."""
-    # Else AllenNLP gives padding the score 0, and words with much lower scores lose their weights.
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose their weights.
     return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -47,7 +47,7 @@ class UnpaddedCnn(CnnEncoder):
         Whether all windows that start in a word count, with zeros behind its end, as in document-qa.
     """
 
-    def __init__(self, embedding_dim: int, num_filters: int, partial_windows: bool = False, **kwargs: Any) -> None:
+    def __init__(self, embedding_dim: int, num_filters: int, *, partial_windows: bool = False, **kwargs: Any) -> None:
         # By name, from the config: the other parameters of `CnnEncoder`.
         super().__init__(embedding_dim, num_filters, **kwargs)
         self._partial_windows = partial_windows
@@ -63,7 +63,7 @@ class UnpaddedCnn(CnnEncoder):
         return output if self.projection_layer is None else self.projection_layer(output)
 
     def _pooled(self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d) -> torch.Tensor:
-        """The maxima of filters of one width, of shape `(batch_size, num_filters)`, for words of some `lengths`."""
+        """The maxima of filters of one width, of shape `(batch_size, num_filters)`, for words of these `lengths`."""
         _, timesteps, dim = tokens.shape
         width = convolution.kernel_size[0]
         # Shape: (batch_size,)

@@ -104,7 +104,7 @@ class _HighwayLstm(torch.nn.Module):
     def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
         dim = self.state_weight.size(1)
-        # What the highway carries has no bias. Shape: (6 * dim,)
+        # What the highway carries has no bias of the state. Shape: (6 * dim,)
         bias = torch.nn.functional.pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
             bias = bias + self.input_bias

@@ -62,7 +62,7 @@ class SentencePredictor(JsonLinesPredictor):
         if "label" in outputs:
             return [self.labeled(instance, label=LabelField(outputs["label"]))]
         tags = outputs["tags"]
-        # Without entities, the tags are the label.
+        # A sentence without entities is one instance with its tags.
         spans = tags_to_spans(tags) if "spans" in outputs else []
         rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
         return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]

@@ -25,7 +25,7 @@ class FrozenOnceCheckpointer(Checkpointer):
     omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
     writes a checkpoint leaves no half of one, and resumes from the previous one.
 
-    In distributed training, where AllenNLP refuses `save_every_num_seconds`, that has no effect.
+    In distributed training `save_every_num_seconds` has no effect; AllenNLP's own checkpointer refuses it.
     """
 
     # The names in the file. One that is not frozen any more stays in the checkpoint.

@@ -45,7 +45,7 @@ class FusedAdam(Optimizer, torch.optim.Adam):
             if gradient is not None and gradient.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(gradient)
         result = super().step(closure)
-        # The kernel does not tell autograd, nor what keeps values that were made of the weights.
+        # The kernel does not increment the versions of the weights, on which autograd and our caches rely.
         torch.autograd.graph.increment_version(parameters)
         return result
 

@@ -112,8 +112,8 @@ function(
         },
       },
       [if start != null then 'pretrained_file']: start.pretrained_file,
-      // One in the file may be of other words.
-      [if frozen then 'pretrained_softmax']: false,
+      // Without its word list, the softmax in the file may be of other words.
+      [if frozen || (start != null && word_list == null) then 'pretrained_softmax']: false,
       softmax: softmax,
       // Of the fewer words of a softmax alone, a quarter of the samples is enough.
       [if frozen then 'n_samples']: 2048,

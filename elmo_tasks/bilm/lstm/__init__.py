@@ -1,3 +1,3 @@
-"""The LSTMs of the biLM: cell, recurrence over packed rows, packed matrix products, CUDA graphs."""
+"""The LSTMs of the biLM: cell, recurrence over packed rows, packed matrix products."""
 
 __all__: list[str] = []

@@ -1,8 +1,8 @@
 """
 Linear layers with a packed weight, which stays the same from call to call.
 
-The packed product is oneDNN's, with a weight in its own layout: operators of torch without a public name. They are
-tested once per process and type. `torch.nn.functional.linear` replaces them if they fail, but not in int8.
+The packed product is oneDNN's, with a weight in its own layout: operators of torch without a public name. In float32
+and bfloat16 they are tested once per process, and `torch.nn.functional.linear` replaces them if they fail.
 """
 
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 # oneDNN lays a weight out for a number of rows. What it chooses for some tens is the fastest for any number that was
 # measured (1 to 1024); what it chooses for one row is slow for all others.
 _ROWS = 64
-# Inputs of a product from which int8 is faster than float32: all but the filters of the character encoder.
+# Inputs of a product from which int8 is faster than float32. Filters over characters of 16 units have fewer.
 _INT8_INPUTS = 128
 # For rows of zeros.
 _TINY = 1e-30

@@ -25,8 +25,8 @@ class PretrainedBilm(ContextualModel):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`: in Jsonnet, `import 'options.json'`.
     pretrained_file : `str`, optional
-        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. An
-        archive has the weights itself.
+        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. Not needed
+        to load an archive, which contains the weights.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`

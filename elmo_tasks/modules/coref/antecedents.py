@@ -66,7 +66,7 @@ class AntecedentScorer(torch.nn.Module):
         """
         From the mentions of one document in the order of the text, with `vectors` of shape `(n_mentions, span_dim)`, to
         shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
-        first; minus infinity without one.
+        first; minus infinity where there is no such mention.
         """
         # Shape: (n_mentions, n_antecedents)
         index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
