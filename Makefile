@@ -42,7 +42,7 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, pred
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 --output-file demo/predictions.jsonl --silent
 	@$(BIN)/python -c 'import json; [print(f"{name:8} test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) for name in ("ner", "ner_elmo")]'
 
-# Without a network everything but SST-5 and POS is unpacked, and trains.
+# Without a network, all data except SST-5 and POS is unpacked and can be trained on.
 replicate: $(VENV)/.demo  ## train rows of Table 1 again on the same data: make replicate TASKS="ner sst" SEEDS=2
 	-$(BIN)/allennlp elmo-data open --to output/open
 	$(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --data output/open --results output/replication --against results/open
@@ -72,5 +72,5 @@ docs: install  ## build the documentation into site/; a broken link is an error
 results: install  ## write README's table and docs/replication/results.md from the files in results/
 	$(BIN)/python -m elmo_tasks.replication.pages
 
-clean:  ## remove everything that was made, including the virtual environment
+clean:  ## remove everything that was made, except output/ and what is in it
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

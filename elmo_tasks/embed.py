@@ -120,7 +120,7 @@ def embed_file(
     if output.exists() and not force:
         raise FileExistsError(f"{output} exists: use --force to replace it")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    n_lines, n_words, n_cut = _count(text)
+    n_lines, n_words, n_cut = _count(text, options.nfc)
     if force:
         output.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -154,13 +154,13 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _count(text: Path) -> tuple[int, int, int]:
+def _count(text: Path, nfc: bool) -> tuple[int, int, int]:
     """The number of lines, of words, and of words that are cut. An error of encoding in any line is found now."""
     from elmo_tasks.bilm.characters import MAX_BYTES
 
     n_lines = n_words = n_cut = 0
     for _, line in numbered_lines(text):
-        words = line.split()
+        words = (in_nfc(line) if nfc else line).split()
         n_lines += 1
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)

@@ -146,18 +146,23 @@ def check_data(params: Params) -> None:
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
     root = config_variables()[_DATA].rstrip("/")
     test = params.get("test_data_path")
-    if isinstance(test, str) and not os.path.exists(test) and not params.get("evaluate_on_test", False):
+    in_root = isinstance(test, str) and test.startswith(f"{root}/")
+    if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
         logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
     # Not folders, which may be outputs, such as caches.
     config = json.dumps(params.as_dict(quiet=True), ensure_ascii=False)
     files = re.findall(rf'"({re.escape(root)}/[^"]*\.[^"/]+)"', config)
     for path in files:
-        # The text of a language model may be a pattern.
-        if os.path.exists(path) or glob.glob(path, recursive=True):
+        if _exists(path):
             continue
         hint = f"copy it there, or set {_DATA} to a different folder"
         if path.startswith(f"{root}/glove/"):
             hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
         raise ConfigurationError(f"{path} does not exist: {hint}")
-    if files and not os.environ.get(_DATA):
+    if f'"{root}/' in config and not os.environ.get(_DATA):
         logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
+
+
+def _exists(path: str) -> bool:
+    # The text of a language model may be a pattern.
+    return os.path.exists(path) or bool(glob.glob(path, recursive=True))

@@ -166,7 +166,7 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
 
 def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
     """
-    Brings the data of the plan `open`, and returns the paths of all files.
+    Fetches the data of the plan `open`, and returns the paths of all files.
 
     `source` is the folder `data/open` of a checkout, or its address. SST-5 and UD English EWT come from their owners.
     `SHA256SUMS` has the digests of all files. A file with a different digest is a `ValueError`, and stays as it is.

@@ -172,6 +172,16 @@ class TestCheckData:
         warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
         assert [str(path) in warning for warning in warnings] == [True]
 
+    def test_test_data_elsewhere_is_left_to_its_reader(self):
+        params = Params({"test_data_path": "https://example.org/test.txt"})
+        check_data(params)
+        assert "test_data_path" in params
+
+    @pytest.mark.parametrize("name", ["ner", "bilm"])
+    def test_the_small_data_is_named(self, nothing_set, training_configs, caplog, name):
+        check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
+        assert "ELMO_TASKS_DATA is not set" in caplog.text
+
     def test_a_distributed_training_does_not_evaluate(self):
         with pytest.raises(ConfigurationError):
             check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))

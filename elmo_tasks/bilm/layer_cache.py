@@ -36,8 +36,8 @@ _DELETE_OLDEST = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers OR
 class LayerCache:
     """
     Layers by the ids of the words of a sentence and a digest of what computes them. Processes and threads may share the
-    file. If the disk fails (full, read-only, a file that SQLite finds damaged, a lock held for 20 seconds), the cache
-    turns itself off with one warning. Stored values have no checksums.
+    file, whose values have no checksums. If SQLite fails (disk full, read-only, damaged file, a lock held for 20
+    seconds), the cache turns itself off with one warning.
 
     # Parameters
 

@@ -18,11 +18,10 @@ _DOWNLOADED["open"] = "the data of the plan `open`, as it was trained on (licenc
 
 @Subcommand.register("elmo-data")
 class PublicData(Subcommand):
-    """Downloads public data into the folder of the data, and explains how to get the rest."""
+    """Download public data of the paper's tasks, and lay it out for the configs."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Download public data of the paper's tasks, and lay it out for the configs."
-        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         names = ", ".join([*_DOWNLOADED, *EXPLAINED])
         sub.add_argument("name", nargs="*", metavar="NAME", help=f"some of {names}; without a name, all are listed")
         sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")

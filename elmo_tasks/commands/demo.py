@@ -25,7 +25,7 @@ class ShowDemo(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        help_of_archives = "models; those of one task are side by side"
+        help_of_archives = "models; models for the same task are shown side by side"
         sub.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help=help_of_archives)
         sub.add_argument("--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)")
         sub.add_argument("--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)")

@@ -29,11 +29,10 @@ _FORMATS: dict[str, Callable[["pd.DataFrame"], str]] = {
 
 @Subcommand.register("elmo-tables")
 class Tables(Subcommand):
-    """Trains the missing runs of the paper's tables and figures, and prints these."""
+    """Train the runs of the paper's tables and figures, and print them with the paper's numbers."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        description = "Train the runs of the paper's tables and figures, and print them with the paper's numbers."
-        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=description, help=description)
+        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         changes: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
         add = sub.add_argument
         add("--table", choices=["1", "2", "3", "5", "6"], action="append", default=[], help="default: all of the plan")
@@ -90,10 +89,12 @@ def _tables(arguments: argparse.Namespace) -> None:
         for exhibit in exhibits:
             _show(exhibit, plan, arguments)
         if arguments.against:
-            earlier, _, refused = sort_out(Plan(arguments.plan, results=arguments.against, **given).runs(exhibits))
-            problems |= refused
-            made = tables.side_by_side(tables.frame(sort_out(runs)[0]), tables.frame(earlier))
-            print(f"Next to {arguments.against}\n\n{_FORMATS[arguments.format](made)}\n")
+            published = Plan(arguments.plan, results=arguments.against, **given).runs(exhibits, arguments.tasks)
+            (earlier, _, refused), (found, _, _) = sort_out(published), sort_out(runs)
+            problems = refused | problems
+            if earlier and found:
+                made = tables.side_by_side(tables.frame(found), tables.frame(earlier))
+                print(f"Next to {arguments.against}\n\n{_FORMATS[arguments.format](made)}\n")
     if problems:
         sys.exit("\n".join(["Missing:", *(f"{name}: {problem}" for name, problem in problems.items())]))
 

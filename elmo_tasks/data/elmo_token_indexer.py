@@ -82,3 +82,7 @@ class WordCharactersIndexer(TokenCharactersIndexer):
             if token.text not in self._ids:
                 (self._ids[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
         return {"token_characters": [self._ids[token.text] for token in tokens]}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the words and the vocabulary, which every deep copy of an instance would copy."""
+        return {**self.__dict__, "_counts": {}, "_ids": {}, "_vocabulary": None}

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 __all__ = ["LAYERS", "SOURCES", "TABLES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "TASKS", "Task"]
-__all__ += ["tasks_of", "variants_of"]
+__all__ += ["variants_of"]
 
 
 class Task(NamedTuple):
@@ -100,10 +100,6 @@ TABLES = {
     "figure 2": tuple(TABLE_1),
 }
 """The tasks of each table and figure."""
-
-
-def tasks_of(exhibit: str) -> tuple[str, ...]:
-    return TABLES[exhibit]
 
 
 def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:

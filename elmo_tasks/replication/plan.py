@@ -14,7 +14,7 @@ from allennlp.common.params import with_overrides
 
 from elmo_tasks.environment import config_variables, evaluate_file
 from elmo_tasks.files.json_files import file_digest, text_digest
-from elmo_tasks.replication.paper import TASKS, tasks_of, variants_of
+from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
 from elmo_tasks.replication.subset import size_of, write_subset
 from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -110,7 +110,7 @@ class Plan:
         calls: dict[tuple[str, str], dict[str, Any]] = {}
         for exhibit in exhibits:
             later = exhibit not in ("table 1", "figure 2")
-            for name in (name for name in self.tasks if name in tasks_of(exhibit) and name in (tasks or self.tasks)):
+            for name in (name for name in self.tasks if name in TABLES[exhibit] and name in (tasks or self.tasks)):
                 seeds = self.tasks[name]["seeds"]
                 of_sizes: dict[int | None, int] = {None: seeds.get(exhibit, 0)}
                 if exhibit == "figure 1" and of_sizes[None]:
@@ -173,7 +173,7 @@ class Plan:
             folder=self.results / name / variant / f"{seed}{part}",
             config={**config, **dict.fromkeys(_SEEDS, seed)},
             settings={"data": task["data"], **{part: task.get(part, {}) for part in ("arguments", "overrides")}},
-            training_size=(size or size_of(source)) if name in tasks_of("figure 1") else None,
+            training_size=(size or size_of(source)) if name in TABLES["figure 1"] else None,
             digest=text_digest(f"{named}{part}")[:16],
             inputs=self.inputs(json.loads(text)),
         )

@@ -52,7 +52,7 @@ def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
 def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
     rows = []
     columns = _COLUMNS[exhibit]
-    for name in (name for name in paper.tasks_of(exhibit) if name in set(runs["task"])):
+    for name in (name for name in paper.TABLES[exhibit] if name in set(runs["task"])):
         task = TASKS[name]
         split = task.split if exhibit == "table 1" else "dev"
         scores = [_scores(runs, name, variant, split) for variant in variants_of(exhibit, name)]

@@ -70,10 +70,7 @@ class MadeOfWeights(Generic[T]):
 
 
 def bilm_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
-    """
-    A digest of 32 bytes of the options, and of the name, type, shape and values of each weight. It takes half a second
-    for the paper's weights.
-    """
+    """A digest of 32 bytes of the options, and of the name, type, shape and values of each weight."""
     digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
     for name, weight in sorted(weights.items()):
         digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())

@@ -30,8 +30,8 @@ class LmSoftmax(nn.Module):
         Units of the input: the `projection_dim` of the biLM.
     n_samples
         Train on fewer words than the vocabulary (Jean et al. 2015; bilm-tf has 8192): the target, and this many
-        negatives, at least 1, that are drawn once per batch and shared by its rows. This loss is not a likelihood and
-        serves training only; evaluation mode uses the whole vocabulary. `None`: train on all words.
+        negatives, drawn once per batch and shared by its rows. This loss is not a likelihood and serves training only;
+        evaluation mode uses the whole vocabulary. `None`: train on all words.
     """
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
