@@ -5,7 +5,7 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
-# Python compiles the modules that it imports, once.
+# pip compiles nothing (`--no-compile`), so Python must be allowed to cache compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
 # On the included sample data, regardless of the environment; small batches and few epochs.
@@ -13,7 +13,7 @@ DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TA
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
-# Of `make replicate`: tasks of Table 1, and seeds.
+# For `make replicate`: tasks of Table 1, and the number of seeds.
 TASKS ?= ner
 SEEDS ?= 1
 
@@ -43,17 +43,17 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, pred
 	@$(BIN)/python -c 'import json; [print(f"{name:8} test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) for name in ("ner", "ner_elmo")]'
 
 # Without a network, all data except SST-5 and POS is unpacked and can be trained on.
-replicate: $(VENV)/.demo  ## train rows of Table 1 again on the same data: make replicate TASKS="ner sst" SEEDS=2
+replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make replicate TASKS="ner sst" SEEDS=2
 	-$(BIN)/allennlp elmo-data open --to output/open
 	$(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --data output/open --results output/replication --against results/open
 
 test: install  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20
 
-test-all: install  ## also the docs with trainings, the wheel, and more damaged files
+test-all: install  ## run all tests, including docs with trainings, the wheel, and more damaged files
 	OMP_NUM_THREADS=1 ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
 
-check: install docs  ## formatter, linter, import contracts, types, documentation, shown results, and size
+check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and size
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
@@ -72,5 +72,5 @@ docs: install  ## build the documentation into site/; a broken link is an error
 results: install  ## write README's table and docs/replication/results.md from the files in results/
 	$(BIN)/python -m elmo_tasks.replication.pages
 
-clean:  ## remove everything that was made, except output/ and what is in it
+clean:  ## remove everything that was made, except output/
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,10 +1,10 @@
 """
 Scores and seconds per epoch of a task with our embedder and with AllenNLP's `elmo_token_embedder` at the input, with
-the same weights of the biLM, data, settings (`training_configs/open.jsonnet`) and seeds:
+the same biLM weights, data, settings (`training_configs/open.jsonnet`) and seeds:
 `ELMO_TASKS_DATA=DATA python benchmarks/allennlp_embedder.py --task ner --seeds 3 [--overrides JSON]`.
 
-Neither has the layer cache or layer normalisation, in which the two differ. A training that is finished is not done
-again. AllenNLP's embedder starts a batch in the state of the last one.
+Neither uses the layer cache or layer normalisation, in which the two differ. Finished trainings are not repeated.
+AllenNLP's embedder starts each batch in the LSTM state of the previous one.
 """
 
 import argparse

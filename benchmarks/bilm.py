@@ -1,8 +1,8 @@
 """
-Speed of our biLM and of AllenNLP's, on the same sentences and weights: `python benchmarks/bilm.py`.
+Speed of our biLM and AllenNLP's, on the same sentences and weights: `python benchmarks/bilm.py`.
 
-Both run in one process by turns, so other load slows both; the ratio is what counts. The weights are random, in the
-public format. Where AllenNLP is not installed, its biLM is the one in `gpu/plain_elmo.py`.
+Both take turns in one process, so other load slows both; the ratio is what counts. The weights are random, in the
+public format. If AllenNLP is not installed, `gpu/plain_elmo.py` replaces its biLM.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def sentences(text: Path | None = None) -> list[list[str]]:
 
 
 def make_bilms(size: str, device: str) -> dict[str, Layers]:
-    """AllenNLP's biLM, and ours in each precision of the device, as functions to layers."""
+    """AllenNLP's biLM, and ours in each precision of the device, as functions that return layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
     with TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def make_bilms(size: str, device: str) -> dict[str, Layers]:
             try:
                 bilm(BYTES.batch([["word"]]).to(device))
             except (ValueError, RuntimeError) as error:
-                # bfloat16 needs instructions of the processor.
+                # bfloat16 needs special processor instructions.
                 print(f"{size} without {precision}: {error}")
                 continue
             made[precision] = lambda character_ids, bilm=bilm: list(bilm(character_ids).layers)
@@ -74,7 +74,7 @@ def allennlp_bilm(ours: Bilm, files: tuple[str, str], device: str) -> Layers:
     theirs = _ElmoBiLm(*files).eval().to(device)
 
     def run(character_ids: torch.Tensor) -> list[torch.Tensor]:
-        # AllenNLP's biLM is stateful: without a reset its layers would depend on the batches before.
+        # AllenNLP's biLM is stateful: without a reset, its layers would depend on earlier batches.
         theirs._elmo_lstm.reset_states()
         output = theirs(character_ids)
         return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
@@ -93,7 +93,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def flops(options: BilmOptions, batch: list[list[str]]) -> float:
-    """Of the products that a batch needs: the LSTMs for each word and boundary, the rest for each distinct word."""
+    """Operations in the products for a batch: LSTMs for each word and boundary, the rest for each distinct word."""
     n_tokens = sum(len(sentence) + 2 for sentence in batch)
     cell, dim = options.cell_dim, options.projection_dim
     of_lstms = 2 * options.n_layers * n_tokens * (2 * dim * 4 * cell + cell * dim)
@@ -107,7 +107,7 @@ def flops(options: BilmOptions, batch: list[list[str]]) -> float:
 
 @cache
 def peak(device: str, dtype: torch.dtype) -> float:
-    """The highest speed of products here, in operations per second: the best of several shapes and two libraries."""
+    """The peak speed of products here, in operations per second: the best of several shapes and two libraries."""
     best = 0.0
     for n_rows, inner, columns in ((64, 4096, 512), (256, 1024, 1024), (1024, 2048, 2048), (8192, 8192, 8192)):
         if device == "cpu" and n_rows > 1024:

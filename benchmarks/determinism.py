@@ -1,8 +1,8 @@
 """
 Ten sentences embedded twice, in different batches, by AllenNLP's ELMo and by ours: `python benchmarks/determinism.py`.
 
-Both have the biLM that ships. First, all sentences are one batch; then the same object gets them in batches of three,
-the last sentence first. The output is the largest difference between the two vectors of a word.
+Both use the included biLM. First, all sentences are one batch; then the same object gets them in batches of three, the
+last sentence first. The output is the largest difference between the two vectors of a word.
 """
 
 from collections.abc import Callable

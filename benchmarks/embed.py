@@ -1,10 +1,10 @@
 """
 Time, memory and disk space of embedding a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-Jobs of `python -m elmo_tasks embed`, each in a process of its own, with tokens/s, tokens per second of CPU time (which
-other programs on the machine change less), the size of each file, and the peak memory of the largest of its processes;
-and AllenNLP's `Elmo`, where it is installed, on the first tokens of the same
-text, in turns with ours so that a busy machine slows both: batches of 64 sentences in the order of the text.
+Runs jobs of `python -m elmo_tasks embed`, each in its own process, and prints tokens/s, tokens per second of CPU time
+(which other programs affect less), the size of each file, and the peak memory of the largest process. If AllenNLP is
+installed, its `Elmo`, with batches of 64 sentences in text order, and ours then take turns on the first tokens of the
+same text, so a busy machine slows both.
 """
 
 import argparse
@@ -27,7 +27,7 @@ OUTPUTS = {"out.h5": {}, "out.parquet": {}, "half.h5": {"dtype": "float16"}, "po
 
 
 def first_lines(text: Path, n_tokens: int) -> list[str]:
-    """Lines of a text with about so many words."""
+    """Lines of a text with about `n_tokens` words."""
     found = []
     for _, line in numbered_lines(text):
         if n_tokens <= 0:
@@ -61,7 +61,7 @@ def show_job(arguments: argparse.Namespace, name: str) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """AllenNLP's `Elmo` and ours, batch by batch, without a file."""
+    """Compares AllenNLP's `Elmo` with ours, without writing a file."""
     try:
         from allennlp.modules.elmo import Elmo as TheirElmo
         from allennlp.modules.elmo import batch_to_ids
@@ -74,7 +74,7 @@ def compare(arguments: argparse.Namespace) -> None:
     device = next(ours.bilm.parameters()).device
     theirs = TheirElmo(*map(str, pretrained_files(arguments.bilm)), 1, dropout=0.0).eval().to(device)
     sentences = [line.split() for line in first_lines(arguments.text, arguments.compared) if line.split()]
-    # Each round is a share of the text, so that no side sees a sentence twice.
+    # Each round is a share of the text, so neither side sees a sentence twice.
     share = -(-len(sentences) // arguments.rounds)
     rows = []
     for start in range(0, len(sentences), share):

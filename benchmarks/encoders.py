@@ -1,10 +1,10 @@
 """
-Speed of our encoders and of AllenNLP's, on the same weights and on batches like the task models', forward and
-backward: `python benchmarks/encoders.py`. `elmo_lstm` and `elmo_gru` against `lstm` and `gru`, and the highway LSTM of
-semantic roles against `alternating_lstm`.
+Speed of our encoders and AllenNLP's, forward and backward, with the same weights and batches like those of the task
+models: `python benchmarks/encoders.py`. Compares `elmo_lstm` with `lstm`, `elmo_gru` with `gru`, and the highway LSTM
+of semantic roles with `alternating_lstm`.
 
-Each encoder runs by turns with the other in one process. A time is the shortest of all turns, which a busy machine
-disturbs least; with one thread it is that of the processor. What counts is the ratio of AllenNLP's time to ours.
+The two encoders take turns in one process. A time is the shortest of all turns, which a busy machine affects least;
+with one thread it is CPU time. The ratio of AllenNLP's time to ours is what counts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ N_LAYERS, DROPOUT = 8, 0.1
 
 
 class Shape(NamedTuple):
-    """An encoder of a task, and the lengths of the sentences of its batches: how many, from, to."""
+    """An encoder of a task, and the sentence lengths of its batches: number of sentences, minimum, maximum."""
 
     task: str
     kind: str
@@ -81,7 +81,7 @@ def encoders_of(shape: Shape) -> list[Seq2SeqEncoder]:
 
 
 def shortest(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """For each of the functions the shortest time of its turns, in seconds."""
+    """The shortest time of each function over all turns, in seconds."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     times = [float("inf")] * len(runs)
     for _ in range(repeats + 1):
@@ -95,7 +95,7 @@ def shortest(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
 def compare(shape: Shape, repeats: int) -> None:
     inputs, mask = batch_of(shape)
     encoders = encoders_of(shape)
-    # With gradients: without them ours leaves some shapes to torch.
+    # With gradients, because without them ours uses torch for some shapes.
     one, other = (encoder.eval()(inputs, mask).detach() for encoder in encoders)
     difference = (one - other).abs().max().item()
     direction = torch.randn_like(one)

@@ -1,7 +1,7 @@
 """
 What the layer cache costs in a first pass over sentences and saves in a second: `python benchmarks/layer_cache.py`.
 
-Passes without a cache and with one take turns, so that a busy machine slows both; what counts is the ratio.
+Passes with and without the cache take turns, so a busy machine slows both; the ratio is what counts.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> None:
     bilm = (
         Bilm.from_files(arguments.bilm / "options.json", arguments.bilm / "weights.hdf5").requires_grad_(False).eval()
     )
-    # Each once, as in a first epoch.
+    # Each sentence once, as in a first epoch.
     distinct = [list(words) for words in dict.fromkeys(map(tuple, sentences()))]
     used = distinct[: arguments.batches * arguments.batch_size]
     batches = [
@@ -50,7 +50,7 @@ def main() -> None:
         for _ in range(arguments.repeats + 1):
             with TemporaryDirectory() as folder:
                 cached = CachedBilm(bilm, LayerCache(folder, dtype=dtype, max_bytes=2**32))
-                # The weights are hashed and the file is made once a run, not once a batch.
+                # The weights are hashed and the file is created once per run, not once per batch.
                 cached(batches[0][:1])
                 times.append((seconds(bilm, batches), seconds(cached, batches), seconds(cached, batches)))
                 n_bytes = sum(file.stat().st_blocks * 512 for file in Path(folder).iterdir())

@@ -1,8 +1,8 @@
 """
-Speed of the data side alone, with our token indexer and AllenNLP's `elmo_characters`: `python benchmarks/loader.py`.
+Speed of data loading alone, with our token indexer and AllenNLP's `elmo_characters`: `python benchmarks/loader.py`.
 
-Each makes batches of 64 of the same sentences with AllenNLP's own data loader, in turn, without a model: a first epoch,
-which also indexes, and a second. "Without" is the same loader without characters for ELMo: what it takes by itself.
+Both take turns to make batches of 64 of the same sentences with AllenNLP's data loader, without a model: a first epoch,
+which also indexes, and a second. "Without" is the loader's own time, without characters for ELMo.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """
-Time of the start of a command, and from the start of a training to its first batch:
+The time to start a command, and the time from the start of a training to its first batch:
 `ELMO_TASKS_DATA=DATA python benchmarks/startup.py [--tasks snli squad]`.
 """
 
@@ -25,7 +25,7 @@ def seconds(command: list[str]) -> float:
 
 
 def make_first_batch(task: str) -> None:
-    """All that `allennlp train` does before its first step."""
+    """Everything that `allennlp train` does before its first step."""
     from allennlp.commands.train import TrainModel
     from allennlp.common import Params
     from allennlp.common.plugins import import_plugins
@@ -47,7 +47,7 @@ def main() -> None:
         make_first_batch(arguments.first_batch)
         return
     runs = {**COMMANDS, **{task: [sys.executable, __file__, "--first-batch", task] for task in arguments.tasks}}
-    # By turns, so that a busy machine slows all; the first round fills the caches of the system.
+    # In turns, so a busy machine slows all of them; the first round fills the system's caches.
     rounds = [[seconds(command) for command in runs.values()] for _ in range(arguments.rounds + 1)][1:]
     for name, times in zip(runs, zip(*rounds, strict=True), strict=True):
         print(f"{name:30} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")

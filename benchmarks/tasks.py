@@ -1,10 +1,10 @@
 """
-A step of training of each of the six tasks: `python benchmarks/tasks.py`.
+The time of a training step in each of the six tasks: `python benchmarks/tasks.py`.
 
-The models of the published configs, without ELMo and with it (its layers from a warm cache), against AllenNLP's own
-model for the task of the same sizes, without ELMo: `crf_tagger`, `esim`, `bcn`, `bidaf`, `srl` and `coref`. All take
-the same batches in one process by turns, so a busy machine slows all; what counts is the ratio of their seconds for a
-step (forward, backward, clipping, optimizer). Data come from `ELMO_TASKS_DATA`, by default the small data that ships.
+Compares the models of the published configs, without ELMo and with it (layers from a warm cache), with AllenNLP's own
+model for the task, of the same size and without ELMo: `crf_tagger`, `esim`, `bcn`, `bidaf`, `srl` and `coref`. All take
+turns on the same batches in one process, so a busy machine slows all; the ratio of the times per step (forward,
+backward, clipping, optimizer) is what counts. The data is in `ELMO_TASKS_DATA`, by default the included sample data.
 """
 
 import argparse
@@ -130,9 +130,9 @@ def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str,
 
 
 def allennlp_batches(task: str, batches: list[Batch], config: dict[str, Any], vocab: Vocabulary) -> list[Batch]:
-    """The batches for AllenNLP's model: its coreference enumerates the spans in the reader."""
+    """The batches for AllenNLP's model. Its coreference reader enumerates the spans."""
     if task in ("sst", "squad"):
-        # `bcn` takes no metadata, and `bidaf` scores the training data's answers if it gets any, which ours does not.
+        # `bcn` takes no metadata; with metadata, `bidaf` scores the answers in training, which ours does not.
         return [{key: value for key, value in batch.items() if key != "metadata"} for batch in batches]
     if task != "coref":
         return batches
@@ -160,19 +160,19 @@ def batches_of(loader: Any, vocab: Vocabulary) -> list[Batch]:
 
 
 def load(config: dict[str, Any], n_batches: int) -> tuple[list[Batch], Vocabulary]:
-    """The first batches of the training data, and the vocabulary of all of what they were chosen from."""
+    """Batches from the beginning of the training data, and the vocabulary of all data that they were chosen from."""
     config = copy.deepcopy(config)
     reader = DatasetReader.from_params(Params({**config["dataset_reader"], "max_instances": 100 * n_batches}))
     loader = DataLoader.from_params(Params(config["data_loader"]), reader=reader, data_path=config["train_data_path"])
     vocab = Vocabulary.from_params(Params(config["vocabulary"]), instances=loader.iter_instances())
     batches = batches_of(loader, vocab)
-    # Of a random order: batches of all lengths.
+    # In random order, to get batches of all lengths.
     torch.manual_seed(1)
     return [batches[index] for index in torch.randperm(len(batches))[:n_batches]], vocab
 
 
 class Step:
-    """A step of training on the next of the batches, again and again."""
+    """A training step on the next batch; the batches repeat."""
 
     def __init__(self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str) -> None:
         self.model = model.to(device).train()
@@ -197,7 +197,7 @@ class Step:
 def seconds(run: Callable[[], object], times: int = 1) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    # One thread is not charged for the time that other processes take from it.
+    # With one thread, CPU time excludes the time that other processes take.
     clock = time.process_time if torch.get_num_threads() == 1 and not torch.cuda.is_available() else time.perf_counter
     start = clock()
     for _ in range(times):
@@ -229,7 +229,7 @@ def steps_of(task: str, n_batches: int, device: str, cache: Path, models: list[s
 
 
 def without_elmo(value: Any) -> Any:
-    """Batches without the character ids of the biLM, which an embedder without it refuses."""
+    """Batches without the character ids of the biLM, which an embedder without a biLM refuses."""
     if isinstance(value, list):
         return [without_elmo(one) for one in value]
     if isinstance(value, dict):

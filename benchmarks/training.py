@@ -1,8 +1,8 @@
 """
-What an epoch costs with ELMo, without and with the layer cache, against the same model without ELMo:
+The time of an epoch with ELMo, with and without the layer cache, compared with the same model without ELMo:
 `python benchmarks/training.py --task snli`. With the cache, the first epoch fills it and the others read it.
 
-On the data of `ELMO_TASKS_DATA`, by default what ships, with validation and checkpoints.
+Uses the data in `ELMO_TASKS_DATA`, by default the included sample data, with validation and checkpoints.
 """
 
 import argparse

@@ -1,8 +1,7 @@
 """
 ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, and an AllenNLP plugin.
 
-Importing this package costs nothing: torch, AllenNLP and scikit-learn are imported by the modules that need them, and
-the classes named here at their first use.
+Importing this package loads neither torch nor AllenNLP nor scikit-learn: the classes below are imported on first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks`: the commands that need no AllenNLP."""
+"""`python -m elmo_tasks`: the commands that do not need AllenNLP."""
 
 import argparse
 import os
@@ -14,12 +14,12 @@ from elmo_tasks.version import __version__
 
 __all__ = ["main"]
 
-# As a shell reports a process that SIGINT or SIGPIPE has ended.
+# The exit statuses that a shell reports for a process killed by SIGINT or SIGPIPE.
 _INTERRUPTED, _UNREAD = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command, and returns its exit status. An error or Ctrl-C is one line on stderr."""
+    """Runs a command and returns its exit status. Errors and Ctrl-C print one line to stderr."""
     try:
         parsed = _parser().parse_args(arguments)
         status: int | None = parsed.func(parsed)
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Imported here, because torch takes seconds, and Ctrl-C is one line then too.
+    # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
     from elmo_tasks.embed import DESCRIPTION, add_arguments, embed
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)

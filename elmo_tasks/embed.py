@@ -1,8 +1,8 @@
 """
-The vectors of a text with one sentence per line, in a file.
+Writes the vectors of a text, one sentence per line, to a file.
 
-The text is cut into parts of some hundred lines. Each part is a file in `OUTPUT.parts`, written under a temporary name
-and renamed, so it is complete or missing. A job computes the missing parts, with any number of processes, and then
+The text is split into parts of a few hundred lines. Each part is a file in `OUTPUT.parts`, written under a temporary
+name and renamed, so it is complete or missing. A job computes the missing parts, with any number of processes, and then
 joins all parts into one file.
 """
 
@@ -95,24 +95,24 @@ def embed_file(
     elmo: "Elmo | None" = None,
 ) -> int:
     """
-    Writes the vectors of a text into a file, and returns the number of lines. After an interruption the same call
-    computes the missing parts only.
+    Writes the vectors of a text to a file and returns the number of lines. After an interruption, the same call
+    computes only the missing parts.
 
     # Parameters
 
     text, output
-        The text in UTF-8, plain, `.gz` or `.xz`, and the file: Parquet if its name ends with `.parquet`, else HDF5.
+        The text is UTF-8, plain, `.gz` or `.xz`. The output is Parquet if its name ends with `.parquet`, else HDF5.
     layout
-        For HDF5. `"full"`: arrays named by their line numbers, `sentences`, and AllenNLP's `sentence_to_index`.
-        `"index"`: without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by their sentences, without
-        blank lines and repetitions.
+        For HDF5. `"full"`: arrays named by line number, `sentences`, and AllenNLP's `sentence_to_index`. `"index"`:
+        without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by sentence, without blank lines and
+        repeated sentences.
     force
         Whether to replace an existing output or the parts of an interrupted job.
     workers, ray
-        Processes, each with its own biLM, here or on the Ray cluster with this address. `None`: only this process, or
-        all cores of the cluster. All machines need the same folders.
+        The number of processes, each with its own biLM, and the address of a Ray cluster that runs them. `None`: only
+        this process, or all cores of the cluster. All machines need the same folders.
     elmo
-        The biLM, if it is loaded already. Workers load their own.
+        The biLM, if it is already loaded. Workers load their own.
     """
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     check_not_input(output, text)
@@ -128,14 +128,14 @@ def embed_file(
     n_numbers = (n_lines if options.pool else n_words) * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
     parts = _missing_parts(text, folder, options.part_lines)
     done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
-    # The parts, and the output. HDF5 ends the process when the disk is full.
+    # For the parts and the output. HDF5 ends the process if the disk is full.
     n_bytes = 2 * n_numbers * np.dtype(options.dtype).itemsize - sum(file.stat().st_size for file in folder.iterdir())
     if (free := shutil.disk_usage(folder).free) < n_bytes:
         raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
     if n_cut:
         logger.warning("%d words longer than 48 bytes are cut", n_cut)
     try:
-        # Shown on stderr if that is a terminal.
+        # The bar is shown only if stderr is a terminal.
         with tqdm(total=n_lines, initial=done, unit="line", disable=None) as bar:
             for n_part_lines in _embedded(parts, options, workers, ray, elmo):
                 bar.update(n_part_lines)
@@ -147,7 +147,7 @@ def embed_file(
 
 @lru_cache(maxsize=1)
 def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
-    # A kernel for each number of rows takes up to half a megabyte, and oneDNN keeps 1,024 by default.
+    # oneDNN compiles a kernel of up to half a megabyte for each number of rows, and keeps 1,024 by default.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
     from elmo_tasks.vectors.elmo import Elmo
 
@@ -155,7 +155,7 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
 
 
 def _count(text: Path, nfc: bool) -> tuple[int, int, int]:
-    """The number of lines, of words, and of words that are cut. An error of encoding in any line is found now."""
+    """The numbers of lines, words and words that are cut. An encoding error in any line is raised here."""
     from elmo_tasks.bilm.characters import MAX_BYTES
 
     n_lines = n_words = n_cut = 0
@@ -168,7 +168,7 @@ def _count(text: Path, nfc: bool) -> tuple[int, int, int]:
 
 
 def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
-    """Makes the folder, or continues in it. Returns all that the vectors depend on, as JSON."""
+    """Creates the folder, or resumes in it. Returns everything that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.lstm.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
@@ -176,7 +176,7 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     job: dict[str, Any] = json.loads(json.dumps(values))
     file = folder / "job.json"
     if not file.exists():
-        # Also the rest of a job that was killed while it removed its parts.
+        # Also removes the remains of a job that was killed while it removed its parts.
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_json(file, job)
@@ -198,7 +198,7 @@ def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]
 def _embedded(
     parts: Iterator[_Part], options: EmbedOptions, workers: int | None, ray: str | None, elmo: "Elmo"
 ) -> Iterator[int]:
-    """Writes the parts, here or in other processes, and returns the number of lines of each."""
+    """Writes the parts, in this process or in others, and yields the number of lines of each."""
     if workers is None and ray is None:
         yield from map(partial(_write_part, options, elmo), parts)
         return
@@ -211,7 +211,7 @@ def _embedded(
             yield from pool.imap(write_part, parts)
         return
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // (workers or 1))))
-    # Spawned, since a process that is forked from one with torch's threads can hang. Ctrl-C is for this process alone.
+    # Spawned, because a process forked from one with torch threads can hang. Only this process handles Ctrl-C.
     ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
     with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:
         processes = multiprocessing.active_children()
@@ -245,7 +245,7 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
 
 
 def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
-    # In the folder, so a kill leaves nothing elsewhere.
+    # Written in the folder, so a killed job leaves nothing elsewhere.
     whole = folder / f"whole{output.suffix}"
     with atomic_file(whole) as temporary:
         if output.suffix == ".parquet":
@@ -270,7 +270,7 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
 
     sentences: list[str] = []
     names = {""}
-    # Iterated in the order of the lines, and not "0", "1", "10".
+    # `track_order` keeps the order of the lines, instead of "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
         file.attrs["elmo_tasks"] = json.dumps(job)
         for lines, vectors in parts:
@@ -286,7 +286,7 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
         if layout == "full":
             file.create_dataset("sentences", data=sentences, dtype=h5py.string_dtype())
         if layout in ("full", "index"):
-            # Of equal sentences the last.
+            # The last of equal sentences is kept.
             index = json.dumps({sentence: str(number) for number, sentence in enumerate(sentences)})
             file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
@@ -323,7 +323,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def embed(arguments: argparse.Namespace) -> None:
-    """Runs the job of a command line."""
+    """Runs the job with the arguments of a command line."""
     options = {option.name: getattr(arguments, option.name) for option in fields(EmbedOptions)}
     options["weights"] = arguments.weights and tuple(arguments.weights)
     others = {name: getattr(arguments, name) for name in ("force", "workers", "ray")}

@@ -1,8 +1,8 @@
 """
-Data and biLM of the configs: the external variables of the files in `training_configs/`.
+The data and the biLM of the configs: the external variables of the files in `training_configs/`.
 
-A config imports the options of the biLM as `import 'ELMO_TASKS_BILM/options.json'`, so they are a part of the evaluated
-config, and of an archive.
+A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they become part of the
+evaluated config and of the archive.
 """
 
 import functools
@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    The variables with their values in the environment, or else their defaults; an empty value counts as not set. The
-    default of `ELMO_TASKS_GLOVE` is the only file in the folder `glove` of the data, if there is just one.
+    The variables with their values from the environment, or their defaults. An empty value counts as not set. If the
+    data folder has exactly one file in `glove/`, that file is the default of `ELMO_TASKS_GLOVE`.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
@@ -53,7 +53,7 @@ def _glove_files(data: str) -> list[str]:
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     """
-    Evaluates a Jsonnet file into JSON as `_jsonnet.evaluate_file` does, with our variables. `ext_vars` take precedence;
+    Evaluates a Jsonnet file to JSON, like `_jsonnet.evaluate_file`, with our variables. `ext_vars` take precedence;
     AllenNLP passes the environment in them too.
     """
     variables = config_variables({**os.environ, **ext_vars})
@@ -72,7 +72,7 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
 
 
 class _Callbacks:
-    """What Jsonnet calls to evaluate a config. It reduces their errors to a text; `error` keeps the original."""
+    """Functions that Jsonnet calls to evaluate a config. Jsonnet reduces errors to text; `error` is the original."""
 
     def __init__(self, bilm: str) -> None:
         self._bilm = bilm
@@ -93,7 +93,7 @@ class _Callbacks:
             raise
 
     def import_file(self, folder: str, name: str) -> tuple[str, bytes]:
-        """The path and content of an imported file; of the biLM, `weights` and `word_list` are paths of files."""
+        """The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file paths."""
         root, _, rest = name.partition("/")
         if root != _BILM:
             path = os.path.join(folder, name)
@@ -116,16 +116,16 @@ class _Callbacks:
         if name == "word_list":
             file = self.folder / "vocab.txt"
             return str(file) if file.is_file() else None
-        # A biLM with a name is downloaded only here: a config without ELMo needs none.
+        # A named biLM is downloaded only here, because a config without ELMo does not need one.
         options_file, _ = pretrained_files(self._bilm)
         if options_file.name != "options.json":
-            # A model of ELMoForManyLangs.
+            # An ELMoForManyLangs model.
             return read_any_options(options_file).to_dict()
         return read_json(options_file)
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps AllenNLP's `train_model`, so that a training begins with `check_data`."""
+    """Wraps AllenNLP's `train_model` to call `check_data` first."""
 
     @functools.wraps(train_model)
     def train(params: Params, *args: Any, **kwargs: Any) -> Any:
@@ -137,19 +137,19 @@ def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_data(params: Params) -> None:
     """
-    Raises a `ConfigurationError` if a file that an evaluated config names below the folder of the data does not exist,
-    or if a distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
-    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, a warning names the small data that is used.
+    Raises a `ConfigurationError` if an evaluated config names a file in the data folder that does not exist, or if a
+    distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
+    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, it warns that the small sample data is used.
     """
     if params.get("distributed") and params.get("evaluate_on_test", False):
-        # Only the first worker evaluates, but the metrics are summed over all of them.
+        # Only the first worker evaluates, but the metrics are summed over all workers.
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
     root = config_variables()[_DATA].rstrip("/")
     test = params.get("test_data_path")
     in_root = isinstance(test, str) and test.startswith(f"{root}/")
     if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
         logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
-    # Not folders, which may be outputs, such as caches.
+    # Folders are not checked, because they may be outputs, such as caches.
     config = json.dumps(params.as_dict(quiet=True), ensure_ascii=False)
     files = re.findall(rf'"({re.escape(root)}/[^"]*\.[^"/]+)"', config)
     for path in files:
@@ -164,5 +164,5 @@ def check_data(params: Params) -> None:
 
 
 def _exists(path: str) -> bool:
-    # The text of a language model may be a pattern.
+    # The path of a language model's text may be a glob pattern.
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))

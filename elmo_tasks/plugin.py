@@ -1,4 +1,4 @@
-"""The module that AllenNLP imports: it registers all our classes, and tells configs and trainings where the data is."""
+"""The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
 
 import gc
 import warnings
@@ -14,11 +14,11 @@ __all__ = ["commands", "data", "distillation", "models", "modules", "predictors"
 
 allennlp.common.params.evaluate_file = environment.evaluate_file
 allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)
-# A default callback rather than one of our configs: it serves any model with ELMo, and changes no config.
+# A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
 trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCallback)
 
-# x86 processors compute with numbers below 1.2e-38 a hundred times as slowly as with others.
+# On x86 processors, arithmetic with numbers below 1.2e-38 is a hundred times slower.
 torch.set_flush_denormal(True)
-# Data sets are millions of objects, nearly all long-lived: Python's own thresholds would cost a third of the loading.
+# Data sets are millions of mostly long-lived objects: Python's thresholds would cost a third of the loading time.
 gc.set_threshold(100_000, 50, 50)
 warnings.filterwarnings("ignore", r"`torch\.cuda\.amp", FutureWarning)

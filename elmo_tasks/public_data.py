@@ -1,4 +1,4 @@
-"""The public data of the paper's tasks: where its owners publish it, and its places in `ELMO_TASKS_DATA`."""
+"""Public data for the paper's tasks: where its owners publish it, and where it goes in `ELMO_TASKS_DATA`."""
 
 import lzma
 import re
@@ -22,8 +22,8 @@ OPEN_DATA = Path(__file__).resolve().parents[1] / "data" / "open"
 @dataclass(frozen=True)
 class PublicFile:
     """
-    A file that is downloaded. `place` is where it is put, relative to the folder of the data; of a zip archive `place`
-    is a mapping from the members that are kept to their places. `sha256` is the digest of what was once downloaded.
+    A file to download. `place` is its path in the data folder; for a zip archive, `place` maps the members that are
+    kept to their paths. `sha256` is the digest of an earlier download.
     """
 
     url: str
@@ -42,9 +42,9 @@ class Corpus:
 
 _STANFORD = "https://nlp.stanford.edu"
 _SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
-# A release, not a branch: everybody has the same.
+# A release, not a branch, so everyone gets the same data.
 _EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.16/en_ewt-ud"
-# It has no releases.
+# This repository has no releases.
 _WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"
 _PARTS = ("train", "dev", "test")
 
@@ -141,10 +141,10 @@ EXPLAINED = {
 
 
 def fetch(corpus: Corpus, root: Path) -> list[Path]:
-    """Downloads the missing files of a corpus into the folder of the data, and returns the paths of all its files."""
+    """Downloads the missing files of a corpus to the data folder and returns the paths of all its files."""
     found: list[Path] = []
     for file in corpus.files:
-        # A whole file has an empty name.
+        # An empty member name means the whole file.
         members = {"": file.place} if isinstance(file.place, str) else file.place
         paths = {member: root / place for member, place in members.items()}
         found += paths.values()
@@ -166,10 +166,10 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
 
 def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
     """
-    Fetches the data of the plan `open`, and returns the paths of all files.
+    Fetches the data of the plan `open` and returns the paths of all files.
 
-    `source` is the folder `data/open` of a checkout, or its address. SST-5 and UD English EWT come from their owners.
-    `SHA256SUMS` has the digests of all files. A file with a different digest is a `ValueError`, and stays as it is.
+    `source` is the folder `data/open` of a checkout, or its URL. SST-5 and UD English EWT are downloaded from their
+    owners. `SHA256SUMS` lists the digests of all files. A different digest raises a `ValueError`; the file is kept.
     """
     lines = Path(cached_path(f"{source}/SHA256SUMS")).read_text("utf-8").splitlines()
     digests = {root / place: digest for digest, place in map(str.split, lines)}
@@ -189,7 +189,7 @@ def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
     train = root / "pos" / "train.conllu"
     if not train.exists():
         fetch(CORPORA["pos"], root)
-        # The plan's training set has the documents in the order of their names.
+        # In the plan's training set, the documents are sorted by name.
         documents = re.split("^(?=# newdoc id)", train.read_text("utf-8"), flags=re.MULTILINE)
         train.write_text("".join(sorted(documents)), "utf-8")
     _compare(digests)

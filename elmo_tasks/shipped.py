@@ -1,4 +1,4 @@
-"""The files that the package includes: the training configs, the small data of each task, and the biLMs."""
+"""The files included in the package: training configs, sample data for each task, and biLMs."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def _folder(name: str) -> Path:
-    """In the package where it was installed from a wheel, next to it in a checkout."""
+    """Inside the package if it was installed from a wheel, next to the package in a checkout."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
@@ -18,4 +18,4 @@ PRETRAINED = _folder("pretrained")
 TRAINING_CONFIGS = _folder("training_configs")
 
 DEFAULT_BILM = "small-open"
-"""The biLM that everything uses if none is named."""
+"""The biLM that is used if none is named."""

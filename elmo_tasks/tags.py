@@ -1,20 +1,20 @@
-"""Spans as a tag for each word, and back."""
+"""Conversion between spans and one tag per word."""
 
 from collections.abc import Iterable, Sequence
 
 __all__ = ["Span", "spans_to_bioul", "tags_to_spans"]
 
 Span = tuple[str, int, int]
-"""Type, first and last word (inclusive, as everywhere in AllenNLP) of an entity."""
+"""The type, first word and last word (inclusive, as everywhere in AllenNLP) of an entity."""
 
 
 def tags_to_spans(tags: Iterable[str]) -> list[Span]:
     """
-    The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`), in the order of the text, by the rule
-    of CoNLL's `conlleval`: one begins at `B-` (or `S-`, `U-`), and wherever the type changes or the word before is
-    outside; it ends before the next, and after `E-`, `L-`, `S-`, `U-`.
+    The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`) in text order, by the rule of CoNLL's
+    `conlleval`. An entity begins at `B-` (or `S-`, `U-`), where the type changes, and after a word outside entities. It
+    ends before the next entity or outside word, and after `E-`, `L-`, `S-` and `U-`.
 
-    This holds for IOB1, BIO, BIOES and BIOUL alike, and gives every sequence a meaning, well-formed or not.
+    The rule works for IOB1, BIO, BIOES and BIOUL, and interprets malformed sequences too.
     """
     spans: list[Span] = []
     is_inside = False
@@ -33,8 +33,8 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
 
 def spans_to_bioul(spans: Iterable[Span], length: int) -> list[str]:
     """
-    A tag for each of `length` words in the BIOUL scheme (the first, inner and last word of an entity, or a unit of one
-    word), from spans that do not overlap.
+    Converts spans that do not overlap to a BIOUL tag for each of `length` words: `B`, `I` and `L` for the first, inner
+    and last word of an entity, `U` for an entity of one word.
     """
     tags = ["O"] * length
     for label, first, last in spans:

@@ -16,13 +16,13 @@ TREEBANK_WORDS = {
     "``": '"',
     "''": '"',
 }
-"""Words that the Penn Treebank escapes, as ordinary text has them, and the text of a biLM."""
+"""The Penn Treebank's escaped words, and their form in ordinary text, which biLMs are trained on."""
 
 
 def in_nfc(value: Any) -> Any:
     """
-    A text, or all texts in lists and in the values of dictionaries, in Unicode's form NFC. A biLM reads words by their
-    bytes, so the same word in a different form, as in macOS's file names, would have different vectors.
+    Normalises a text, or all texts in lists and dictionary values, to Unicode NFC. A biLM reads words as bytes, so the
+    same word in a different form, as in macOS file names, would have different vectors.
     """
     if isinstance(value, str):
         return unicodedata.normalize("NFC", value)

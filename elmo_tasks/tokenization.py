@@ -1,4 +1,4 @@
-"""Words and sentences of a text by spaCy's rules, which need no model; spaCy is imported at the first use."""
+"""Splits text into words and sentences by spaCy's rules, which need no model. spaCy is imported on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,8 +6,8 @@ from typing import Any
 
 __all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer", "sentences_of_words"]
 
-# Words that a tokenizer splits by its rules only once: with spaCy's 10,000 it spends most of its time on the others.
-# About 20 MB. (A memory zone per text drops them each time, which takes ten times as long.)
+# Words in a tokenizer's cache, about 20 MB. With spaCy's default of 10,000, most of the time goes into uncached words.
+# (A memory zone per text would drop the cache after each text, which takes ten times as long.)
 _CACHED_WORDS = 200_000
 # A pipeline keeps each distinct word; after this many, about 150 MB, it is replaced by a new one.
 _MAX_DISTINCT_WORDS = 300_000
@@ -25,26 +25,26 @@ def blank_pipeline(language: str) -> Any:
             name=error.name,
         ) from error
     pipeline = spacy.blank(language)
-    # Tokenizers of other packages, as for Japanese, have no cache.
+    # Tokenizers from other packages, such as the Japanese one, have no cache.
     if hasattr(pipeline.tokenizer, "max_cache_size"):
         pipeline.tokenizer.max_cache_size = _CACHED_WORDS
     return pipeline
 
 
 def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
-    """A function from a text to its words by spaCy's rules, without white space."""
+    """Returns a function that splits a text into words by spaCy's rules, without white space."""
     _pipeline(language)
     return partial(_words, language=language)
 
 
 def blank_sentences(language: str) -> Callable[[str], list[list[str]]]:
-    """A function from a text to the words of its sentences, by spaCy's rule for their ends."""
+    """Returns a function that splits a text into sentences, as lists of words, by spaCy's rule for sentence ends."""
     _pipeline(language)
     return partial(_sentences, language=language)
 
 
 def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
-    """Words from a different tokenizer, by spaCy's rule for the ends of sentences, in the scripts of all languages."""
+    """Groups words from a different tokenizer into sentences by spaCy's rule for sentence ends in all scripts."""
     from spacy.tokens import Doc
 
     pipeline = _pipeline("xx")
@@ -58,7 +58,7 @@ def _words(text: str, language: str) -> list[str]:
 
 
 def _sentences(text: str, language: str) -> list[list[str]]:
-    # Not by the pipeline itself, which rejects more than a million characters because of parsers.
+    # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
     pipeline = _pipeline(language)
     document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
     sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)

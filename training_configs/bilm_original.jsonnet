@@ -1,2 +1,2 @@
-// A new biLM as the paper trains it: two weeks on its text and GPUs.
+// A new biLM, trained as in the paper: two weeks on the paper's text and GPUs.
 (import 'lib/bilm.libsonnet')(size='original')

@@ -3,12 +3,12 @@
 // The tasks are in the order in which they are trained, quick ones first. Changing a setting invalidates finished runs:
 // their files are refused as runs of a different config.
 
-// Figure 2 is made of the runs of Table 1.
+// Figure 2 is made from the runs of Table 1.
 local table_1(seeds) = { 'table 1': seeds, 'figure 2': seeds };
 local ablated(seeds) = { 'table 2': seeds, 'table 3': seeds };
 local curves(seeds) = { 'figure 1': seeds };
 
-// A fixed number of epochs, which a pilot run chose by its dev set; the best of them is tested.
+// A fixed number of epochs, chosen on the dev set in a pilot run; the best epoch is tested.
 local epochs(number) = { 'trainer.num_epochs': number, 'trainer.patience': null };
 local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
 
@@ -62,7 +62,7 @@ local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
       task: 'coref',
       data: 'LitBank without clusters of one mention (80 documents)',
       size: '80 documents',
-      // As OntoNotes is annotated.
+      // As in OntoNotes.
       overrides: epochs(8) + { 'dataset_reader.remove_singleton_clusters': true },
       seeds: table_1(3),
     },

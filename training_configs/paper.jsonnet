@@ -1,4 +1,4 @@
-// The paper's own settings, as in the templates: five seeds of every table and figure.
+// The paper's own settings, as in the templates: five seeds for every table and figure.
 local tables(names) = { [name]: 5 for name in names };
 local compared = ['table 1', 'figure 2'];
 local ablated = compared + ['table 2', 'table 3'];

@@ -17,14 +17,14 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
 
-# Padding and boundaries counted. Sentences of one batch have the same length, so each product has many rows.
+# Includes padding and boundaries. Sentences of one batch have similar lengths, so each product has many rows.
 _BATCH_WORDS = 16384
 
 
 class SentenceLikelihood(NamedTuple):
     """
-    A sentence, its log-likelihood in each direction in nats, with the boundary at which the direction ends, and how
-    many of its words are not in the vocabulary; these count as one word.
+    A sentence and its log-likelihood in nats in each direction, including the boundary where the direction ends.
+    `n_unknown` of its words are not in the vocabulary, and are scored as `<UNK>`.
     """
 
     words: list[str]
@@ -48,7 +48,7 @@ class WordLikelihoods(NamedTuple):
 
 class LanguageModel:
     """
-    A biLM in the public format, by its name or folder, with the softmax among its weights and with `vocab.txt`, as
+    A biLM in the public format, given by name or folder. It needs `vocab.txt` and a softmax in the weight file, as
     `allennlp elmo-export` writes them.
     """
 
@@ -64,7 +64,7 @@ class LanguageModel:
         self._softmax.load_state_dict(softmax)
 
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
-        """Scores sentences, in their order. About 32,000 words are read ahead, and no more."""
+        """Scores sentences in their order. At most about 32,000 words are read ahead."""
         for chunk in chunks(sentences, _BATCH_WORDS // 4):
             scores: dict[int, SentenceLikelihood] = {}
             for rows in batches_by_length(chunk, _BATCH_WORDS):
@@ -80,7 +80,7 @@ class LanguageModel:
         return WordLikelihoods(sentence, forward[:-2], backward[:-2], forward[-1], backward[-2])
 
     def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
-        """What is predicted, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
+        """The contexts with their targets, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
         numbers = [number for sentence in batch for number in self._words.indices(sentence)]
         boundaries = self._words.indices(["<S>", "</S>"])
         contexts = self._bilm.contexts(batch)
@@ -108,7 +108,7 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
     for score in scores:
         forward, backward = forward - score.forward, backward - score.backward
         n_sentences, n_words, n_unknown = n_sentences + 1, n_words + len(score.words), n_unknown + score.n_unknown
-    # Each sentence has one more prediction than words: where it ends.
+    # Each sentence has one prediction per word, and one for its end.
     with np.errstate(over="ignore"):
         perplexities = np.exp(np.array([forward, backward]) / max(1, n_words + n_sentences)).tolist()
     return {

@@ -20,10 +20,10 @@ from elmo_tasks.vectors.layers import Layers
 __all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_word"]
 
 _ABOUT, _SENTENCES = "index.json", "sentences.txt"
-# Rows that are converted to float32 together: they and their copy fit into the cache of a core. With 65,536 the same
-# search took five times as long.
+# Rows that are converted to float32 together: they and their copy fit into the cache of one core. With 65,536 rows the
+# same search took five times as long.
 _BLOCK = 2048
-# Queries of one product: their cosines with all words are in memory.
+# Queries per product: their cosines with all words are held in memory.
 _QUERIES = 8
 _MARKED = re.compile(r"\[([^\[\]\s]+)\]")
 
@@ -52,9 +52,9 @@ def build_index(
     about: dict[str, Any] | None = None,
 ) -> "NeighborIndex":
     """
-    Embeds a text into an index: a line of `sentences.txt` for each sentence, and a row of float16 in each
-    `vectors-LAYER.bin` for each word, of length 1. The same call, with the same sentences, resumes one that was
-    interrupted. `about` is also written into `index.json`, and compared when an index is resumed.
+    Embeds a text into an index: `sentences.txt` has one line per sentence, and each `vectors-LAYER.bin` has one float16
+    vector of length 1 per word. The same call with the same sentences resumes after an interruption. `about` is also
+    written to `index.json`, and is compared when an index is resumed.
     """
     settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
     part = folder / "part.json"
@@ -67,7 +67,7 @@ def build_index(
     with ExitStack() as stack:
         text = stack.enter_context(open(folder / _SENTENCES, "ab"))
         files = [stack.enter_context(open(folder / f"vectors-{layer}.bin", "ab")) for layer in layers]
-        # What an interrupted run has written of the last sentences is cut off.
+        # Cuts off sentences that an interrupted run did not write completely.
         lines, starts = _sentences_of(folder)
         done = int(np.searchsorted(starts, min(file.tell() for file in files) // (2 * elmo.dim), side="right")) - 1
         text.truncate(sum(len(line.encode()) + 1 for line in lines[:done]))
@@ -83,15 +83,15 @@ def build_index(
 
 
 def _sentences_of(folder: Path) -> tuple[list[str], np.ndarray]:
-    """The whole lines of `sentences.txt`, and the number of the first word of each, and of all words."""
+    """The complete lines of `sentences.txt`, and the index of the first word of each, then the number of all words."""
     lines = (folder / _SENTENCES).read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     return lines, np.cumsum([0, *(len(line.split()) for line in lines)])
 
 
 class NeighborIndex:
     """
-    The words of a text with their vectors, which stay on disk, mapped into memory. The search is exact. The files are
-    plain: for more than some ten million words, give the vectors to a library for approximate search.
+    The words of a text and their vectors, which are memory-mapped from disk. The search is exact. For more than about
+    ten million words, pass the vectors, which are plain arrays, to a library for approximate search.
     """
 
     def __init__(self, folder: Path, elmo: Elmo) -> None:
@@ -112,7 +112,7 @@ class NeighborIndex:
         return int(self._starts[-1])
 
     def occurrences(self, word: str) -> np.ndarray:
-        """The rows of a word, in any case."""
+        """The rows of a word, ignoring case."""
         word = word.lower()
         lines = zip(self._starts.tolist(), map(str.lower, self._sentences), strict=False)
         places = (
@@ -129,9 +129,9 @@ class NeighborIndex:
         self, queries: Sequence[Query], k: int = 10, *, layer: Layers | None = None, same_word: bool = False
     ) -> list[list[Neighbor]]:
         """
-        The nearest words of each query, the nearest first: one of each sentence, of equal sentences only one, and none
-        of the query's own sentence. `layer` is one of the index, by default its last one; with `same_word`, only other
-        occurrences of the word count.
+        The nearest words for each query, nearest first: at most one per distinct sentence, and none from the query's
+        own sentence. `layer` is a layer of the index, by default its last one. With `same_word`, only other occurrences
+        of the word are returned.
         """
         layer = self.layers[-1] if layer is None else layer
         arrays = self._elmo.embed([query.words for query in queries], layers=layer, progress=False)
@@ -152,7 +152,7 @@ class NeighborIndex:
             cosines[rows] = of_word
         # The nearest word of each sentence. Shape: (n_sentences,)
         best = np.maximum.reduceat(cosines, self._starts[:-1])
-        # Sentences are compared as texts: the same one may be divided into other words.
+        # Compared without spaces, because the same sentence may be split into different words.
         seen = {"".join(query.words)}
         found: list[Neighbor] = []
         for number in np.argsort(-best, kind="stable").tolist():
@@ -167,7 +167,7 @@ class NeighborIndex:
 
 
 def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The products of some vectors with all rows of a matrix: shape `(n_vectors, n_rows)`."""
+    """The products of `targets` with all rows of `matrix`: shape `(n_vectors, n_rows)`."""
     products = np.empty((len(targets), len(matrix)), np.float32)
 
     def compute(start: int) -> None:
@@ -186,7 +186,7 @@ def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def marked_word(text: str) -> Query:
-    """The query of a sentence with one word in brackets, as `They went to the [river] .`"""
+    """The query for a sentence with one word in brackets, such as `They went to the [river] .`"""
     marked = list(_MARKED.finditer(text))
     if len(marked) != 1:
         raise ValueError(f"expected one word in brackets, as in 'They went to the [river] .', got {text!r}")

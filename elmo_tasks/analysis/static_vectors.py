@@ -1,4 +1,4 @@
-"""Static word vectors, which are the same in every sentence, as GloVe's."""
+"""Static word vectors, such as GloVe's, which are the same in every sentence."""
 
 from os import PathLike
 
@@ -10,13 +10,13 @@ __all__ = ["StaticVectors", "unit"]
 
 
 class StaticVectors:
-    """The words and vectors of a file in GloVe's form, plain, `.gz` or `.xz`: on each line a word and its numbers."""
+    """The words and vectors of a file in GloVe's format, plain, `.gz` or `.xz`: one word and its numbers per line."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._words: list[str] = []
         rows: list[np.ndarray] = []
         for number, line in numbered_lines(path):
-            # Some of GloVe's words have spaces in them.
+            # Some of GloVe's words contain spaces.
             word, *numbers = line.rstrip().rsplit(" ", len(rows[0]) if rows else line.rstrip().count(" "))
             try:
                 rows.append(np.array(numbers, np.float32))
@@ -28,7 +28,7 @@ class StaticVectors:
         self._vectors = unit(np.stack(rows))
 
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """The words with the highest cosines, without the word itself, looked up in lower case too; none if unknown."""
+        """The words with the highest cosines, except `word`, which is also looked up in lower case; none if unknown."""
         row = self._rows.get(word, self._rows.get(word.lower()))
         if row is None:
             return []
@@ -40,7 +40,7 @@ class StaticVectors:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of shape `(..., dim)` with length 1; zeros stay zeros."""
+    """Scales vectors of shape `(..., dim)` to length 1; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: np.ndarray = vectors / np.where(lengths > 0, lengths, 1)
     return scaled

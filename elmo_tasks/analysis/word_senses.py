@@ -15,12 +15,12 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["AnsweredSet", "SenseVectors", "WordSenses", "first_senses_of_wordnet", "score_of", "scores_of"]
 
-# Of squared distances, as a part of the squared length: what rounding makes of the same word in two batches is smaller.
+# Tolerance of squared distances, relative to the squared length: rounding in different batches changes them by less.
 _AS_NEAR = 1e-6
-# The sets of the paper: with the published scores of the sets, the first senses of WordNet come to 65.9 on these
-# four together, as in its Table 5, and to 65.2 with SemEval-2007.
+# The test sets of the paper: by the published scores of each set, WordNet's first senses reach 65.9 on these four
+# together, as in its Table 5, and 65.2 with SemEval-2007.
 _OF_THE_PAPER = ("senseval2", "senseval3", "semeval2013", "semeval2015")
-# The parts of speech by the numbers in sense keys; WordNet numbers the senses of an adjective with its satellites.
+# Parts of speech by their number in sense keys. WordNet numbers the senses of adjectives and satellites together.
 _PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
 
 Lemma = tuple[str, str]
@@ -28,7 +28,7 @@ Lemma = tuple[str, str]
 
 
 def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
-    """The key of the first sense of each lemma, from the `index.sense` of WordNet 3.0 in a folder or its `dict`."""
+    """The key of the first sense of each lemma, from WordNet 3.0's `index.sense` in a folder or in its `dict`."""
     path = Path(folder, "index.sense")
     senses = {}
     for _, line in numbered_lines(path if path.exists() else Path(folder, "dict", "index.sense")):
@@ -41,8 +41,8 @@ def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
 
 class SenseVectors:
     """
-    A vector for each sense that training data has: the mean over the words that have it, in each layer of the biLM. A
-    word with several senses counts for each of them. `senses` are all that can be added.
+    A vector for each sense in the training data: the mean over its words, in each layer of the biLM. A word with
+    several senses counts for each of them. `senses` lists all senses that can be added.
 
     The paper does not name a distance; context2vec (Melamud et al. 2016), the source of its protocol, uses the
     cosine.
@@ -53,7 +53,7 @@ class SenseVectors:
         self._names = list(self._rows)
         self._sums = np.zeros((len(self._rows), n_layers, dim))
         self._counts = np.zeros(len(self._rows), np.int64)
-        # The senses that a lemma had, in the order of the training data.
+        # The senses of each lemma, in the order of the training data.
         self._candidates: dict[Lemma, dict[int, None]] = {}
 
     def __len__(self) -> int:
@@ -75,9 +75,9 @@ class SenseVectors:
 
     def nearest(self, instance: WsdInstance, vector: np.ndarray) -> list[str] | None:
         """
-        For each layer, and then for the mean of the layers, the nearest of the senses that the lemma had in training
-        as the same part of speech; `None` if it had no sense there. Ties (up to rounding) go to the sense seen first in
-        training. The vector has the shape `(n_layers, dim)`.
+        For each layer, and then for the mean of the layers, the nearest sense that the lemma had in training with the
+        same part of speech; `None` if it had none. Ties (up to rounding) go to the sense seen first in training. The
+        vector has the shape `(n_layers, dim)`.
         """
         known = self._candidates.get((instance.lemma, instance.pos))
         if known is None:
@@ -102,9 +102,9 @@ def _with_mean(vectors: np.ndarray) -> np.ndarray:
 @dataclass
 class AnsweredSet:
     """
-    A test set: the right senses of each instance; for each representation the answer to each instance that has one
-    (`layer 0`, ..., `mean` of the layers, and `first sense`, without any vectors); the number of instances without a
-    sense in training, which fall back on the first sense; and how many of them have no first sense either.
+    A test set with its correct senses (`gold`), and the answers of each representation: `layer 0`, ..., `mean` (of the
+    layers) and `first sense` (without vectors). `n_unseen` instances had no sense in training, and fall back to the
+    first sense; `n_unanswered` of them have no first sense either.
     """
 
     name: str
@@ -116,9 +116,9 @@ class AnsweredSet:
 
 class WordSenses:
     """
-    The paper's word sense disambiguation: the nearest of the mean vectors of senses, for all layers in one pass,
-    and the first sense for lemmas that were not in the training data (in the paper SemCor 3.0). By default the first
-    sense is the most frequent one of the training data, and instances of other lemmas stay unanswered.
+    The paper's word sense disambiguation. It chooses the sense with the nearest mean vector, for all layers in one
+    pass, and the first sense for lemmas that are not in the training data (SemCor 3.0 in the paper). By default, the
+    first sense is the most frequent one in the training data, and instances of other lemmas are unanswered.
     """
 
     def __init__(self, elmo: Elmo, training: WsdCorpus, first_senses: Mapping[Lemma, str] | None = None) -> None:
@@ -159,9 +159,9 @@ class WordSenses:
 
 def score_of(gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> dict[str, float]:
     """
-    The numbers of the framework's `Scorer.java`: the right share of the answers (precision) and of all instances
-    (recall), their harmonic mean, the share of instances that was answered (coverage), and the number of instances. Any
-    of the gold senses of an instance is right.
+    The scores of the framework's `Scorer.java`: the correct share of the answers (precision) and of all instances
+    (recall), their harmonic mean, the share of instances with an answer (coverage), and the number of instances. Any
+    gold sense of an instance is correct.
     """
     n_right = sum(sense in gold[name] for name, sense in answers.items())
     precision, recall = n_right / max(1, len(answers)), n_right / len(gold)
@@ -172,8 +172,8 @@ def score_of(gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> d
 
 def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, float]]]:
     """
-    For each representation the score of each set, of the paper's `"the four"` sets as one if all are given, and of
-    `"ALL"` sets as one.
+    For each representation, the scores of each set, of the paper's four sets together (`"the four"`) if all of them are
+    given, and of all sets together (`"ALL"`).
     """
     groups = {answered.name: [answered] for answered in sets}
     of_the_paper = [answered for answered in sets if answered.name in _OF_THE_PAPER]
@@ -183,7 +183,7 @@ def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, floa
     scores: dict[str, dict[str, dict[str, float]]] = {}
     for name in sets[0].answers:
         for group, members in groups.items():
-            # Each set numbers its instances from the start.
+            # Instance numbers restart in each set.
             gold = {f"{part.name}.{key}": senses for part in members for key, senses in part.gold.items()}
             given = {f"{part.name}.{key}": sense for part in members for key, sense in part.answers[name].items()}
             scores.setdefault(name, {})[group] = score_of(gold, given)

@@ -1,4 +1,4 @@
-"""Words with their senses in the XML and the keys of the unified evaluation framework (Raganato et al. 2017)."""
+"""Words and their senses, from the XML and key files of the unified evaluation framework (Raganato et al. 2017)."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,8 +17,8 @@ _XML, _KEYS = ".data.xml", ".gold.key.txt"
 
 class WsdInstance(NamedTuple):
     """
-    A word, or several, from `start` to before `end` of its sentence; `senses` has all correct ones, by their keys in
-    WordNet.
+    One or more words of a sentence, from `start` up to but not including `end`. `senses` has the WordNet keys of all
+    correct senses.
     """
 
     id: str
@@ -31,8 +31,8 @@ class WsdInstance(NamedTuple):
 
 class WsdSentence(NamedTuple):
     """
-    A sentence as the biLM gets it: a word with spaces in the XML is several words, and quotes and brackets are written
-    as in ordinary text.
+    A sentence in the form that the biLM reads: a word with spaces in the XML becomes several words, and quotes and
+    brackets are written as in ordinary text.
     """
 
     words: list[str]
@@ -42,7 +42,7 @@ class WsdSentence(NamedTuple):
 class WsdCorpus:
     """
     The sentences of `NAME.data.xml`, with the keys of `NAME.gold.key.txt` next to it; both may end with `.gz`. Each
-    `iter()` reads the file again and keeps nothing.
+    `iter()` reads the file again, and keeps nothing in memory.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -54,8 +54,8 @@ class WsdCorpus:
     @classmethod
     def find(cls, folder: str | PathLike[str]) -> list["WsdCorpus"]:
         """
-        The data sets in a folder of any depth, in the order of their names. `ALL`, which the framework makes of the
-        others, is skipped, so no instance counts twice.
+        The data sets in a folder and its subfolders, sorted by name. `ALL`, which the framework makes from the others,
+        is skipped, so no instance counts twice.
         """
         files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
         # A set that exists both plain and compressed counts once.

@@ -1,4 +1,4 @@
-"""The bidirectional language model of the paper: torch, NumPy, h5py and safetensors only, without AllenNLP."""
+"""The paper's bidirectional language model. It needs torch, NumPy, h5py and safetensors, but not AllenNLP."""
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache

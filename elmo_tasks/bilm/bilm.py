@@ -1,4 +1,4 @@
-"""The bidirectional language model: from sentences to the layers of all their words."""
+"""The bidirectional language model, which computes the layers of each word in a sentence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,31 +22,31 @@ from elmo_tasks.bilm.weights import write_weights
 __all__ = ["Bilm", "Precision"]
 
 Precision = Literal["float32", "bf16", "int8"]
-"""Of the biLM's matrix products: see `Bilm`."""
+"""The precision of the biLM's matrix products: see `Bilm`."""
 
-# Multiply-adds of a product that one thread computes as fast as two on a quiet machine (small-open, up to 4 sentences;
-# `benchmarks/bilm.py`). On a busy machine two are several times slower, since each product waits for both threads.
+# Up to this many multiply-adds, one thread is as fast as two on an idle machine (small-open, up to 4 sentences;
+# `benchmarks/bilm.py`). On a busy machine, two are several times slower, because each product waits for both threads.
 _ENOUGH_FOR_TWO_THREADS = 2**22
 
 
 class Bilm(nn.Module):
     """
-    The biLM of the paper (section 3): a character CNN and above it, in each direction, LSTMs with projected outputs and
-    residual connections between the layers. Every sentence starts from the zero state, so its vectors depend on the
-    sentence alone.
+    The biLM of the paper (section 3): a character CNN and, on top of it in each direction, LSTMs with projected outputs
+    and residual connections between the layers. Every sentence starts from the zero state, so its vectors depend only
+    on the sentence.
 
     # Parameters
 
     options
-        The biLM's shape. The weights are random: see `from_files`.
+        The biLM's shape. The weights are random; `from_files` reads trained ones.
     stateful
-        Whether each row of a batch starts from the final state of that row in the previous batch, as in bilm-tf and in
-        AllenNLP. A vector then depends on all batches before it; for comparison only. `reset_states` clears the states.
+        Whether each row of a batch starts from its final state in the previous batch, as in bilm-tf and AllenNLP. A
+        vector then depends on all earlier batches. Use it only for comparison. `reset_states` clears the states.
     precision
-        The precision of matrix products. `"bf16"` is slow on a device without instructions for it (CPUs: AVX-512 BF16,
-        Intel since Cooper Lake, AMD since Zen 4). `"int8"` is for a frozen biLM on an x86 CPU, fastest with VNNI: see
-        `Int8Linear`. Parameters, memory cells and layers stay float32. While the biLM is trained, autocast's type takes
-        precedence; a frozen biLM ignores autocast.
+        The precision of matrix products. `"bf16"` is slow on devices without instructions for it (on CPUs: AVX-512
+        BF16, Intel since Cooper Lake, AMD since Zen 4). `"int8"` needs a frozen biLM on an x86 CPU and is fastest with
+        VNNI: see `Int8Linear`. Parameters, memory cells and layers stay float32. While the biLM is trained, autocast's
+        type takes precedence; a frozen biLM ignores autocast.
     """
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
@@ -69,23 +69,22 @@ class Bilm(nn.Module):
         # Shape: (2, width)
         self.register_buffer("_boundary_ids", self.word_rows.batch([self.word_rows.boundaries])[0], persistent=False)
         self._boundary_ids: torch.Tensor
-        # Of a stateful biLM: a different object after each `reset_states`.
+        # For a stateful biLM. `reset_states` replaces the object instead of clearing it.
         self.carried_states = CarriedStates()
 
     @classmethod
     def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str], **settings: Any) -> "Bilm":
         """
-        Reads a biLM in the public format, from local paths of its `options.json` and of its HDF5 or safetensors file;
-        or one of ELMoForManyLangs, from the `config.json` and the `encoder.pkl` in the folder of a model. A
-        `ValueError` if a file has a different format, or the two do not match. `settings` are the parameters of the
-        class.
+        Reads a biLM from local files: in the public format, its `options.json` and its HDF5 or safetensors file; for
+        ELMoForManyLangs, the `config.json` and the `encoder.pkl` in a model's folder. Raises `ValueError` if a file has
+        a different format or the two do not match. `settings` are the other parameters of the class.
         """
         bilm = cls(read_any_options(options_file), **settings)
         bilm.load_weights(weight_file)
         return bilm
 
     def load_weights(self, weight_file: str | PathLike[str]) -> None:
-        """Replaces the weights by those in a file of a biLM with these options: see `from_files`."""
+        """Loads the weights of a biLM with the same options. `from_files` lists the formats."""
         self.load_state_dict(read_any_weights(weight_file, self.options))
 
     def save(
@@ -97,13 +96,13 @@ class Bilm(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
-        Writes options and weights in the public format, which bilm-tf and AllenNLP can read. With dictionaries, only
-        this package can.
+        Writes options and weights in the public format, which bilm-tf and AllenNLP can read. Only this package can read
+        a biLM with dictionaries.
 
         # Parameters
 
         softmax
-            The state of an `LmSoftmax`, written into the same file. `read_softmax` reads it; other readers ignore it.
+            The state of an `LmSoftmax`, written to the same file. `read_softmax` reads it; other readers ignore it.
         dtype
             `torch.float32`, or `torch.float16` for half the size.
         """
@@ -112,7 +111,7 @@ class Bilm(nn.Module):
 
     @property
     def num_layers(self) -> int:
-        """The LSTMs, and the context-insensitive layer below them."""
+        """The number of LSTMs, plus one for the context-insensitive layer below them."""
         return self.options.n_layers + 1
 
     def get_output_dim(self) -> int:
@@ -128,13 +127,13 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            Sentences as lists of words; or their ids, of shape `(batch_size, timesteps, 50)`, zero for padding on the
-            right. Sentence boundaries are added here.
+            Sentences as lists of words, or their ids, of shape `(batch_size, timesteps, 50)`, padded with zeros on the
+            right. The method adds the sentence boundaries.
 
         # Returns
 
         `BilmOutput`
-            The layers and the mask, on the device of the biLM.
+            The layers and the mask, on the biLM's device.
         """
         character_ids, lengths = self._ids_and_lengths(inputs)
         # Shape: (batch_size, timesteps)
@@ -157,9 +156,9 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            As for `forward`; at least one sentence.
+            As in `forward`, with at least one sentence.
         dropout
-            As in bilm-tf: of the input of each LSTM, its residual connection included, and of the contexts.
+            As in bilm-tf, applied to the contexts and to the input of each LSTM, including its residual connection.
         """
         character_ids, lengths = self._ids_and_lengths(inputs)
         with self._threads(len(lengths)):
@@ -178,7 +177,7 @@ class Bilm(nn.Module):
         return character_ids, sentence_lengths(character_ids, self.word_rows)
 
     def _packed(self, character_ids: torch.Tensor, lengths: np.ndarray) -> tuple[PackedSentences, torch.Tensor]:
-        """The packing of a batch, and the vectors of its words, with the two boundaries after the last word."""
+        """The packed batch and the vectors of its words, followed by the vectors of the two boundaries."""
         device = self._boundary_ids.device
         is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         # Shape: (n_words, width)
@@ -193,7 +192,7 @@ class Bilm(nn.Module):
     def _packed_layers(
         self, sentences: PackedSentences, vectors: torch.Tensor, dropout: float = 0.0
     ) -> Iterator[torch.Tensor]:
-        """The layers of some sentences, packed, each of shape `(2, n_packed_words, projection_dim)`."""
+        """Yields the packed layers, each of shape `(2, n_packed_words, projection_dim)`."""
         begin: list[LstmState] | None = None
         if self.stateful:
             zero = [lstm.zero_state(len(sentences.rows)) for layer in self._layers for lstm in layer.lstms]
@@ -212,7 +211,7 @@ class Bilm(nn.Module):
                     dtype=dtype,
                     returns_states=self.stateful,
                 )
-            # The lowest LSTM reads the character encoder's vectors: no residual connection there.
+            # The lowest LSTM, which reads the character encoder's vectors, has no residual connection.
             current = outputs + inputs if self.options.residual and index > 0 else outputs
             end += last or []
             yield current
@@ -222,10 +221,10 @@ class Bilm(nn.Module):
     @contextmanager
     def _threads(self, n_sentences: int) -> Iterator[None]:
         """
-        One thread of the CPU for a batch of few sentences. Not isolated: a thread of the program that first uses torch
-        meanwhile inherits one thread.
+        Uses one CPU thread for a batch of few sentences. The setting can leak: another thread of the program that first
+        uses torch in the meantime inherits it.
         """
-        # Of the gates in one step of one direction.
+        # For the gates in one step of one direction.
         n_multiply_adds = n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
         if self._boundary_ids.device.type != "cpu" or n_multiply_adds > _ENOUGH_FOR_TWO_THREADS:
             yield
@@ -238,7 +237,7 @@ class Bilm(nn.Module):
             torch.set_num_threads(before)
 
     def _type_of_products(self) -> torch.dtype:
-        """Autocast's while the biLM is trained under autocast, otherwise by `precision`."""
+        """Autocast's type while the biLM is trained under autocast; otherwise `precision` decides."""
         parameter = self.character_encoder.projection.weight
         device = parameter.device.type
         is_trained = torch.is_grad_enabled() and parameter.requires_grad

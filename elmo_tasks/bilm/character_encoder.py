@@ -1,4 +1,4 @@
-"""The character encoder: from the characters of a word to its context-insensitive vector."""
+"""The character encoder, which computes a word's context-insensitive vector from its characters."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _Linear = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class _LinearLayers:
-    """One function for each width of filters, two for each highway layer, and the projection."""
+    """One function per filter width, two per highway layer, and one for the projection."""
 
     filters: list[_Linear]
     highways: list[tuple[_Linear, _Linear]]
@@ -46,7 +46,7 @@ class Highway(nn.Module):
         self.carry = nn.Linear(dim, dim)
 
     def reset_parameters(self) -> None:
-        """As bilm-tf: a carry bias of -2 lets a new layer pass its input through."""
+        """As in bilm-tf: a carry bias of -2 lets a new layer pass its input through."""
         dim = self.transform.in_features
         for layer, bias in ((self.transform, 0.0), (self.carry, -2.0)):
             nn.init.normal_(layer.weight, std=math.sqrt(1 / dim))
@@ -55,9 +55,8 @@ class Highway(nn.Module):
 
 class CharacterEncoder(nn.Module):
     """
-    The character CNN of the biLM with its highway layers and its projection (section 3.4 of the paper): filters of
-    several widths over the embedded characters, the maximum of each filter over the word, highway layers, and a linear
-    projection to the input of the LSTMs.
+    The biLM's character CNN (section 3.4 of the paper): filters of several widths over the embedded characters, the
+    maximum of each filter over the word, highway layers, and a linear projection to the LSTMs' input.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -67,7 +66,7 @@ class CharacterEncoder(nn.Module):
         self._activation = _ACTIVATIONS[options.activation]
         self.embedding: nn.Embedding | None = None
         if of_own is None:
-            # The id 0 is for places without a word.
+            # Id 0 marks positions without a word.
             self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
         elif of_own.n_characters:
             self.embedding = nn.Embedding(of_own.n_characters, options.character_dim)
@@ -103,10 +102,10 @@ class CharacterEncoder(nn.Module):
 
     def forward(self, character_ids: torch.Tensor, *, dtype: torch.dtype | None = None) -> torch.Tensor:
         """
-        A vector for each word, of shape `(..., projection_dim)`, from ids of shape `(..., width)` as `WordRows` makes
-        them. `dtype` is the type of the products and of the vectors, by default the parameters' type.
+        From ids of shape `(..., width)`, as `WordRows` makes them, to one vector per word, of shape
+        `(..., projection_dim)`. `dtype` is the type of the products and the vectors, by default the parameters' type.
         """
-        # Equal words are computed once.
+        # Each distinct word is computed once.
         # Shape: (n_words, width)
         words = character_ids.reshape(-1, self.word_rows.width)
         # Shape: (n_distinct, width) and (n_words,)
@@ -129,9 +128,9 @@ class CharacterEncoder(nn.Module):
         self, words: torch.Tensor, is_used: torch.Tensor, dtype: torch.dtype, others: torch.Tensor | None = None
     ) -> torch.Tensor:
         """
-        Ids of shape `(n_words, width)`, not padding where `is_used`, to `(n_words, projection_dim)`, without the
-        columns in which all words have padding. The projection reads `others`, of shape `(n_words, n_others)`, before
-        the filters.
+        From ids of shape `(n_words, width)`, which are padding unless `is_used`, to `(n_words, projection_dim)`.
+        Columns with only padding are skipped. The projection reads `others`, of shape `(n_words, n_others)`, before the
+        filters.
         """
         linear_layers = self._linear_layers(dtype)
         n_at_once = _WORDS_AT_ONCE.get(words.device.type, 2048)
@@ -155,19 +154,19 @@ class CharacterEncoder(nn.Module):
         dtype: torch.dtype,
         others: torch.Tensor | None,
     ) -> torch.Tensor:
-        """Shape `(n_words, width)`, of which `longest` are not padding, to `(n_words, projection_dim)`."""
+        """Shape `(n_words, width)`, with padding after `longest` columns, to `(n_words, projection_dim)`."""
         assert self.embedding is not None
         pooled = []
         for width, filters in zip(self._widths, linear_layers.filters, strict=True):
-            # One window of nothing but padding counts in the maximum; further ones would repeat its value.
+            # The maximum includes one window of only padding; further ones would have the same value.
             n_columns = min(longest + width, words.size(1))
             # Shape: (n_words, n_windows, character_dim, width)
             windows = self.embedding(words[:, :n_columns]).to(type_of_results(dtype)).unfold(1, width, 1)
-            # As a matrix product this is several times as fast as a convolution.
+            # A matrix product is several times as fast as a convolution here.
             # Shape: (n_words * n_windows, number)
             responses = filters(windows.reshape(-1, windows.size(2) * width))
             pooled.append(responses.view(*windows.shape[:2], -1).amax(1))
-        # The activations are monotonic: after the maximum they cost a column instead of all of them.
+        # The activations are monotonic, so it is enough to apply them to the maximum.
         # Shape: (n_words, n_filters)
         hidden = self._activation(torch.cat(pooled, -1))
         for transform, carry in linear_layers.highways:
@@ -200,8 +199,8 @@ class CharacterEncoder(nn.Module):
 
 def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The distinct rows of a matrix of int64, of shape `(n_distinct, n_columns)`, and the index among them of each row, of
-    shape `(n_rows,)`.
+    The distinct rows of an int64 matrix, of shape `(n_distinct, n_columns)`, and for each row of the matrix its index
+    among them, of shape `(n_rows,)`.
     """
     if not ids.numel():
         # All rows without columns are equal.
@@ -209,7 +208,7 @@ def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if ids.is_cuda:
         distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
         return distinct, positions
-    # Ten times as fast as torch.unique: a row is one value of many bytes, and the fewer, the sooner it is compared.
+    # Ten times as fast as torch.unique: each row is compared as one value, which is faster with fewer bytes.
     rows = ids.numpy()
     if rows.min() >= -(2**15) and rows.max() < 2**15:
         rows = rows.astype(np.int16)

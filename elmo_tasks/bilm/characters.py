@@ -1,8 +1,8 @@
 """
 Words as character ids, in the scheme that every public ELMo was trained with (section 3.1 of the paper and bilm-tf).
 
-A word is its UTF-8 bytes between a begin and an end marker, padded to 50 ids. Ids start at 1: 1 to 256 are the bytes
-0 to 255, 257 to 261 the markers below, and 0 is for positions without a word.
+A word is encoded as its UTF-8 bytes between a begin and an end marker, padded to 50 ids. Ids 1 to 256 are the bytes 0
+to 255, 257 to 261 are the markers below, and 0 is for positions without a word.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ __all__ = [
     "word_to_character_ids",
 ]
 
-# Ids of one word, with its two markers and the padding.
+# Ids per word, including its two markers and the padding.
 MAX_CHARACTERS_PER_TOKEN = 50
-# Different ids, including 0 (no word).
+# The number of different ids, including 0 (no word).
 N_CHARACTER_IDS = 262
-# Of UTF-8; longer words are cut.
+# UTF-8 bytes per word; longer words are cut.
 MAX_BYTES = MAX_CHARACTERS_PER_TOKEN - 2
 
 BEGIN_OF_SENTENCE = "<S>"
@@ -38,7 +38,7 @@ END_OF_SENTENCE = "</S>"
 _BEGIN_OF_WORD_ID = 259
 _END_OF_WORD_ID = 260
 PADDING_ID = 261
-# One character each.
+# Each boundary is a single character.
 _BOUNDARIES = {BEGIN_OF_SENTENCE: [257], END_OF_SENTENCE: [258]}
 
 
@@ -46,19 +46,19 @@ _BOUNDARIES = {BEGIN_OF_SENTENCE: [257], END_OF_SENTENCE: [258]}
 def word_to_character_ids(word: str) -> np.ndarray:
     """
     The character ids of a word, of shape `(50,)`, int64, read-only; cached for the last 100,000 words (about 50 MB). A
-    word is cut after 48 bytes of UTF-8, also in the middle of a character; code points that UTF-8 cannot encode (lone
-    surrogates) are dropped; `<S>` and `</S>` are the sentence boundaries.
+    word is cut after 48 bytes of UTF-8, even in the middle of a character. Code points that UTF-8 cannot encode (lone
+    surrogates) are dropped. `<S>` and `</S>` are the sentence boundaries.
     """
     characters = _BOUNDARIES.get(word) or [byte + 1 for byte in word.encode("utf-8", "ignore")[:MAX_BYTES]]
     row = np.full(MAX_CHARACTERS_PER_TOKEN, PADDING_ID, dtype=np.int64)
     row[: len(characters) + 2] = [_BEGIN_OF_WORD_ID, *characters, _END_OF_WORD_ID]
-    # All callers share the array of a word through the cache.
+    # All callers share the cached array.
     row.setflags(write=False)
     return row
 
 
 def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[np.ndarray]:
-    """The row of each word of a sentence. An empty word, as TF-Hub's users pad with, would move the others' vectors."""
+    """The row of each word. Empty words, which TF-Hub users pad with, are an error: they would change other vectors."""
     if isinstance(words, str):
         raise ValueError(f"expected a list of words for each sentence, got the string {words[:60]!r}")
     if "" in words:
@@ -69,8 +69,8 @@ def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[n
 @dataclass(frozen=True)
 class WordRows:
     """
-    The rows of ids that a biLM takes, one for each word: `row_of` makes the row of a word, of shape `(width,)`, int64.
-    The words `boundaries` begin and end a sentence.
+    Converts words to the rows of ids that a biLM reads: `row_of` makes the row of a word, of shape `(width,)`, int64.
+    The words in `boundaries` begin and end a sentence.
     """
 
     width: int
@@ -79,8 +79,8 @@ class WordRows:
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:
         """
-        Sentences, as lists of words without boundary words, as ids of shape `(batch_size, timesteps, width)`, int64,
-        right-padded with zeros. A sentence may be empty; a `ValueError` if it is a string, or a word is empty.
+        Converts lists of words, without boundary words, to ids of shape `(batch_size, timesteps, width)`, int64,
+        right-padded with zeros. A sentence may be empty. Raises `ValueError` if it is a string or a word is empty.
         """
         timesteps = max(map(len, sentences), default=0)
         # Shape: (batch_size, timesteps, width)

@@ -1,8 +1,8 @@
 """
-The layers of sentences, kept on disk from one run to the next.
+A cache on disk for the layers of sentences, which later runs read.
 
-A frozen biLM computes the same layers for a sentence in every epoch and run. `LayerCache` is one SQLite file of them;
-`CachedBilm` computes only the sentences that the file lacks.
+A frozen biLM computes the same layers for a sentence in every epoch and run. `LayerCache` stores them in one SQLite
+file; `CachedBilm` computes only the sentences that are not in the file.
 """
 
 import hashlib
@@ -35,18 +35,18 @@ _DELETE_OLDEST = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers OR
 
 class LayerCache:
     """
-    Layers by the ids of the words of a sentence and a digest of what computes them. Processes and threads may share the
-    file, whose values have no checksums. If SQLite fails (disk full, read-only, damaged file, a lock held for 20
-    seconds), the cache turns itself off with one warning.
+    Stores layers by a sentence's word ids and a digest of the model. Processes and threads may share the file. Values
+    have no checksums. If SQLite fails (disk full, read-only, damaged file, a lock held for 20 seconds), the cache logs
+    one warning and turns itself off.
 
     # Parameters
 
     folder
-        On a local disk. It is created at the first use if its parent exists.
+        A folder on a local disk, created on first use if its parent exists.
     dtype
         `float32` returns the stored bits; `float16` takes half the space and rounds to three digits.
     max_bytes
-        The file does not grow beyond this, by default 20 GB: the oldest layers make room.
+        The largest size of the layers, by default 20 GB; the oldest are deleted to stay below it.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LayerCache:
         self.dtype = np.dtype(dtype)
         self._max_bytes = max_bytes or 20 * 10**9
         self._is_off = False
-        # SQLite's connections belong to one process: a pickled or forked copy opens its own.
+        # An SQLite connection belongs to one process: a pickled or forked copy opens its own.
         self._connections: dict[int, sqlite3.Connection] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -69,8 +69,8 @@ class LayerCache:
     def read(self, model: bytes, sentences: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[bool]:
         """
         Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
-        which were found. `model` is a digest of at most 64 bytes; `sentences` are ids, of shape `(n_words, width)`.
-        Targets have the type of the cache: to convert a whole batch of float16 later, by torch, is much faster.
+        which sentences were found. `model` is a digest of at most 64 bytes; `sentences` are ids, of shape
+        `(n_words, width)`. Targets have the cache's type: torch converts a whole batch of float16 much faster later.
         """
         found = [False] * len(sentences)
         if self._is_off:
@@ -111,10 +111,10 @@ class LayerCache:
         if os.getpid() not in self._connections:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             database = sqlite3.connect(self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False)
-            # A sentence of the small biLM has about 50 kB: larger pages than the default take less time.
+            # A sentence takes about 50 kB with the small biLM, so pages larger than the default are faster.
             database.execute("PRAGMA page_size = 16384")
             database.execute("PRAGMA journal_mode = WAL")
-            # A crash of the machine may lose the last layers, but damages none.
+            # If the machine crashes, the last layers may be lost, but the others are not damaged.
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("CREATE TABLE IF NOT EXISTS layers (key BLOB UNIQUE, value BLOB)")
             self._connections[os.getpid()] = database
@@ -127,11 +127,11 @@ class LayerCache:
 
 class CachedBilm:
     """
-    A frozen biLM with a layer cache. The sentences of a batch that the cache lacks are computed as one smaller batch.
+    A frozen biLM with a layer cache. Sentences that are not in the cache are computed as one smaller batch.
 
-    The cache is bypassed if the layers are not a pure function of the words (a parameter requires a gradient, the biLM
-    is stateful), and in float64, which the cache would round. Weights may be loaded or changed in place at any time;
-    only changes via `.data` are not noticed.
+    The cache is bypassed if the layers are not a pure function of the words (a parameter requires a gradient, or the
+    biLM is stateful), and for float64, which the cache would round. Weights may be loaded or changed in place at any
+    time; `WeightsState` names the changes that are not detected.
     """
 
     def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
@@ -141,13 +141,13 @@ class CachedBilm:
 
     def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
-        Takes and returns what `Bilm.forward` does. A sentence keeps the layers of the batch in which it was first
-        computed; matrix products of a different size can differ from them by about 1e-6.
+        Same as `Bilm.forward`. A cached sentence keeps the layers from the batch in which it was first computed; in a
+        batch of a different size, they could differ by about 1e-6.
         """
         bilm, weights = self.bilm, list(self.bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
         if bilm.stateful or weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
-            # Training may change weights in ways that are not counted.
+            # Training may change weights in ways that `WeightsState` does not detect.
             self._digest.forget()
             return bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
@@ -171,7 +171,7 @@ class CachedBilm:
         return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
 
     def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
-        """A digest of all that determines the layers; the weights are hashed again only if they changed."""
+        """A digest of everything that determines the layers; the weights are hashed again only if they changed."""
         settings = self.bilm.options, self.bilm.precision, weights[0].device.type, _product_precision(), __version__
 
         def make() -> bytes:
@@ -182,7 +182,7 @@ class CachedBilm:
 
 
 def _product_precision() -> tuple[str, ...]:
-    """torch's switches for the precision of float32 products, which have new names since torch 2.9."""
+    """torch's settings for the precision of float32 products, which torch 2.9 renamed."""
     if hasattr(torch.backends, "fp32_precision"):
         mkldnn: Any = torch.backends.mkldnn
         return torch.backends.cuda.matmul.fp32_precision, mkldnn.matmul.fp32_precision

@@ -1,8 +1,8 @@
 """
-Models of ELMoForManyLangs (Che et al. 2018): words with dictionaries, and their folders read as options and weights.
+ELMoForManyLangs models (Che et al. 2018): an encoder with dictionaries, and readers for options and weights.
 
-A word is its Unicode code points between a begin and an end marker, padded with zeros. No id is one of the public
-scheme in `characters.py`. The encoder looks characters and words up in its own dictionaries.
+A word is encoded as its Unicode code points between a begin and an end marker, padded with zeros. No id occurs in the
+public scheme of `characters.py`. The encoder looks up characters and words in its own dictionaries.
 """
 
 import pickle
@@ -38,13 +38,13 @@ def word_to_code_points(word: str, width: int) -> np.ndarray:
     row = np.zeros(width, dtype=np.int64)
     ids = [_FIRST_ID + ord(character) for character in word[: width - 2]]
     row[: len(ids) + 2] = [_BEGIN_ID, *ids, _END_ID]
-    # All callers share the array of a word through the cache.
+    # All callers share the cached array.
     row.setflags(write=False)
     return row
 
 
 def _words_of(rows: np.ndarray) -> list[str]:
-    """The words of rows of ids, as far as they were not cut."""
+    """The words that rows of ids encode, without the characters that were cut."""
     words = []
     for row in rows.tolist():
         if row[0] != _BEGIN_ID or _END_ID not in row:
@@ -55,8 +55,8 @@ def _words_of(rows: np.ndarray) -> list[str]:
 
 class Dictionary(nn.Module):
     """
-    The rows of an embedding by their keys. The keys are a part of the state, as bytes of UTF-8 with a line feed between
-    them, and are saved and loaded with the weights.
+    Maps keys to the rows of an embedding. The keys are part of the state, as UTF-8 bytes separated by line feeds, and
+    are saved and loaded with the weights.
     """
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class Dictionary(nn.Module):
         return self._rows[key]
 
     def rows(self, keys: Sequence[str]) -> list[int]:
-        """The rows of some keys, or of `<oov>` for unknown ones."""
+        """The row of each key, or of `<oov>` if the key is unknown."""
         unknown = self._rows[_UNKNOWN]
         return [self._rows.get(key, unknown) for key in keys]
 
     @staticmethod
     def state_of(keys: Sequence[str]) -> torch.Tensor:
         """The state of a dictionary with these keys, in the order of their rows."""
-        # Lone surrogates are keys too.
+        # Keys may contain lone surrogates.
         return torch.from_numpy(np.frombuffer("\n".join(keys).encode("utf-8", "surrogatepass"), np.uint8).copy())
 
     def get_extra_state(self) -> torch.Tensor:
@@ -87,11 +87,11 @@ class Dictionary(nn.Module):
 
 class DictionaryEncoder(CharacterEncoder):
     """
-    A character CNN over the Unicode characters of a word. The projection reads an embedding of the word before its
-    output. Either part may be absent; what is not in a dictionary is `<oov>`.
+    A character CNN over the Unicode characters of a word. The projection reads an embedding of the word, then the CNN's
+    output. Either part may be absent. Unknown characters and words are `<oov>`.
 
-    A word is cut after `max_characters - 2` characters, also for its embedding. Padding within a word has an embedding,
-    which is not zero.
+    A word is cut after `max_characters - 2` characters, also for its embedding. The padding in a word's row has an
+    embedding, which is not zero.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -119,9 +119,9 @@ class DictionaryEncoder(CharacterEncoder):
         return self._encode_by_length(ids, ids != self.characters[_PADDING], dtype, others)
 
     def character_ids(self, words: Sequence[str]) -> np.ndarray:
-        """The rows of the characters of words that have been cut: shape `(n_words, width)`, int64."""
+        """The dictionary rows of the characters of words, which are already cut: shape `(n_words, width)`, int64."""
         assert self.characters is not None
-        # Exchanged, as in the training of the published models.
+        # Swapped, as in the training of the published models.
         begin, end = self.characters[_END_OF_WORD], self.characters[_BEGIN_OF_WORD]
         ids = np.full((len(words), self.word_rows.width), self.characters[_PADDING], dtype=np.int64)
         for row, word in zip(ids, words, strict=True):
@@ -135,14 +135,14 @@ _CONFIG, _ENCODER, _TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedd
 
 
 def model_files(folder: Path) -> tuple[Path, Path] | None:
-    """The files with the options and the weights in the folder of such a model; `None` for other folders."""
+    """The options file and the weight file in the folder of such a model; `None` for other folders."""
     if (folder / "options.json").exists() or not (folder / _ENCODER).exists():
         return None
     return folder / _CONFIG, folder / _ENCODER
 
 
 def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
-    """The options in an `options.json`, or in the `config.json` of a model of ELMoForManyLangs."""
+    """The options in an `options.json`, or in the `config.json` of an ELMoForManyLangs model."""
     path = Path(options_file)
     if path.name != _CONFIG or not model_files(path.parent):
         return BilmOptions.from_file(path)
@@ -169,7 +169,7 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     state = {}
     try:
         for file in (_TOKEN_EMBEDDER, _ENCODER):
-            # Runs no pickled code, and works whatever device the tensors were saved from.
+            # Runs no pickled code, and loads tensors that were saved on any device.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
         for parameter, file, keys, make in _names(options):
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
@@ -223,11 +223,11 @@ def _keys(path: Path) -> list[str]:
     """The keys of a dictionary in the order of their numbers: each line has a key, a tab and its number."""
     numbers: dict[str, int] = {}
     for number, line in numbered_lines(path):
-        # A line without a key: the one character of white space that words of these models have.
+        # A line without a key is for the only white-space character in the words of these models.
         key, tab, value = line.strip().rpartition("\t")
         if not value.isdecimal():
             raise ValueError(f"expected a key, a tab and a number, got {line[:60]!r}: {path}, line {number}")
-        # Of two lines with one key, the original takes the later.
+        # If two lines have the same key, the original uses the later one.
         numbers[key if tab else "\u3000"] = int(value)
     return sorted(numbers, key=numbers.__getitem__)
 
@@ -236,7 +236,7 @@ _Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 
 def _names(options: BilmOptions) -> Iterator[_Row]:
-    """For each parameter of `Bilm` its file, the tensors there, and the function that makes it from these."""
+    """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
     own = options.dictionaries
     assert own is not None
 
@@ -252,7 +252,7 @@ def _names(options: BilmOptions) -> Iterator[_Row]:
         yield of_token(f"convolutions.{i}.bias")
     for i in range(options.n_highway):
         for kind in ("weight", "bias"):
-            # One matrix there: the transform, and the gate of what is carried; ours is the gate of the transform.
+            # Their matrix stacks the transform and the gate for the carried input; our gate is for the transform.
             key = f"highways._layers.{i}.{kind}"
             yield of_token(f"highways.{i}.transform.{kind}", key, lambda both: both.chunk(2)[0])
             yield of_token(f"highways.{i}.carry.{kind}", key, lambda both: -both.chunk(2)[1])
@@ -268,7 +268,7 @@ def _names(options: BilmOptions) -> Iterator[_Row]:
 
 
 def _in_our_order(gates: torch.Tensor) -> torch.Tensor:
-    """Gates along the first dimension: input, forget, memory, output there; input, memory, forget, output here."""
+    """Reorders gates in the first dimension: from input, forget, memory, output to input, memory, forget, output."""
     i, f, g, o = gates.chunk(4)
     return torch.cat([i, g, f, o])
 
@@ -279,6 +279,6 @@ def _kernel(of_input: torch.Tensor, of_state: torch.Tensor) -> torch.Tensor:
 
 def _bias(bias: torch.Tensor) -> torch.Tensor:
     ours = _in_our_order(bias).clone()
-    # `ProjectedLstm` adds the 1 of the forget gate, which is a part of the bias there.
+    # Their bias includes the forget gate's 1, which `ProjectedLstm` adds.
     ours.chunk(4)[2].sub_(1.0)
     return ours

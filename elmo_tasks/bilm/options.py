@@ -15,17 +15,17 @@ __all__ = ["BilmOptions", "DictionaryOptions"]
 @dataclass(frozen=True, kw_only=True)
 class DictionaryOptions:
     """
-    The input of a biLM with dictionaries of Unicode characters, of words, or of both, as in ELMoForManyLangs, instead
-    of the bytes of the public scheme.
+    The input of a biLM with dictionaries of Unicode characters, words or both, as in ELMoForManyLangs, instead of the
+    public scheme's bytes.
 
     # Parameters
 
     n_characters, n_words
-        Entries of the dictionary of characters and of words; 0 without one.
+        The number of entries in the dictionary of characters and of words; 0 without a dictionary.
     word_dim
         Units of a word's embedding, which the projection reads before the output of the character CNN.
     max_characters
-        Characters of a word with its two markers; longer words are cut.
+        Characters per word, including its two markers; longer words are cut.
     """
 
     n_characters: int = 0
@@ -45,27 +45,27 @@ class BilmOptions:
     cell_dim
         Units of the memory cell of each LSTM.
     projection_dim
-        Units of the input and of the output of each LSTM. A word vector has twice as many: both directions.
+        Units of the input and the output of each LSTM. A word vector has twice as many, for both directions.
     n_layers
-        LSTMs on top of each other, in each direction.
+        Stacked LSTMs in each direction.
     cell_clip, projection_clip
-        The memory cell and the projected output are kept between plus and minus this. `None`: no clipping.
+        The largest magnitude of the memory cell and of the projected output. `None`: no clipping.
     residual
         Whether the input of each layer but the first is added to its output.
     character_dim
         Units of a character's embedding.
     filters
-        Width in characters and number of the convolution's filters.
+        Pairs of a width in characters and the number of filters with this width.
     n_highway
         Highway layers between the filters and the projection.
     activation
-        Of the convolution: `relu` or `tanh`.
+        The activation of the convolution: `relu` or `tanh`.
     dictionaries
-        Of a biLM with its own dictionaries; without characters among them there is no CNN, and the four options above
-        are 0 or empty. `None`: characters are bytes, as in every biLM in the public format.
+        For a biLM with its own dictionaries. Without a dictionary of characters, there is no CNN, and its sizes
+        above are 0 or empty. `None`: characters are bytes, as in every biLM in the public format.
     """
 
-    # Digests of biLMs include `repr`: a renamed field makes existing indexes unusable.
+    # Digests of biLMs include `repr`, so renaming a field makes existing indexes unusable.
     cell_dim: int = 4096
     projection_dim: int = 512
     n_layers: int = 2
@@ -81,12 +81,12 @@ class BilmOptions:
     def __post_init__(self) -> None:
         if self.activation not in ("relu", "tanh"):
             raise ValueError(f"expected char_cnn.activation 'relu' or 'tanh', got {self.activation!r}")
-        # Lists, as JSON has them, become tuples, which can be compared and hashed; the dataclass is frozen.
+        # JSON's lists become tuples, so options can be compared and hashed. The dataclass is frozen.
         object.__setattr__(self, "filters", tuple((width, number) for width, number in self.filters))
 
     @property
     def n_filters(self) -> int:
-        """All filters of the character CNN together: the width of the highway layers."""
+        """The total number of filters in the character CNN, which is the width of the highway layers."""
         return sum(number for _, number in self.filters)
 
     @property
@@ -98,13 +98,13 @@ class BilmOptions:
     def from_dict(cls, options: Mapping[str, Any], source: str = "options") -> "BilmOptions":
         """
         Reads the content of an `options.json`. Keys that matter only to bilm-tf's training (`dropout`, `n_epochs`, ...)
-        are ignored; the defaults are bilm-tf's.
+        are ignored; missing keys have bilm-tf's defaults.
         """
         try:
             lstm, cnn, own = options["lstm"], options["char_cnn"], options.get("dictionaries")
             sizes = cnn["n_characters"], cnn["max_characters_per_token"]
-            # bilm-tf trains with 261 characters and adds the id 0 (no word) only for use, where its README asks for
-            # 262. Files of both kinds exist, and mean the same model.
+            # bilm-tf trains with 261 characters and adds the id 0 (no word) only for inference, where its README
+            # requires 262. Both kinds of files exist and describe the same model.
             if own is None and sizes not in ((261, 50), (262, 50)):
                 raise ValueError(f"expected n_characters 261 or 262 and max_characters_per_token 50, got {sizes}")
             return cls(
@@ -131,11 +131,11 @@ class BilmOptions:
 
     @classmethod
     def from_file(cls, options_file: str | PathLike[str]) -> "BilmOptions":
-        """Reads an `options.json`; a `ValueError` if it is not JSON or not the options of a biLM."""
+        """Reads an `options.json`. Raises `ValueError` if it is not JSON or not the options of a biLM."""
         return cls.from_dict(read_json(Path(options_file)), source=str(options_file))
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of an `options.json`, which bilm-tf and AllenNLP read too unless there are dictionaries."""
+        """The content of an `options.json`, which bilm-tf and AllenNLP can also read if it has no dictionaries."""
         of_own = self.dictionaries
         return {
             "lstm": {
@@ -158,5 +158,5 @@ class BilmOptions:
         }
 
     def save(self, options_file: str | PathLike[str]) -> None:
-        """Writes an `options.json`, whole or not at all."""
+        """Writes an `options.json` atomically."""
         write_json(Path(options_file), self.to_dict())

@@ -27,7 +27,7 @@ class BilmOutput:
     mask: torch.Tensor
 
     def to_json(self) -> dict[str, Any]:
-        """As numbers, for AllenNLP's `Predictor.capture_model_internals`."""
+        """The tensors as lists, for AllenNLP's `Predictor.capture_model_internals`."""
         return {"layers": [layer.tolist() for layer in self.layers], "mask": self.mask.tolist()}
 
 
@@ -43,10 +43,10 @@ class BilmContexts:
     hidden
         Shape `(2, n_predictions, projection_dim)`: the highest LSTM's output, forward and backward.
     targets
-        Shape `(2, n_predictions)`: the word to be predicted. Words are numbered row by row through the batch, without
-        padding; the begin and the end of a sentence have the two numbers after the last word's.
+        Shape `(2, n_predictions)`: the word to predict. Words are numbered row by row through the batch, without
+        padding; the begin and the end of a sentence have the two numbers after the last word.
     rows
-        Shape `(n_predictions,)`: the sentence of the batch, for both directions.
+        Shape `(n_predictions,)`: the index of the sentence in the batch, for both directions.
     """
 
     hidden: torch.Tensor

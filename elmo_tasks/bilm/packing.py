@@ -1,4 +1,4 @@
-"""Packing: the lengths of the sentences of a batch, sentences packed by length, and unpacking."""
+"""The lengths of the sentences in a batch, and how they are packed by length and unpacked."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +14,9 @@ __all__ = ["PackedSentences", "pack_sentences", "sentence_lengths"]
 @dataclass(frozen=True)
 class PackedSentences:
     """
-    Some sentences of a batch, each between its two boundaries, laid out step by step, and within a step from the
-    longest sentence to the shortest. The backward direction reads each sentence from its end, so both directions have
-    the same number of sentences at every step.
+    The sentences of a batch, each between its two boundaries, laid out step by step, and within a step from the longest
+    sentence to the shortest. The backward direction reads each sentence from its end, so both directions have the same
+    number of sentences at every step.
 
     # Parameters
 
@@ -25,17 +25,16 @@ class PackedSentences:
     batch_sizes
         The number of sentences that have a word at each step.
     words
-        Shape `(2, n_packed_words)`: for each direction the number of each packed word. Words are numbered through the
-        batch, without padding; the begin and the end of a sentence have the two numbers after the last word's.
+        Shape `(2, n_packed_words)`: for each direction, the number of each packed word. Words are numbered through the
+        batch, without padding; the begin and the end of a sentence have the two numbers after the last word.
     before
-        For each packed word from the second step on the packed row of the word before it.
+        For each packed word, starting at the second step, the packed row of the previous word.
     rows_of_words
-        The index of the sentence of each packed word.
+        The index in the batch of each packed word's sentence.
     positions
-        Positions of the words of these sentences, without boundaries, in the flattened batch:
-        `row * timesteps + column`.
+        The positions of the words, without boundaries, in the flattened batch: `row * timesteps + column`.
     sources
-        Shape `(2, n_words)`: for each direction the packed row of the same words.
+        Shape `(2, n_words)`: for each direction, the packed row of each word in `positions`.
     """
 
     rows: torch.Tensor
@@ -47,7 +46,7 @@ class PackedSentences:
     sources: torch.Tensor
 
     def to(self, device: torch.device) -> "PackedSentences":
-        """The same with its tensors on a device."""
+        """The same sentences with their tensors on a device."""
         moved: Any = {name: part.to(device) for name, part in vars(self).items() if isinstance(part, torch.Tensor)}
         return replace(self, **moved)
 
@@ -65,7 +64,7 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
     # Parameters
 
     lengths
-        Shape `(batch_size,)`: words in each sentence; at least one sentence.
+        Shape `(batch_size,)`: the number of words in each sentence; at least one sentence.
     timesteps
         The padded length of the batch.
     """
@@ -77,16 +76,16 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
     # Sentences are in descending order of length: count those that are longer than each step.
     batch_sizes = np.searchsorted(-bounded, -np.arange(bounded[0]), side="left")
     firsts = np.cumsum(batch_sizes) - batch_sizes
-    # For each packed row its step, and its sentence.
+    # The step and the sentence of each packed row.
     step = np.repeat(np.arange(len(batch_sizes)), batch_sizes)
     sentence = np.arange(len(step)) - firsts[step]
 
     def words(at: np.ndarray) -> np.ndarray:
-        """The numbers of words, from their places in their sentences with boundaries."""
+        """The numbers of words, from their positions in sentences with boundaries."""
         numbers = np.where(at == 0, n_words, starts[sentence] + at - 1)
         return np.where(at == bounded[sentence] - 1, n_words + 1, numbers)
 
-    # For each word its sentence, and its place between the boundaries.
+    # The sentence of each word, and its position between the boundaries.
     owner = np.repeat(np.arange(len(rows)), lengths)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
     return PackedSentences(
@@ -103,7 +102,7 @@ def pack_sentences(lengths: np.ndarray, timesteps: int) -> PackedSentences:
 def sentence_lengths(character_ids: torch.Tensor, rows: WordRows) -> np.ndarray:
     """
     The number of words in each sentence, of shape `(batch_size,)`, from ids of shape `(batch_size, timesteps, width)`,
-    zero for padding. A `ValueError` for a different shape, or if a word comes after padding.
+    zero for padding. Raises `ValueError` if the shape is different or a word comes after padding.
     """
     if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(

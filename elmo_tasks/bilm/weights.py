@@ -1,8 +1,8 @@
 """
-The weights of a biLM in the public format: one table of names, read and written by the same rows.
+The weights of a biLM in the public format, which are read and written with the same table of names.
 
-The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds these and an embedding of words. Each row of the table
-says where a parameter is in the file and how its layout there differs from ours.
+The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds them and a word embedding. Each row of the table has a
+parameter's key in the file and the difference between its layout there and ours.
 """
 
 import io
@@ -33,21 +33,21 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array of the file becomes a parameter (`read`) and the other way round (`write`)."""
+    """Converts an array of the file to a parameter (`read`) and back (`write`)."""
 
     read: Change
     write: Change
 
 
 SAME = Layout(read=lambda array: array, write=lambda array: array)
-# (inputs, outputs) there, (outputs, inputs) in torch.nn.Linear
+# (inputs, outputs) in the file, (outputs, inputs) in torch.nn.Linear
 TRANSPOSED = Layout(read=np.transpose, write=np.transpose)
-# (1, width, character_dim, n_filters) there, (n_filters, character_dim, width) in torch.nn.Conv1d
+# (1, width, character_dim, n_filters) in the file, (n_filters, character_dim, width) in torch.nn.Conv1d
 CONVOLUTION = Layout(
     read=lambda array: array[0].transpose(2, 1, 0), write=lambda array: array.transpose(2, 1, 0)[np.newaxis]
 )
-# The file does not have the row of the id 0 (no word), which is zero. Some have a row too many at the end: bilm-tf
-# trained with 262 characters; 261 occur.
+# The file lacks the row for the id 0 (no word), which is zero. Some files have an extra row at the end, from bilm-tf
+# trainings with 262 characters; only 261 occur.
 CHARACTERS = Layout(
     read=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
     write=lambda array: array[1:],
@@ -57,9 +57,8 @@ CHARACTERS = Layout(
 @dataclass(frozen=True)
 class WeightName:
     """
-    A row of the table: an array of the file and its shape there; the parameter's name in the state of the biLM or
-    softmax; the difference between the two layouts; and the array that a file without this key means, if bilm-tf omits
-    it for these options.
+    A row of the table: the key and the shape of an array in the file; the parameter's name in the state of the biLM or
+    softmax; the difference between the two layouts; and the array to use if bilm-tf omits the key for these options.
     """
 
     key: str
@@ -70,7 +69,7 @@ class WeightName:
 
 
 def weight_names(options: BilmOptions) -> Iterator[WeightName]:
-    """The table for a biLM with these options: one row for each parameter."""
+    """The table for a biLM with these options: one row per parameter."""
     encoder = "character_encoder"
     n_filters, dim, cell = options.n_filters, options.projection_dim, options.cell_dim
     own, word_dim = options.dictionaries, 0
@@ -107,8 +106,8 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
 
 def dictionary_names(options: BilmOptions) -> dict[str, str]:
     """
-    The datasets of dictionaries in the file, with the names of their states: bytes of UTF-8, the keys in the order of
-    their rows with line feeds between them.
+    The datasets of dictionaries in the file, with the names of their states: the keys as UTF-8 bytes, in the order of
+    their rows, separated by line feeds.
     """
     own = options.dictionaries
     kinds = {} if own is None else {"characters": own.n_characters, "words": own.n_words}
@@ -123,11 +122,11 @@ def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
 
 def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) -> dict[str, np.ndarray]:
     """
-    The arrays of a file with names that begin with one of `prefixes`: safetensors if its name ends so, and HDF5
-    otherwise. A `ValueError` if it is something else or damaged.
+    Reads the arrays with names that begin with one of `prefixes`, from safetensors if the file's name ends in
+    `.safetensors`, otherwise from HDF5. Raises `ValueError` if the file has a different format or is damaged.
     """
     with open(path, "rb"):
-        pass  # A missing file is the system's error; the libraries' own are opaque.
+        pass  # A missing file raises the system's error here; the libraries' own errors are opaque.
     arrays: dict[str, np.ndarray] = {}
     try:
         if os.fspath(path).endswith(_SAFETENSORS):
@@ -139,7 +138,7 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
                 arrays[key] = node[...]
 
         with h5py.File(path, "r") as file:
-            # Links, which could lead out of the file, are not visited.
+            # `visititems` skips links, which could lead out of the file.
             file.visititems(keep)
             return arrays
     except (OSError, RuntimeError, SafetensorError) as error:
@@ -148,7 +147,7 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
 
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """
-    The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32; a `ValueError` names the
+    The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32. A `ValueError` names the
     option that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
@@ -164,7 +163,7 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
 
 def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor] | None:
     """
-    The state for `LmSoftmax.load_state_dict`, float32, from a weight file with a softmax besides the biLM, such as the
+    The state for `LmSoftmax.load_state_dict`, float32, from a weight file that also has a softmax, such as the
     published `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`; `None` if there is no softmax.
     """
     arrays = read_arrays(weight_file, ("softmax/",))
@@ -176,7 +175,7 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
 
 
-# Options that are numbers of layers, and the keys that show these numbers.
+# Options that count layers, and the keys that show these counts.
 _COUNTS = {
     "lstm.n_layers": re.compile(r"RNN_0/RNN/MultiRNNCell/Cell\d+/"),
     "char_cnn.n_highway": re.compile(r"CNN_high_\d+/"),
@@ -185,7 +184,7 @@ _COUNTS = {
 
 
 def _difference(expected: set[str], found: set[str]) -> str:
-    """The option that differs in the file, as far as the keys show."""
+    """The option that differs in the file, or the first key that does."""
     for option, pattern in _COUNTS.items():
         by_options, in_file = (len({m[0] for key in keys if (m := pattern.match(key))}) for keys in (expected, found))
         if by_options != in_file and in_file:
@@ -210,7 +209,7 @@ def write_weights(
     dtype: torch.dtype = torch.float32,
 ) -> None:
     """
-    Writes the state of a biLM: safetensors if the file's name ends with `.safetensors`, and HDF5 otherwise, gzip'd. See
+    Writes the state of a biLM, as safetensors if the file's name ends in `.safetensors`, otherwise as gzipped HDF5. See
     `Bilm.save`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
@@ -220,9 +219,9 @@ def write_weights(
     if os.fspath(weight_file).endswith(_SAFETENSORS):
         content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     else:
-        # Through memory: HDF5 ends the process if the disk is full.
+        # Built in memory, because HDF5 ends the process if the disk is full.
         buffer = io.BytesIO()
-        # HDF5 1.10 also has checksums of the data between the arrays.
+        # The format of HDF5 1.10 also has checksums for the data between the arrays.
         with h5py.File(buffer, "w", libver=("v110", "v110")) as file:
             for key, array in arrays.items():
                 file.create_dataset(key, data=array, compression="gzip", fletcher32=True)

@@ -1,4 +1,4 @@
-"""`allennlp elmo-coref-conll`: predictions of coreference in CoNLL's columns."""
+"""`allennlp elmo-coref-conll`: coreference predictions in CoNLL columns."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ __all__ = ["CorefConll"]
 
 @Subcommand.register("elmo-coref-conll")
 class CorefConll(Subcommand):
-    """Write predictions of coreference in CoNLL's columns, for the reference scorer."""
+    """Write coreference predictions in CoNLL columns, for the reference scorer."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)

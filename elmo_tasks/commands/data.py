@@ -1,4 +1,4 @@
-"""`allennlp elmo-data`: the public data of the paper's tasks."""
+"""`allennlp elmo-data`: public data for the paper's tasks."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ _DOWNLOADED["open"] = "the data of the plan `open`, as it was trained on (licenc
 
 @Subcommand.register("elmo-data")
 class PublicData(Subcommand):
-    """Download public data of the paper's tasks, and lay it out for the configs."""
+    """Download public data for the paper's tasks, and lay it out for the configs."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)

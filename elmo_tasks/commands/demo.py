@@ -1,4 +1,4 @@
-"""`allennlp elmo-demo`: a page on which people try ELMo."""
+"""`allennlp elmo-demo`: a web page to try ELMo."""
 
 import argparse
 from pathlib import Path
@@ -15,13 +15,13 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["ShowDemo"]
 
-# spaCy's rules for Korean need a program that is not Python; its rules for any language split off punctuation.
+# spaCy's Korean rules need a program outside Python; its rules for all languages ("xx") split off punctuation.
 _RULES = {"ko": "xx"}
 
 
 @Subcommand.register("elmo-demo")
 class ShowDemo(Subcommand):
-    """Serve a page to try ELMo and trained models on, on this machine."""
+    """Serve a web page on this machine to try ELMo and trained models."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
@@ -38,7 +38,7 @@ class ShowDemo(Subcommand):
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    # Gradio is half of the start of any command.
+    # Importing Gradio earlier would double the start-up time of every command.
     from elmo_tasks.demo.page import make_page, serve
     from elmo_tasks.demo.tasks import TaskArchive
     from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index

@@ -13,8 +13,8 @@ __all__ = ["FormerElmo"]
 @Subcommand.register("elmo")
 class FormerElmo(Subcommand):
     """
-    Write the ELMo vectors of a text into HDF5, with the options and the layout of AllenNLP before 1.0. New scripts are
-    simpler with `elmo-embed`.
+    Write the ELMo vectors of a text to HDF5, with the options and the layout of AllenNLP before 1.0. For new scripts,
+    `elmo-embed` is simpler.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:

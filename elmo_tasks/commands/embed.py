@@ -1,4 +1,4 @@
-"""`allennlp elmo-embed`: the vectors of a text in a file."""
+"""`allennlp elmo-embed`: writes the vectors of a text to a file."""
 
 import argparse
 
@@ -11,7 +11,7 @@ __all__ = ["Embed"]
 
 @Subcommand.register("elmo-embed")
 class Embed(Subcommand):
-    """Writes the vectors of a text into a file, as `python -m elmo_tasks embed` does, which starts faster."""
+    """The same as `python -m elmo_tasks embed`, which starts faster."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=DESCRIPTION, help=DESCRIPTION)

@@ -20,7 +20,7 @@ __all__ = ["Neighbors"]
 
 @Subcommand.register("elmo-neighbors")
 class Neighbors(Subcommand):
-    """Find the nearest neighbours of a word in its sentence, in a text."""
+    """Find the words of an indexed text that are nearest to a word in its sentence."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)

@@ -54,7 +54,7 @@ class Tables(Subcommand):
 
 
 def _tables(arguments: argparse.Namespace) -> None:
-    # At use: they import pandas, SciPy and matplotlib, which every start of `allennlp` would wait for.
+    # Imported here, because pandas, SciPy and matplotlib would slow down every start of `allennlp`.
     from elmo_tasks.replication import tables
     from elmo_tasks.replication.plan import Plan
     from elmo_tasks.replication.train import measure_word_senses, sort_out, train_all
@@ -76,7 +76,7 @@ def _tables(arguments: argparse.Namespace) -> None:
         lines = [f"{states.get(run.name, 'finished'):12} {run.name}" for run in runs]
         print("\n".join(lines + ["to run       word senses"] * (not has_senses)))
     else:
-        # SIGTERM ends the trainings too, as Ctrl-C does.
+        # SIGTERM also stops the trainings, like Ctrl-C.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         for run, problem in train_all(missing, arguments.jobs):
             print(f"{run.name}: {problem or 'finished'}", file=sys.stderr, flush=True)

@@ -36,7 +36,6 @@ def _run(arguments: argparse.Namespace) -> None:
     variables = config_variables()
     bilm = arguments.bilm or variables["ELMO_TASKS_BILM"]
     data = arguments.data or Path(variables["ELMO_TASKS_DATA"], "wsd")
-    # One data set.
     (training,) = WsdCorpus.find(data / "train")
     first_senses = first_senses_of_wordnet(arguments.wordnet) if arguments.wordnet else None
     senses = WordSenses(Elmo.from_pretrained(bilm), training, first_senses)

@@ -1,10 +1,10 @@
 """
-AllenNLP 2.10.1 and allennlp-models 2.10.1 on today's Python, torch, NumPy and transformers.
+Makes AllenNLP 2.10.1 and allennlp-models 2.10.1 work with current Python, torch, NumPy and transformers.
 
 torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP imports
-torch before anything that needs a fix, also in worker processes. `install` runs for everyone who imports torch in this
-environment: it imports the standard library only, replaces nothing before a module of AllenNLP is imported, and never
-raises. `ELMO_TASKS_WITHOUT_FIXES` switches fixes off by their names, with commas between them.
+torch before anything that needs a fix, also in worker processes. `install` runs in every program in this environment
+that imports torch, so it imports only the standard library, replaces nothing before a module of AllenNLP is imported,
+and never raises. `ELMO_TASKS_WITHOUT_FIXES` is a comma-separated list of fixes to switch off.
 """
 
 import sys

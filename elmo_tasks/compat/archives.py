@@ -1,4 +1,4 @@
-"""Untrusted archives, which AllenNLP 2.10.1 allows to run code."""
+"""Safe loading of untrusted archives, which can run code in AllenNLP 2.10.1."""
 
 import contextvars
 import json
@@ -20,7 +20,7 @@ def load_archives_safely(archival: Module) -> None:
     Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive.
     Cause: `tarfile.extractall` without a filter.
     """
-    # Python 3.14 has this filter by default.
+    # Python 3.14 uses this filter by default.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
 
     @replaces(archival, "load_archive")
@@ -61,8 +61,8 @@ def refuse_unregistered_types(registrable: Module) -> None:
     """
     Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
     Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds there.
-    While an archive is loaded, only packages of `--include-package` and of plugins are imported, and the result must be
-    a subclass of the requested class.
+    Now only packages of `--include-package` and of plugins are imported while an archive is loaded, and the result must
+    be a subclass of the requested class.
     """
     original = registrable.Registrable.resolve_class_name.__func__
 

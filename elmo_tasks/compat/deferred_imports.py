@@ -13,10 +13,10 @@ from elmo_tasks.compat.import_hooks import around_import, temporary_modules
 
 _BERT = "transformers.models.bert.modeling_bert"
 
-# Importing module -> the modules with deferred imports. The importing module only calls, indexes, or reads an attribute
-# of what it takes from them, or uses it in an annotation.
+# Importing module -> the modules to import later. The importing module only calls or indexes the names that it imports
+# from them, reads their attributes, or uses them in annotations.
 DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
-    # The model classes of transformers bring torch._dynamo and torch.distributed.tensor, and those sympy.
+    # The model classes of transformers import torch._dynamo and torch.distributed.tensor, which import sympy.
     "allennlp.modules.transformer.activation_layer": (_BERT,),
     "allennlp_models.generation.models.bart": ("transformers.models.bart.modeling_bart",),
     "allennlp_models.lm.modules.language_model_heads.bert": (_BERT,),
@@ -52,10 +52,10 @@ def defer_imports(module: str) -> Iterator[None]:
     """
     Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn, nltk and torch's
     compiler.
-    Cause: AllenNLP imports all of itself on every start. Now a name taken from one of these modules imports it at its
-    first use.
+    Cause: AllenNLP imports all of its modules on every start. Now a name from one of these modules imports the module
+    on first use.
     """
-    # Programs without AllenNLP import modules of transformers too.
+    # Programs without AllenNLP also import some of these modules.
     names = DEFERRED_IMPORTS[module] if "allennlp" in sys.modules else ()
     with temporary_modules({name: _DeferredModule(name) for name in names}):
         yield

@@ -1,4 +1,4 @@
-"""Errors of `allennlp` in one line, and a warning for mistyped overrides."""
+"""One-line errors for `allennlp`, and a warning for mistyped overrides."""
 
 import difflib
 import logging
@@ -12,7 +12,7 @@ from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 
 logger = logging.getLogger(__name__)
 
-# Packages that raise ValueError with a sentence for the user.
+# Packages that raise ValueError with a message for the user.
 _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 
 
@@ -20,8 +20,8 @@ _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of traceback.
-    Cause: `allennlp.commands.main` catches nothing. Errors of torch, and of the user's own code, keep their traceback,
-    and `ALLENNLP_DEBUG=1` shows every traceback. Ctrl-C and SIGTERM have the exit statuses of a shell.
+    Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code keep their traceback, and
+    `ALLENNLP_DEBUG=1` shows every traceback. Ctrl-C and SIGTERM exit with the status that a shell reports for them.
     """
 
     @replaces(commands, "main")
@@ -34,7 +34,7 @@ def end_in_one_line(commands: Module) -> None:
 
 
 def _end(error: BaseException) -> None:
-    """Exits with one line, if that is enough for an error."""
+    """Exits with a one-line message, if that is enough for the error."""
     command = " ".join(["allennlp", *sys.argv[1:2]])
     message = " ".join(str(error).split())
     if os.environ.get("ALLENNLP_DEBUG"):
@@ -62,8 +62,8 @@ def _is_for_the_user(error: BaseException) -> bool:
 def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
-    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops what it does not know. A key that is
-    not in the config, but similar to one next to it, is a warning.
+    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments. Now a warning is
+    logged for a key that is not in the config but resembles one next to it.
     """
 
     @replaces(params, "with_overrides")
@@ -80,6 +80,6 @@ def _mistyped(config: Any, overrides: dict[str, Any]) -> Iterator[tuple[str, str
             if isinstance(part, dict) and name not in part:
                 yield from ((key, parent + nearest) for nearest in difflib.get_close_matches(name, part, 1))
                 break
-            # Items of lists have numbers.
+            # List items are addressed by number.
             part = dict(enumerate(part)).get(int(name)) if isinstance(part, list) else part[name]
             parent += f"{name}."

@@ -1,4 +1,4 @@
-"""Code that runs around and after the import of a named module."""
+"""Hooks that run around and after the import of a module."""
 
 import importlib.util
 import os
@@ -19,14 +19,14 @@ Fix = Callable[[Module], None]
 Surroundings = Callable[[str], AbstractContextManager[None]]
 
 FIXES: list[Callable[..., object]] = []
-"""Each with a docstring that names the symptom and its cause."""
+"""The docstring of each fix names the symptom and its cause."""
 
 WITHOUT = set(filter(None, os.environ.get("ELMO_TASKS_WITHOUT_FIXES", "").split(",")))
 """Names of fixes that are switched off."""
 
 
 def after_import(*modules: str) -> Callable[[Fix], Fix]:
-    """Decorates a function that is called with each of the modules after its execution, in the order of definition."""
+    """Decorates a fix that is called with each of the modules after its execution; fixes run in definition order."""
 
     def declare(fix: Fix) -> Fix:
         FIXES.append(fix)
@@ -38,7 +38,7 @@ def after_import(*modules: str) -> Callable[[Fix], Fix]:
 
 
 def around_import(*modules: str) -> Callable[[Surroundings], Surroundings]:
-    """Decorates a context manager, called with the module's name, that each of the modules is executed in."""
+    """Decorates a context manager that takes a module's name and surrounds the module's execution."""
 
     def declare(surroundings: Surroundings) -> Surroundings:
         FIXES.append(surroundings)
@@ -50,11 +50,11 @@ def around_import(*modules: str) -> Callable[[Surroundings], Surroundings]:
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
-    """Decorates the function that takes the place of `owner.name`, and gets the original as its first argument."""
+    """Decorates the function that replaces `owner.name` and takes the original as its first argument."""
     original = getattr(owner, name)
 
     def decorate(function: Callable[..., Any]) -> None:
-        # With the original's signature, which AllenNLP's `FromParams` reads.
+        # `wraps` keeps the original's signature, which AllenNLP's `FromParams` reads.
         setattr(owner, name, wraps(original)(lambda *args, **kwargs: function(original, *args, **kwargs)))
 
     return decorate
@@ -62,7 +62,7 @@ def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """Puts `modules` into `sys.modules`, and removes these and no others at the end."""
+    """Puts `modules` into `sys.modules`, and removes only these at the end."""
     # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)

@@ -65,7 +65,7 @@ def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:
 
 
 def _placeholder_class(name: str, reason: str) -> type:
-    # A class, because AllenNLP derives from one of these. It is used for real once it is called.
+    # A class, because AllenNLP derives from one of these. The error is raised only when the class is called.
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         raise ImportError(f"{name}: {reason}")
 

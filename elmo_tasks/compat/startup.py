@@ -14,7 +14,7 @@ INCLUDED_PACKAGES: set[str] = set()
 """The packages that AllenNLP has imported for plugins and `--include-package`."""
 
 _OUR_PLUGIN = "elmo_tasks.plugin"
-# They register nothing, import all of nltk, SciPy and py-rouge, and download data of nltk.
+# They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
 _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
 
 
@@ -31,7 +31,7 @@ def add_our_plugin(plugins: Module) -> None:
     @replaces(plugins, "import_plugins")
     def import_plugins(original: Callable[[], None]) -> None:
         original()
-        # Raises what AllenNLP has logged. Modules that have been imported are not imported again.
+        # Raises the errors that AllenNLP only logs. Modules that are already imported are not imported again.
         plugins.import_module_and_submodules("allennlp_models")
         importlib.import_module(_OUR_PLUGIN)
 
@@ -40,7 +40,7 @@ def add_our_plugin(plugins: Module) -> None:
 def bring_back_elmo_embedder(commands: Module) -> None:
     """
     Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
-    Cause: AllenNLP 1.0 removed it; the class is ours now.
+    Cause: AllenNLP 1.0 removed the module; its class is now in this package.
     """
 
     def attribute(name: str) -> object:
@@ -54,7 +54,7 @@ def bring_back_elmo_embedder(commands: Module) -> None:
 def import_submodules_quickly(util: Module) -> None:
     """
     Symptom: every start spends over a second looking for modules.
-    Cause: before each of 500 modules `import_module_and_submodules` clears Python's caches of its path, looks for the
+    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches, looks for the
     package checklist, and walks into packages that it then skips.
     """
 
@@ -73,7 +73,7 @@ def _import_module_and_submodules(name: str, excluded: set[str]) -> None:
         return
     module = importlib.import_module(name)
     for _, child, _ in pkgutil.iter_modules(list(getattr(module, "__path__", []))[:1]):
-        # AllenNLP's rule: private modules and tests hold no plugins.
+        # AllenNLP's rule: private modules and tests contain no plugins.
         if not child.startswith(("_", "test")):
             _import_module_and_submodules(f"{name}.{child}", excluded)
 
@@ -83,8 +83,8 @@ def skip_scripts_of_allennlp_models(util: Module) -> None:
     """
     Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
     are registered; with an older setuptools, every start tries to reach the network.
-    Cause: the script for NarrativeQA imports py-rouge, and downloads data of nltk while it is imported. Packages
-    of `--include-package` are imported in the same way; `refuse_unregistered_types` needs their names.
+    Cause: the script for NarrativeQA imports py-rouge, and downloads nltk data while it is imported. Packages of
+    `--include-package` are imported in the same way, and their names are recorded for `refuse_unregistered_types`.
     """
 
     @replaces(util, "import_module_and_submodules")

@@ -31,8 +31,8 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
 def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
-    Cause: the state of the training may hold NumPy numbers, which `torch.load` refuses by default since torch 2.6.
-    They are allowed; other objects are not, since unpickling them can run code.
+    Cause: the training state may contain NumPy numbers, which `torch.load` refuses by default since torch 2.6. Now they
+    are allowed, but other objects are not, because unpickling them can run code.
     """
     import numpy
     import torch
@@ -47,8 +47,8 @@ def accept_add_special_tokens(cached_transformers: Module) -> None:
     """
     Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`.
     Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
-    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again with every
-    call of `encode`, so dropping it here changes no output.
+    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
+    to `encode`, so dropping it here does not change any output.
     """
 
     @replaces(cached_transformers, "get_tokenizer")
@@ -62,8 +62,8 @@ def accept_add_special_tokens(cached_transformers: Module) -> None:
 def restore_transformers_adamw(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
-    Cause: AllenNLP registers `huggingface_adamw` on top of it; transformers has removed it (seen with 4.57). The
-    stand-in is torch's AdamW, which adds epsilon elsewhere and always corrects the bias.
+    Cause: AllenNLP's `huggingface_adamw` derives from it, but transformers has removed it (seen with 4.57). The
+    replacement is torch's AdamW, which adds epsilon at a different point and always corrects the bias.
     """
     import torch
     import transformers

@@ -1,4 +1,4 @@
-"""Trainings of AllenNLP 2.10.1 that were killed or recovered, and their workers."""
+"""Killed and recovered trainings of AllenNLP 2.10.1, and the workers of data loaders."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def write_archives_whole(archival: Module) -> None:
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     """
     Symptom: after a kill when the patience has run out, `--recover` trains more epochs, and the score may differ.
-    Cause: the trainer asks whether to stop only after a further epoch.
+    Cause: the trainer checks whether to stop only after a further epoch.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
@@ -59,8 +59,8 @@ def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock created in
     a fork context is being shared with a process in a spawn context`.
-    Cause: the lock of the progress bar is made in the default context and passed to workers of a different one. Python
-    checks that since 3.11.
+    Cause: the lock of the progress bar is created in the default context and passed to workers of a different one,
+    which Python checks since 3.11.
     """
     for name in ("_start_instance_workers", "_start_batch_workers"):
 

@@ -19,8 +19,8 @@ __all__ = ["ElmoTokenIndexer", "WordCharactersIndexer"]
 @TokenIndexer.register("elmo")
 class ElmoTokenIndexer(TokenIndexer):
     """
-    The same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and are one array in
-    memory for all its occurrences.
+    Produces the same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and all its
+    occurrences share one array.
 
     # Parameters
 
@@ -50,7 +50,7 @@ class ElmoTokenIndexer(TokenIndexer):
         rows = tokens["character_ids"]
         # Shape: (timesteps, width)
         padded = np.zeros((padding_lengths["character_ids"], self._width), dtype=np.int64)
-        # One copy for the sentence: NumPy would look at each row in turn.
+        # One copy for the whole sentence, because NumPy would process the rows one by one.
         joined = np.frombuffer(b"".join(rows[: len(padded)]), dtype=np.int64)
         padded.reshape(-1)[: len(joined)] = joined
         return {"character_ids": torch.from_numpy(padded)}
@@ -58,7 +58,7 @@ class ElmoTokenIndexer(TokenIndexer):
 
 @TokenIndexer.register("elmo_token_characters")
 class WordCharactersIndexer(TokenCharactersIndexer):
-    """AllenNLP's `characters`, but the counts and the ids of a word are computed once for all its occurrences."""
+    """Like AllenNLP's `characters`, but the counts and ids of a word are computed once for all its occurrences."""
 
     def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
         super().__init__(min_padding_length=min_padding_length, **kwargs)
@@ -75,7 +75,7 @@ class WordCharactersIndexer(TokenCharactersIndexer):
             counter[self._namespace][character] += count
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        # A predictor may read an unlimited text.
+        # The cache is limited, because a predictor may read text of any length.
         if vocabulary is not self._vocabulary or len(self._ids) > 200_000:
             self._vocabulary, self._ids = vocabulary, {}
         for token in tokens:
@@ -84,5 +84,5 @@ class WordCharactersIndexer(TokenCharactersIndexer):
         return {"token_characters": [self._ids[token.text] for token in tokens]}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the words and the vocabulary, which every deep copy of an instance would copy."""
+        """Omits the words and the vocabulary, which every deep copy of an instance would copy."""
         return {**self.__dict__, "_counts": {}, "_ids": {}, "_vocabulary": None}

@@ -1,4 +1,4 @@
-"""Batches for the training of a biLM, fast enough for a GPU."""
+"""Batches for training a biLM, fast enough for a GPU."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -19,14 +19,14 @@ __all__ = ["LmDataLoader", "batch_tensors"]
 @DataLoader.register("elmo_lm")
 class LmDataLoader(DataLoader):
     """
-    Batches of sentences of about the same length, with a budget of tokens. It streams, so the text may be larger than
-    memory, and it makes arrays per batch instead of an `Instance` per sentence.
+    Batches sentences of about the same length, with a limit on tokens. It streams the text, which may be larger than
+    memory, and creates arrays per batch instead of an `Instance` per sentence.
 
-    Each `iter()` is the next epoch. Its order depends only on `seed` and the number of the epoch, not on global random
-    generators, so `allennlp train --recover`, which skips the batches that are done, resumes with exactly the others.
+    Each `iter()` is the next epoch. Its order depends only on `seed` and the epoch number, not on global random
+    generators, so `allennlp train --recover`, which skips completed batches, resumes with exactly the remaining ones.
 
-    In distributed training each process takes one of as many consecutive batches as there are processes; an incomplete
-    last group is skipped.
+    In distributed training, consecutive batches form groups with one batch for each process; an incomplete last group
+    is skipped.
 
     # Parameters
 
@@ -35,13 +35,13 @@ class LmDataLoader(DataLoader):
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
     max_tokens_per_batch : `int`
-        The budget. The two boundaries of a sentence count, padding does not; a longer sentence is a batch by itself.
+        The two boundaries of each sentence count, padding does not. A longer sentence is a batch by itself.
     buffer_sentences : `int`
         How many sentences are held in memory and shuffled together.
     shuffle : `bool`
-        `False`: each buffer goes from short sentences to long ones.
+        `False`: each buffer is sorted from short to long sentences.
     seed : `int`
-        Of the random order.
+        Seed of the random order.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class LmDataLoader(DataLoader):
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """
-        The batches of all processes. A sentence is its words joined by spaces, which takes an eighth of the memory of a
-        list of words.
+        The batches for all processes. A sentence is one string, with spaces between words, which takes an eighth of the
+        memory of a list of words.
         """
         sentences = iter(self._text)
         for index in count():
@@ -137,7 +137,7 @@ def batch_tensors(
     """
     `character_ids`, of shape `(batch_size, timesteps, 50)`, zero where there is no word, and `word_ids`, of shape
     `(batch_size, timesteps)`, -1 where there is no word, from sentences with a space between words. Only the characters
-    of each different word, which take 400 bytes in the tensors, and the number of a word per token go to the device.
+    of distinct words (400 bytes each in the tensors) and one word number per token are copied to the device.
     """
     words = " ".join(sentences).split(" ")
     numbers = {word: number for number, word in enumerate(dict.fromkeys(words), start=1)}
@@ -154,7 +154,7 @@ def batch_tensors(
     unknown_id = vocabulary[UNKNOWN_WORD]
     # Shape: (n_words + 1,)
     word_ids = np.array([NO_WORD_ID, *(vocabulary.get(word, unknown_id) for word in numbers)], dtype=np.int32)
-    # `index_select` is several times faster on the CPU than an index of two dimensions. Shape: (n_tokens,)
+    # `index_select` is several times faster on the CPU than a two-dimensional index. Shape: (n_tokens,)
     flat = _on_device(tokens.reshape(-1), device)
     return {
         "character_ids": _on_device(character_ids, device).index_select(0, flat).view(*tokens.shape, -1),
@@ -166,7 +166,7 @@ def _on_device(array: np.ndarray, device: torch.device | None) -> torch.Tensor:
     tensor = torch.from_numpy(array)
     if device is None or device.type != "cuda":
         return tensor.to(device).long()
-    # Only a copy from pinned memory does not wait for the work that the GPU has queued.
+    # Only copies from pinned memory do not wait for queued GPU work.
     return tensor.pin_memory().to(device, non_blocking=True).long()
 
 

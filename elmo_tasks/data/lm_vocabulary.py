@@ -28,8 +28,8 @@ NO_WORD_ID = -1
 @Vocabulary.register("elmo_lm_from_file", constructor="from_word_list")
 class LmVocabulary(Vocabulary):
     """
-    A vocabulary with the words of a language model in its namespace "lm", numbered as bilm-tf numbers them: from 0,
-    with `<S>`, `</S>` and `<UNK>` among them, and without AllenNLP's words for padding and the unknown.
+    A vocabulary with the words of a language model in its namespace "lm", numbered as in bilm-tf: from 0, including
+    `<S>`, `</S>` and `<UNK>`, and without AllenNLP's padding and unknown tokens.
     """
 
     @classmethod
@@ -37,8 +37,8 @@ class LmVocabulary(Vocabulary):
         cls, instances: Iterable[Instance], min_count: int = 1, max_words: Optional[int] = None
     ) -> "LmVocabulary":
         """
-        `<S>`, `</S>`, `<UNK>`, then the words of some text, from the most frequent to the rarest: the sampled softmax
-        takes the number of a word as its rank (section 3.1). Words of the same frequency are in alphabetical order.
+        `<S>`, `</S>`, `<UNK>`, then the words of a text from the most frequent to the rarest, because the sampled
+        softmax takes the number of a word as its rank (section 3.1). Equally frequent words are in alphabetical order.
 
         # Parameters
 

@@ -11,7 +11,7 @@ __all__ = ["SpacyBlankTokenizer"]
 @Tokenizer.register("spacy_blank")
 class SpacyBlankTokenizer(Tokenizer):
     """
-    spaCy's rules for a language, which its trained models use too.
+    Splits text by spaCy's rules for a language, which its trained models also use.
 
     # Parameters
 
@@ -25,7 +25,7 @@ class SpacyBlankTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[Token]:
         """The words with their places in `text`, in characters, without white space."""
         document = self._tokenizer(text)
-        # Faster than an object of spaCy for each token. Shape: (n_tokens, 3)
+        # Faster than a spaCy object for each token. Shape: (n_tokens, 3)
         places = document.to_array([IDX, LENGTH, IS_SPACE]).tolist()
         text = document.text
         return [

@@ -1,6 +1,6 @@
-"""The page on which people try ELMo."""
+"""A web page to try ELMo."""
 
 import os
 
-# Gradio reads it when it is imported: nothing is reported to anyone.
+# Gradio reads this when it is imported, and then reports no usage data.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"

@@ -1,4 +1,4 @@
-"""The page, made of Gradio's components, and its server: on this machine, without a network."""
+"""The page, built from Gradio components, and its server, which needs no network."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
@@ -20,7 +20,7 @@ from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
 
-# The browser refuses everything that is not from this server. Gradio makes scripts of strings.
+# The browser loads only what comes from this server. Gradio needs `unsafe-eval`, because it makes scripts from strings.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
@@ -33,7 +33,7 @@ def make_page(
     archives: Sequence[TaskArchive] = (),
     language_model: LanguageModel | None = None,
 ) -> gradio.Blocks:
-    """The page; each of its functions is one over HTTP too. Archives of one task are side by side."""
+    """The page. Its functions can also be called over HTTP. Archives for the same task are shown side by side."""
     tasks: dict[str, list[TaskArchive]] = {}
     for archive in archives:
         tasks.setdefault(archive.task.name, []).append(archive)
@@ -64,7 +64,7 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
     button = gradio.Button("Compare", variant="primary")
     if examples:
         sentences.value, word.value = examples[0]
-    # Without labels, Gradio 6.17 shows examples as empty cells, depending on the order of its requests.
+    # Without labels, Gradio 6.17 may show examples as empty cells, depending on the order of its requests.
     gradio.Examples(examples, [sentences, word], cache_examples=False, example_labels=[each[1] for each in examples])
     cosines = gradio.Dataframe(label="Cosines of the word's vectors")
     neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
@@ -115,7 +115,7 @@ def _likelihood_tab(words: Words, language_model: LanguageModel) -> None:
 
 
 def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], outputs: list[Any], name: str) -> None:
-    """One request is computed at a time: more would be slower on a CPU, and use more memory."""
+    """Only one request is computed at a time: parallel ones would be slower on a CPU and use more memory."""
 
     @wraps(function)
     def answer(*values: Any) -> Any:
@@ -133,7 +133,7 @@ def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blo
     """Serves the page until the process is interrupted."""
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_with_policy)]
     if host in ("127.0.0.1", "localhost"):
-        # No other site can have its name resolved to this machine and read the answers.
+        # Prevents other sites from resolving their names to this machine to read the answers.
         middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]))
     page.launch(
         server_name=host,

@@ -1,4 +1,4 @@
-"""Trained models on the page: what goes into each task, and how its prediction is shown."""
+"""Trained models on the page: the inputs of each task, and how its predictions are shown."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ _Prediction = dict[str, Any]
 @dataclass(frozen=True)
 class Task:
     """
-    A task by the keys of a line of its predictor, with values of them. `components` makes those that show a prediction
-    of the archive with a name, `values` what they show.
+    A task on the page. `inputs` are the keys of its predictor's JSON, and `examples` are values for them. `components`
+    creates the components that show the predictions of an archive, given its name; `values` returns their contents.
     """
 
     name: str
@@ -47,7 +47,7 @@ def _label_and_attention(name: str) -> list[Component]:
 
 
 def _marked(words: list[str], spans: Sequence[Span]) -> list[tuple[str, str | None]]:
-    """Texts with the labels of spans, which do not overlap, and texts between them."""
+    """The texts of spans, which must not overlap, with their labels, and the texts between them."""
     marked: list[tuple[str, str | None]] = []
     done = 0
     for label, start, end in sorted(spans, key=lambda span: span[1]):
@@ -73,7 +73,7 @@ def _entailment(prediction: _Prediction) -> list[Any]:
 
 
 def _attention(weights: list[list[float]], rows: list[str], columns: list[str]) -> pd.DataFrame:
-    """A row for each word, with its weights for the words of the other sentence; words may occur twice."""
+    """A row for each word, with its weights for the words of the other sentence; words may be repeated."""
     numbered = [f"{word} ({number})" if columns.count(word) > 1 else word for number, word in enumerate(columns)]
     table = pd.DataFrame(weights, columns=numbered).round(2)
     table.insert(0, "", rows, allow_duplicates=True)
@@ -149,11 +149,11 @@ TASKS: dict[str, Task] = {
         lambda prediction: [list(zip(prediction["words"], prediction["tags"], strict=True))],
     ),
 }
-"""By the registered name of the model."""
+"""The keys are the registered names of the models."""
 
 
 class TaskArchive:
-    """A trained model: an archive or the folder of a run. The language's rules of spaCy split texts into words."""
+    """A trained model: an archive or the folder of a run. spaCy's rules for `language` split texts into words."""
 
     def __init__(self, path: Path, language: str) -> None:
         archive = load_archive(str(path))

@@ -28,17 +28,17 @@ EXAMPLES: dict[str, list[list[str]]] = {
         ["아침에 사과를 깎아 먹었다 .\n그는 잘못을 인정하고 사과를 했다 .", "사과를"],
     ],
 }
-"""Sentences and a word that has different senses in them, by spaCy's code of the language."""
+"""Sentences and a word that has different senses in them, by spaCy's language code."""
 
-# Each occurrence is compared with each other one; points of a map.
+# The most occurrences, which are compared in pairs, and the most points of a map from the index.
 _MAX_FOUND, _MAX_POINTS = 12, 300
 _N_NEIGHBORS = 8
 
 
 class Words:
     """
-    The vectors of words in their sentences. `index` is of the same biLM, for neighbours and maps; its mix of the layers
-    is left out. `static` vectors are for comparison.
+    The vectors of words in their sentences. `index`, made with the same biLM, is for neighbours and maps; its layer
+    `mix` is left out. `static` vectors are for comparison.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Words:
 
     def compare(self, text: str, word: str, layer: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """
-        The cosines of the occurrences in all layers, the neighbours in one layer, and a map of it. The text has one
-        sentence per line, each with the word, in any case.
+        The cosines of the occurrences in all layers, and the neighbours and a map in one layer. The text has one
+        sentence per line, and each contains the word, ignoring case.
         """
         found = self._occurrences(text, in_nfc(word).strip())
         arrays = self._elmo.embed([query.words for query in found], layers="all", progress=False)

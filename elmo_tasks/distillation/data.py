@@ -1,4 +1,4 @@
-"""Batches of a student: labelled texts, and texts with the soft labels of its teachers."""
+"""Batches for a student: labelled texts, and texts with the soft labels of its teachers."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ __all__ = ["DistilledDataLoader"]
 
 
 class _SoftLabelReader(DatasetReader):
-    """Reads the output of the predictor `elmo_soft_labels`, of one teacher or of several, which are averaged."""
+    """Reads the output of the predictor `elmo_soft_labels` for one teacher, or the average of several teachers."""
 
     def __init__(self, reader: DatasetReader, files: list[str]) -> None:
         super().__init__()
@@ -50,9 +50,9 @@ class DistilledDataLoader(DataLoader):
     # Parameters
 
     reader, data_path
-        Of the labelled data.
+        The reader and the file of the labelled data.
     soft_labels : `List[str]`
-        What the predictor `elmo_soft_labels` has written for the same texts, a file for each teacher.
+        Files that the predictor `elmo_soft_labels` wrote for the same texts, one per teacher.
     loader : `Lazy[DataLoader]`
         How both are batched.
     """
@@ -72,7 +72,7 @@ class DistilledDataLoader(DataLoader):
             yield other
 
     def iter_instances(self) -> Iterator[Instance]:
-        """The labelled instances, from which a vocabulary is made, as without a teacher."""
+        """Only the labelled instances, so the vocabulary is the same as without a teacher."""
         yield from self._labelled.iter_instances()
 
     def index_with(self, vocab: Vocabulary) -> None:

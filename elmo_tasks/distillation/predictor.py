@@ -18,8 +18,8 @@ __all__ = ["SoftLabelPredictor"]
 @Predictor.register("elmo_soft_labels")
 class SoftLabelPredictor(Predictor):
     """
-    Reads the lines of a model's own predictor, for named entities, sentiment and entailment, and writes for each text
-    its words and the `probabilities` of all `labels`. For a tagger, these are the marginals of each word.
+    Reads the same lines as the model's own predictor, for named entities, sentiment and entailment. It writes the words
+    of each text and the `probabilities` of all `labels`; for a tagger, these are the marginals of each word.
     """
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, **kwargs: Any) -> None:
@@ -56,7 +56,7 @@ class SoftLabelPredictor(Predictor):
             fields = instance.fields.items()
             words = {name: [t.text for t in field] for name, field in fields if isinstance(field, TextField)}
             rows = rows[: len(words["tokens"])] if rows.dim() == 2 else rows
-            # Readers of one sentence take its words, the reader of pairs takes two texts.
+            # Readers for single sentences take words; the reader for pairs takes two texts.
             texts = words if "tokens" in words else {name: " ".join(text) for name, text in words.items()}
             lines.append({**texts, "labels": self._labels, "probabilities": rows.tolist()})
         return lines

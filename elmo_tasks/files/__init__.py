@@ -1,1 +1,1 @@
-"""Files: written atomically, and read with errors that name them."""
+"""Atomic writing of files, and reading with errors that name the file."""

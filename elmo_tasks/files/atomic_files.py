@@ -13,14 +13,14 @@ __all__ = ["atomic_file", "atomic_folder", "check_not_input"]
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
-    A temporary path next to `path`, to write to. At the end of the block the written file replaces `path`, once it is
-    on the disk; after an error nothing is left. A device or a pipe such as `/dev/stdout` is written to directly.
+    A temporary path next to `path`, to write to. At the end of the block, the file is synced to disk and replaces
+    `path`; after an error it is removed. A device or a pipe such as `/dev/stdout` is written to directly.
     """
     path = Path(path)
     if _is_device(path):
         yield path
         return
-    # The suffix stays, since h5py and others go by it; a longer name could exceed the limit of the file system.
+    # Keeps the suffix, because h5py and others depend on it; a longer name could exceed the file system's limit.
     temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
@@ -35,7 +35,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = ()) -> Iterator[Path]:
     """
-    As `atomic_file`, for a folder; its parents are created. A folder that exists is replaced as a whole, if it contains
+    Like `atomic_file`, for a folder; its parents are created. An existing folder is replaced as a whole if it contains
     only files with the names in `replaceable`.
     """
     path = Path(path).absolute()
@@ -50,7 +50,7 @@ def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = (
         for child in temporary.rglob("*"):
             _sync(child)
         if path.exists():
-            # A folder that is not empty cannot be replaced: for an instant it is missing.
+            # A folder that is not empty cannot be replaced in one step, so it is missing for an instant.
             os.replace(path, older)
         os.replace(temporary, path)
         shutil.rmtree(older, ignore_errors=True)
@@ -61,13 +61,13 @@ def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = (
 
 
 def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
-    """Raises a `ValueError` if the output would replace one of the inputs, also under a different path."""
+    """Raises a `ValueError` if the output would replace one of the inputs, even under a different path."""
     if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
         raise ValueError(f"the output would replace an input: {output}")
 
 
 def _is_device(path: Path) -> bool:
-    # Where stdout is redirected to a file, /dev/stdout is a link to that file.
+    # If stdout is redirected to a file, /dev/stdout is a link to that file.
     return path.exists() and not path.is_dir() and (not path.is_file() or path.absolute().parent == Path("/dev"))
 
 

@@ -19,7 +19,7 @@ _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma
 
 def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     """
-    The lines of a UTF-8 file without their ends, each with its number, counted from 1. A file that ends with `.gz`,
+    The lines of a UTF-8 file without line ends, each with its number, counted from 1. A file that ends with `.gz`,
     `.xz` or `.bz2` is decompressed; a byte order mark is dropped. Only a line feed ends a line.
     """
     with opened(path) as file:
@@ -40,7 +40,7 @@ def whole_text(path: str | PathLike[str]) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        # Once more line by line, for the place.
+        # Read again line by line, so the error names the place.
         return "\n".join(line for _, line in numbered_lines(path))
 
 
@@ -57,7 +57,7 @@ def opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         with io.BufferedReader(decompressor(fspath(path))) as file:
             yield file
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        # An error of the system has a number; one of bz2 or gzip has none.
+        # Errors of the system have an `errno`; errors of bz2 and gzip do not.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ValueError(f"expected a file that can be decompressed: {fspath(path)}: {error}") from error

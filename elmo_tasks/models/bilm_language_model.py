@@ -25,12 +25,12 @@ logger = logging.getLogger(__name__)
 @Model.register("elmo_bilm")
 class BilmLanguageModel(Model):
     """
-    The joint log-likelihood of both directions (section 3.1 of the paper), which share the character encoder and the
-    softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes it in the public format.
+    A biLM trained on the joint log-likelihood of both directions (section 3.1 of the paper), which share the character
+    encoder and the softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes the public format.
 
-    Evaluation is always over the whole vocabulary; its metrics are `forward_perplexity`, `backward_perplexity`, their
-    mean `perplexity`, and `unknown_share`, the share of the words that are not in the vocabulary and count as one word.
-    In training with a sampled softmax the metric is called `sampled_perplexity`, since it is not comparable.
+    Evaluation always uses the whole vocabulary. Its metrics are `forward_perplexity`, `backward_perplexity`, their mean
+    `perplexity`, and `unknown_share`, the share of words that are not in the vocabulary and count as one word. In
+    training with a sampled softmax, the metric is called `sampled_perplexity`, because it is not comparable.
 
     # Parameters
 
@@ -39,14 +39,14 @@ class BilmLanguageModel(Model):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
     softmax : `Literal["sampled", "full"]`
-        Whether the softmax is trained on `n_samples` of the words or on all: see `LmSoftmax`. A vocabulary of no more
-        words is always trained on in full.
+        Whether the softmax is trained on `n_samples` words or on all words: see `LmSoftmax`. If the vocabulary has no
+        more than `n_samples` words, all are used.
     dropout : `float`
-        Of the input of each LSTM and of the output of the highest.
+        Applied to the input of each LSTM and to the output of the highest.
     pretrained_file : `str`, optional
         Path or URL of the weights to start from, in the public format.
     pretrained_softmax : `bool`
-        Whether a softmax over the words of the vocabulary is read from that file too, if it has one.
+        Whether to read the softmax over the vocabulary's words from that file too, if it has one.
     precision : `Literal["float32", "bf16"]`
         See `elmo_tasks.bilm.Bilm`.
     """
@@ -63,7 +63,7 @@ class BilmLanguageModel(Model):
         precision: Literal["float32", "bf16"] = "float32",
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and the other parameters of `Model`.
+        # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
         super().__init__(vocab, **kwargs)
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
@@ -99,7 +99,7 @@ class BilmLanguageModel(Model):
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]
         if self.training:
-            # Both directions together, with the same negatives: the share of each in the loss is not known.
+            # Both directions together, with the same negatives, so the part of each in the loss is unknown.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
             of_each = loss.detach().expand(2) / 2
             loss = loss / targets.numel()
@@ -113,7 +113,7 @@ class BilmLanguageModel(Model):
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
         numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
-        # AllenNLP reads `@@NEWLINE@@` in the file of a vocabulary as the end of a line, which no word contains.
+        # AllenNLP reads `@@NEWLINE@@` in a vocabulary file as a line break, which no word contains.
         return WordList(numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers)))
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

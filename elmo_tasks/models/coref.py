@@ -1,4 +1,4 @@
-"""The model of coreference."""
+"""The coreference model."""
 
 from itertools import chain
 from typing import Any
@@ -22,9 +22,9 @@ from elmo_tasks.training import CorefScores
 
 __all__ = ["CorefResolver"]
 
-# OntoNotes' genres: a document's name begins with one. All other documents share one more.
+# OntoNotes' genres; a document's name begins with one. All other documents share one extra genre.
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
-# Tensors of a transformer's indexer that have word pieces in the dimension of the words.
+# Tensors of a transformer's indexer with word pieces, not words, in the dimension of the words.
 _OF_PIECES = ("token_ids", "wordpiece_mask", "type_ids", "segment_concat_mask")
 
 Mention = tuple[int, int]
@@ -34,23 +34,23 @@ Mention = tuple[int, int]
 class CorefResolver(ElmoModel):
     """
     Coreference as in the paper (section A.6, after Lee et al. 2017): a biLSTM over each sentence, a vector for every
-    span of some words, the most probable spans of which no two cross, and for each of them the most probable antecedent
-    or none. ELMo is concatenated with the words, with the output of the biLSTM, or with both.
+    span of at most `max_span_width` words, the most probable spans that do not cross, and for each of them the most
+    probable antecedent, or none. ELMo is concatenated with the words, with the output of the biLSTM, or with both.
 
     # Parameters
 
     max_span_width : `int`
-        In words.
+        The length of the longest span in words.
     spans_per_word : `float`
-        How many spans are kept for each word of the document.
+        How many spans are kept per word of the document.
     max_antecedents : `int`
-        How many of the kept spans before a span are candidates: the nearest.
+        How many of the kept spans before a span are candidates. The nearest are used.
     max_sentences : `int`
-        In training, a longer document is cut to as many consecutive sentences, at random in each epoch.
+        In training, a longer document is cut to this many consecutive sentences, chosen at random in each epoch.
     hidden_dim, feature_dim : `int`
         Units of each of the two hidden layers of both scorers, and of the embedding of each feature.
     lexical_dropout, dropout : `float`
-        Of the embedded words; and of the encoder's output, the hidden layers and the features.
+        Applied to the embedded words; and to the encoder's output, the hidden layers and the features.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class CorefResolver(ElmoModel):
     def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
         """
         The tensors of `tokens` have shape `(batch_size, n_sentences, timesteps, ...)`; the `metadata` of a document has
-        `sentences`, `speakers`, `genre`, and `clusters` where they are known. The output has for each document the kept
+        `sentences`, `speakers`, `genre`, and `clusters` if they are known. For each document, the output has the kept
         `spans`, of shape `(n_spans, 2)`; their `antecedents`, of shape `(n_spans,)`: the number of another span, or -1;
         the `clusters`, lists of first and last words; the `metadata`; and the mean `loss`, if all clusters are known.
         """
@@ -131,7 +131,7 @@ class CorefResolver(ElmoModel):
         return output
 
     def _part(self, sentences: list[list[str]]) -> slice:
-        """The sentences that are read: all of them, or in training some consecutive ones, at random."""
+        """The sentences to read: all of them, or in training some consecutive ones, chosen at random."""
         n_more = len(sentences) - self._max_sentences
         if not self.training or n_more <= 0:
             return slice(0, len(sentences))
@@ -140,8 +140,8 @@ class CorefResolver(ElmoModel):
 
     def _encode(self, tokens: TextFieldTensors, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The embedded and the encoded words of all documents, one document after the other, and the number of the
-        sentence of each word: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
+        The embedded and the encoded words of all documents, one document after the other, and the number of each word's
+        sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
         """
         # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows, timesteps)
         rows = mask.any(-1)
@@ -167,8 +167,8 @@ class CorefResolver(ElmoModel):
         self, words: tuple[torch.Tensor, ...], offset: int, document: dict[str, Any]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The kept spans of a document and the scores of their antecedents, from its `words` as `_encode` returns them,
-        the first of which has the number `offset`: shapes `(n_spans, 2)` and `(n_spans, n_antecedents)`.
+        The kept spans of a document and the scores of their antecedents, from its `words` as `_encode` returns them:
+        shapes `(n_spans, 2)` and `(n_spans, n_antecedents)`. `offset` is the number of the first word.
         """
         embedded, hidden, sentences = words
         if not len(sentences):
@@ -190,7 +190,7 @@ class CorefResolver(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `document` and `part`, its name and number; `sentences`; `clusters`, each a list of first and last words,
+        `document` (its name) and `part` (its number); `sentences`; `clusters`, each a list of first and last words,
         counted from the beginning of the document; and the `texts` of their mentions.
         """
         metadata = output_dict["metadata"]

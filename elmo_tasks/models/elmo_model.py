@@ -33,11 +33,11 @@ class ElmoModel(Model):
     # Parameters
 
     bilm : `Lazy[ContextualModel]`, optional
-        The biLM, or a transformer instead, of all embedders `elmo`.
+        The biLM, or a transformer instead, that all `elmo` embedders share.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
-        Concatenated with the output of the encoder.
+        An embedder to concatenate with the output of the encoder.
     initializer : `InitializerApplicator`, optional
-        Applied when all parts are made. Frozen weights keep their values, even with the type "pretrained".
+        Applied after all parts are created. Frozen weights keep their values, even with the type "pretrained".
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class ElmoModel(Model):
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
-        # By name, from the config: `regularizer` and the other parameters of `Model`.
+        # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
         super().__init__(vocab, **kwargs)
-        # Lazy: random weights are drawn in the order of earlier versions, which begins with the encoders.
+        # Lazy, so random weights are drawn in the same order as in earlier versions, starting with the encoders.
         shared = {} if bilm is None else {"bilm": bilm.construct()}
         self.text_field_embedder = text_field_embedder.construct(**shared)
         self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
         self._initializer = initializer
 
     def __call__(self, *inputs: Any, teacher: Optional[torch.Tensor] = None, **named: Any) -> dict[str, Any]:
-        """As `forward`. The soft labels of a `teacher`, of the shape of the logits, replace the labels in the loss."""
+        """Calls `forward`. A `teacher`'s soft labels, in the shape of the logits, replace the labels in the loss."""
         output: dict[str, Any] = super().__call__(*inputs, **named)
         if teacher is not None:
             output["loss"] = soft_loss(output["logits"], teacher, output.get("mask"), getattr(self, "crf", None))
@@ -69,11 +69,11 @@ class ElmoModel(Model):
         return width + (0 if self.output_embedder is None else self.output_embedder.get_output_dim())
 
     def with_elmo(self, hidden: torch.Tensor, tokens: TextFieldTensors) -> torch.Tensor:
-        """The output of an encoder, with ELMo at the output: shape `(batch_size, timesteps, width)`."""
+        """The output of an encoder, concatenated with ELMo if configured: shape `(batch_size, timesteps, width)`."""
         return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)], -1)
 
     def initialize(self) -> None:
-        """Applies the initializers of the config to what is trained; a subclass calls it when it is complete."""
+        """Applies the config's initializers to trainable weights; a subclass calls it at the end of its constructor."""
         if self._initializer is not None:
             trained = [(name, weight) for name, weight in self.named_parameters() if weight.requires_grad]
             self._initializer(SimpleNamespace(named_parameters=lambda: trained))
@@ -81,8 +81,8 @@ class ElmoModel(Model):
 
 def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
     """
-    Two batches of texts as one, so that the biLM and a shared encoder run once: the texts of the first, then those of
-    the second. Every dimension but the first has the larger size of the two.
+    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`, then the texts of
+    `other`. Every dimension but the first has the larger size of the two.
     """
     return {
         indexer: {name: _joined(tensor, other[indexer][name]) for name, tensor in tensors.items()}
@@ -92,7 +92,7 @@ def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTen
 
 def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
-    # Indexers pad with zero: the padding of a vocabulary, no character, and False in a mask.
+    # Indexers pad with zero, which is padding in a vocabulary, no character, and False in a mask.
     joined = first.new_zeros(len(first) + len(second), *sizes)
     joined[(slice(None, len(first)), *map(slice, first.shape[1:]))] = first
     joined[(slice(len(first), None), *map(slice, second.shape[1:]))] = second
@@ -100,7 +100,7 @@ def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:
-    """By their numbers."""
+    """The labels in the order of their numbers."""
     return list(vocab.get_index_to_token_vocabulary("labels").values())
 
 

@@ -1,4 +1,4 @@
-"""The model of named entities."""
+"""The model for named entities."""
 
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class NerTagger(ElmoModel):
     encoders : `List[Seq2SeqEncoder]`
         From the lowest to the highest; the paper has two.
     dropout : `float`
-        Of the input of each encoder: the same units at all words of a sentence.
+        Applied to the input of each encoder, with the same units at all words of a sentence.
     """
 
     def __init__(self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any) -> None:
@@ -71,7 +71,7 @@ class NerTagger(ElmoModel):
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
         `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first and the
-        last word), `text`, and `score`, its probability by the CRF.
+        last word), `text`, and `score`, its probability under the CRF.
         """
         logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
         tags = names_of(self._tags, tag_ids)

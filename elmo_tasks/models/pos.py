@@ -1,4 +1,4 @@
-"""The model of parts of speech."""
+"""The model for parts of speech."""
 
 from typing import Any, ClassVar
 
@@ -11,15 +11,15 @@ __all__ = ["PosClassifier"]
 @Model.register("elmo_pos")
 class PosClassifier(SimpleTagger):
     """
-    A linear classifier of the words over an encoder; the paper's Table 6 (section 5.3) has no encoder, but a layer of
-    the biLM. It is AllenNLP's `SimpleTagger`, without its two rows of numbers per word in a prediction.
+    A linear classifier of the words on top of an encoder; the paper's Table 6 (section 5.3) uses a layer of the biLM
+    instead of an encoder. It is AllenNLP's `SimpleTagger`, without its two rows of numbers per word in a prediction.
     """
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """`words`, their `tags`, and the `probabilities` of these."""
+        """`words`, their `tags`, and the `probabilities` of the tags."""
         readable = super().make_output_human_readable(output_dict)
         words, probabilities = readable["words"], readable["class_probabilities"].max(-1).values.tolist()
-        # AllenNLP gives padding tags too.
+        # AllenNLP also tags padding.
         return {"words": words} | {
             name: [row[: len(sentence)] for row, sentence in zip(rows, words, strict=True)]
             for name, rows in (("tags", readable["tags"]), ("probabilities", probabilities))

@@ -1,4 +1,4 @@
-"""The model of entailment between two sentences."""
+"""The model for entailment between two sentences."""
 
 from typing import Any
 
@@ -21,19 +21,19 @@ class Esim(ElmoModel):
     ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends to the
     words of the other sentence, a second encoder reads the result, and a feedforward network decides from the maximum
     and the mean over the words. ELMo is concatenated with the words, with the output of the first encoder, before the
-    attention, or with both. The two sentences of all pairs are one batch of sentences.
+    attention, or with both. The two sentences of all pairs form one batch.
 
     # Parameters
 
     projection_feedforward : `FeedForward`
-        From four times the width of the encoder's output, with ELMo, to the second encoder's input.
+        From four times the width of the encoder's output, including ELMo, to the second encoder's input.
     output_feedforward : `FeedForward`
         From four times the width of the second encoder to the input of the last layer, which is linear.
     dropout : `float`
-        Of the input of each encoder, the same units at all words of a sentence; and of the input of the last two fully
-        connected layers.
+        Applied to the input of each encoder, with the same units at all words of a sentence; and to the input of the
+        last two fully connected layers.
     attention_dropout : `float`
-        Of the output of the attention; the paper has 0.5 with ELMo.
+        Applied to the output of the attention; the paper uses 0.5 with ELMo.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Esim(ElmoModel):
         """
         `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each pair. The
         output has `logits`, of shape `(batch_size, n_labels)`; `premise_attention` and `hypothesis_attention`, of shape
-        `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each of the other; the
-        `metadata`; and the `loss`, if there are labels.
+        `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each word of the
+        other; the `metadata`; and the `loss`, if there are labels.
         """
-        # From here to the pooling the pairs are twice as many sentences: first all premises, then all hypotheses.
+        # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all hypotheses.
         tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -81,7 +81,7 @@ class Esim(ElmoModel):
         encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
         encoded = self.with_elmo(encoded, tokens)
 
-        # How much each word attends to each of the other sentence. Shape: (2 * batch_size, timesteps, timesteps)
+        # How much each word attends to the other sentence's words. Shape: (2 * batch_size, timesteps, timesteps)
         attention = softmax_over_words(encoded @ _other(encoded).transpose(1, 2), _other(mask))
         attended = attention @ _other(encoded)
         # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
@@ -109,8 +109,8 @@ class Esim(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `label`; `probabilities`, of each label; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
-        premise and for the hypothesis a row for each word, with its weights for the words of the other sentence.
+        `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
+        premise and for the hypothesis, one row per word with its weights for the words of the other sentence.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         for name in ("premise_tokens", "hypothesis_tokens"):

@@ -1,4 +1,4 @@
-"""The model of questions and answers."""
+"""The model for questions and answers."""
 
 from typing import Any
 
@@ -19,22 +19,22 @@ __all__ = ["SquadModel"]
 @Model.register("elmo_squad")
 class SquadModel(ElmoModel):
     """
-    Answers to questions as spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
+    Answers questions with spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
     2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with ReLU, residual
-    self-attention of the paragraph, and for the first and the last word of the answer each a biGRU and a linear layer.
+    self-attention of the paragraph, and a biGRU and a linear layer each for the first and the last word of the answer.
     ELMo is concatenated with the words, with the output of the first biGRU, or with both; question and paragraph share
-    the two mixes, and go through the biLM and that biGRU as one batch.
+    the two mixes and go through the biLM and the first biGRU as one batch.
 
     # Parameters
 
     self_encoder : `Seq2SeqEncoder`
-        Of the residual self-attention; its input is as wide as the linear layer below it.
+        The encoder of the residual self-attention; its input is as wide as the linear layer below it.
     end_encoder : `Seq2SeqEncoder`
-        Over the output of the self-attention and of the `start_encoder`.
+        Reads the output of the self-attention and of the `start_encoder`.
     dropout : `float`
-        Of the input of each encoder and each linear layer: the same units at all words of a text.
+        Applied to the input of each encoder and each linear layer, with the same units at all words of a text.
     max_span_tokens : `int`
-        The length of the longest predicted answer; training takes longer ones too.
+        The length of the longest predicted answer; training also accepts longer ones.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class SquadModel(ElmoModel):
         return self.self_attention(hidden, passage_mask)
 
     def _log_probs(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The log-probability of each word: shape `(batch_size, timesteps)`, in float32 at least."""
+        """The log-probability of each word: shape `(batch_size, timesteps)`, at least float32."""
         logits = logits.squeeze(-1).float()
         return logits.masked_fill(~mask, min_value_of_dtype(logits.dtype)).log_softmax(-1)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `id` of the question, empty if it has none; `best_span_str`, the answer; `best_span`, its first and last token;
+        `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its first and last token;
         `score`, its probability; `question_tokens` and `passage_tokens`.
         """
         rows, answers = output_dict["metadata"], ("best_span_str", "best_span", "score")
@@ -140,6 +140,6 @@ class SquadModel(ElmoModel):
 
 
 def _text(metadata: dict[str, Any], first: int, last: int) -> str:
-    """The answer as the paragraph has it, with its white space."""
+    """The answer as written in the paragraph, including white space."""
     passage: str = metadata["original_passage"]
     return passage[metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]

@@ -1,4 +1,4 @@
-"""The model of semantic roles."""
+"""The model for semantic roles."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ class SemanticRoleLabeler(ElmoModel):
     """
     Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that
     marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO tags of
-    arguments. Each tag is trained on its own; at evaluation, the best tags that BIO allows are found. ELMo is
-    concatenated with the words, with the output of the encoder, or with both.
+    arguments. Each tag is trained independently; evaluation finds the best tags that BIO allows. ELMo is concatenated
+    with the words, with the output of the encoder, or with both.
     """
 
     def __init__(self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any) -> None:
@@ -44,10 +44,10 @@ class SemanticRoleLabeler(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        Each predicate has its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags` have shape
-        `(batch_size, timesteps)`; `metadata` has the `words` and the `verb`. The output has `logits`, of shape
-        `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the `loss` per word, if
-        there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
+        Each row is one predicate with its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags`
+        have shape `(batch_size, timesteps)`; `metadata` has the `words` and the `verb`. The output has `logits`, of
+        shape `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the `loss` per word,
+        if there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -85,7 +85,7 @@ class SemanticRoleLabeler(ElmoModel):
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SrlF1`; none for the training data."""
+        """See `SrlF1`; there are none in training."""
         return {} if self.training else self._srl_f1.get_metric(reset)
 
     default_predictor = "elmo_srl"

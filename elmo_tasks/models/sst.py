@@ -1,4 +1,4 @@
-"""The model of sentiment."""
+"""The model for sentiment."""
 
 from typing import Any, ClassVar
 
@@ -18,22 +18,21 @@ __all__ = ["BiattentiveClassifier"]
 @Model.register("elmo_sst")
 class BiattentiveClassifier(ElmoModel):
     """
-    The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8):
-    a feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
-    integrates the result, and layers of ReLU (McCann et al. have maxout) decide from four poolings of the words. ELMo
-    is concatenated with the words, with the output of the first encoder (AllenNLP's `bcn`: of the second), or with
-    both.
+    The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8): a
+    feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
+    integrates the result, and ReLU layers (maxout in McCann et al.) decide from four poolings of the words. ELMo is
+    concatenated with the words, with the output of the first encoder (of the second in AllenNLP's `bcn`), or with both.
 
     # Parameters
 
     pre_encode_feedforward : `FeedForward`
         Between the words and the first encoder.
     integrator : `Seq2SeqEncoder`
-        The second encoder, for three times the width of the first, with ELMo.
+        The second encoder; its input is three times as wide as the first encoder's output, including ELMo.
     output_feedforward : `FeedForward`
         From four times the width of the integrator to the input of the last layer, which is linear.
     embedding_dropout, integrator_dropout : `float`
-        Of the words, and of the poolings.
+        Applied to the words, and to the poolings.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class BiattentiveClassifier(ElmoModel):
         # Shape: (batch_size, timesteps, encoder_dim)
         encoded = self.with_elmo(self.encoder(self.pre_encode_feedforward(embedded), mask), tokens)
 
-        # The text attends to itself: the two sides of the biattention are one.
+        # The text attends to itself, so both sides of the biattention are the same.
         # Shape: (batch_size, timesteps, timesteps)
         attention = softmax_over_words(encoded @ encoded.transpose(1, 2), mask)
         attended = attention @ encoded
@@ -103,7 +102,7 @@ class BiattentiveClassifier(ElmoModel):
         return torch.cat(poolings, -1)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        """`words`, `label`, and `probabilities`, of each label."""
+        """`words`, `label`, and the `probabilities` of all labels."""
         return {"words": output_dict["words"], **readable_labels(output_dict["logits"], self._labels)}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The token embedder of characters, over the distinct words of a batch, and its convolution, without padding."""
+"""A token embedder of characters that computes each distinct word once, and a convolution that skips padding."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ __all__ = ["DistinctCharactersEncoder", "UnpaddedCnn"]
 @TokenEmbedder.register("elmo_character_encoding")
 class DistinctCharactersEncoder(TokenCharactersEncoder):
     """
-    AllenNLP's `character_encoding`, with the same result and weights, computed once for each distinct word of a batch:
-    frequent words repeat, and all padding counts as one word. Each place in the text has its own dropout mask.
+    AllenNLP's `character_encoding`, with the same result and weights, computed once per distinct word of a batch:
+    frequent words repeat, and all padding counts as one word. Each position in the text has its own dropout mask.
     """
 
     def __init__(self, embedding: Embedding, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
@@ -38,17 +38,17 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
 @Seq2VecEncoder.register("elmo_cnn")
 class UnpaddedCnn(CnnEncoder):
     """
-    AllenNLP's `cnn`, with the same result and weights, over the windows without padding only: the others cannot be the
-    maximum. A word that is shorter than a filter has zeros.
+    AllenNLP's `cnn`, with the same result and weights, computed only over windows without padding: other windows cannot
+    be the maximum. A filter's output is zero for words that are shorter than the filter.
 
     # Parameters
 
     partial_windows : `bool`
-        Whether all windows that start in a word count, with zeros behind its end, as in document-qa.
+        Whether all windows that start in a word count, with zeros after its end, as in document-qa.
     """
 
     def __init__(self, embedding_dim: int, num_filters: int, *, partial_windows: bool = False, **kwargs: Any) -> None:
-        # By name, from the config: the other parameters of `CnnEncoder`.
+        # `kwargs` has the other parameters of `CnnEncoder`, from the config.
         super().__init__(embedding_dim, num_filters, **kwargs)
         self._partial_windows = partial_windows
 
@@ -63,7 +63,7 @@ class UnpaddedCnn(CnnEncoder):
         return output if self.projection_layer is None else self.projection_layer(output)
 
     def _pooled(self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d) -> torch.Tensor:
-        """The maxima of filters of one width, of shape `(batch_size, num_filters)`, for words of these `lengths`."""
+        """The maximum of each filter of one width: shape `(batch_size, num_filters)`, for words of these `lengths`."""
         _, timesteps, dim = tokens.shape
         width = convolution.kernel_size[0]
         # Shape: (batch_size,)

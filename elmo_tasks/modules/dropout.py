@@ -1,4 +1,4 @@
-"""torch's dropout, with the same numbers in less time."""
+"""torch's dropout, with the same random numbers in less time."""
 
 import math
 from functools import cache
@@ -10,32 +10,31 @@ __all__ = ["Dropout"]
 
 class Dropout(torch.nn.Dropout):
     """
-    `torch.nn.Dropout`, bit for bit and with the same random draws. On a CPU without Intel's MKL for random numbers,
-    torch takes twice as long, in branches that the processor cannot predict.
+    Equals `torch.nn.Dropout` bit for bit, with the same random draws. On a CPU without Intel's MKL for random numbers,
+    torch takes twice as long, because the processor cannot predict its branches.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Of any shape."""
         is_fast = input.device.type == "cpu" and input.is_contiguous() and _torch_draws_alike()
         if not self.training or not 0.0 < self.p < 1.0 or not is_fast:
             return super().forward(input)
         share = 1.0 - self.p
         scales = torch.empty_like(input, requires_grad=False)
-        # In parts whose draws stay in the processor's cache.
+        # In parts with few enough draws for the processor's cache.
         for part in scales.view(-1).split(2**15):
             _keep(part, share)
         return input * scales.div_(share)
 
 
 def _keep(out: torch.Tensor, share: float, generator: torch.Generator | None = None) -> torch.Tensor:
-    """Fills `out` with ones where the low 53 bits of a draw, as a fraction, are below `share`, and with zeros."""
+    """Fills `out` with 1 where the low 53 bits of a draw, as a fraction, are below `share`, and with 0 elsewhere."""
     draws = torch.empty_like(out, dtype=torch.int64).random_(-(2**63), None, generator=generator)
     return torch.lt(draws.bitwise_and_(2**53 - 1), math.ceil(share * 2**53), out=out)
 
 
 @cache
 def _torch_draws_alike() -> bool:
-    """Whether `bernoulli_` does the same on this machine."""
+    """Whether `bernoulli_` draws the same values as `_keep` on this machine."""
     ours, theirs = (torch.Generator().manual_seed(0) for _ in range(2))
     out = torch.empty(256)
     return torch.equal(_keep(out, 0.3, ours), torch.empty_like(out).bernoulli_(0.3, generator=theirs))

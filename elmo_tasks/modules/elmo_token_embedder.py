@@ -1,4 +1,4 @@
-"""ELMo as a token embedder of AllenNLP."""
+"""ELMo as an AllenNLP token embedder."""
 
 from typing import Any, Literal, Optional, Union
 
@@ -19,17 +19,17 @@ __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 class ElmoTokenEmbedder(TokenEmbedder):
     """
     ELMo (Peters et al. 2018): mixes the layers of a frozen biLM with its own weights (section 3.2, Eq. 1) and then
-    drops out units (section 3.3). A model with ELMo at several places has one embedder for each place, and the
-    embedders share one `bilm`.
+    applies dropout (section 3.3). A model with ELMo at several places has one embedder per place, and the embedders
+    share one `bilm`.
 
     # Parameters
 
     bilm : `ContextualModel`, optional
-        A biLM to share. Without it, the embedder has its own.
+        A biLM to share. Without it, the embedder creates its own.
     layers, layer_norm
         See `LayerMix`.
     of_bilm : `Any`
-        Without `bilm`, the arguments of `PretrainedBilm`: `options`, `pretrained_file`, ...
+        The arguments of `PretrainedBilm` if there is no `bilm`: `options`, `pretrained_file`, ...
     """
 
     def __init__(
@@ -70,5 +70,5 @@ class TransformerTokenEmbedder(ElmoTokenEmbedder):
     def forward(  # type: ignore[override]
         self, token_ids: torch.Tensor, mask: torch.Tensor, **pieces: torch.Tensor
     ) -> torch.Tensor:
-        """From the tensors of `PretrainedTransformer.forward`, to the shape of `ElmoTokenEmbedder.forward`."""
+        """Takes the tensors of `PretrainedTransformer.forward`; the result is as in `ElmoTokenEmbedder.forward`."""
         return self.mixed(self.bilm(token_ids, mask, **pieces))

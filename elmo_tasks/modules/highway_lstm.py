@@ -1,15 +1,14 @@
 """
-Highway LSTMs that alternate in direction, over packed sentences (see `PackedBatch`), with their own gradient.
+Highway LSTMs with alternating directions over packed sentences (see `PackedBatch`), with a custom gradient.
 
-With the products of a word `x` and of the previous output `h`, after dropout (He et al. 2017, section 2.2; `s` is the
-logistic function):
+For a word `x` and the previous output `h`, after dropout (He et al. 2017, section 2.2; `s` is the logistic function):
 
     i, f, g, o, r = s(z_i), s(z_f), tanh(z_g), s(z_o), s(z_r)       z = W_x x + W_h h + b
     c_t = f * c_{t-1} + i * g
     h_t = r * o * tanh(c_t) + (1 - r) * (V_x x)
 
-A logistic function costs a fraction of a hyperbolic tangent, so `tanh(x)` is computed as `2 s(2 x) - 1` with weights
-that are doubled for `g`: one logistic function serves all five gates.
+A logistic function costs a fraction of a hyperbolic tangent, so `tanh(x)` is computed as `2 s(2 x) - 1` with doubled
+weights for `g`, and one logistic function computes all five gates.
 """
 
 from typing import Any
@@ -27,17 +26,17 @@ __all__ = ["AlternatingHighwayLstm", "HighwayRecurrence"]
 @Seq2SeqEncoder.register("elmo_alternating_highway_lstm")
 class AlternatingHighwayLstm(Seq2SeqEncoder):
     """
-    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): LSTMs with highway connections on top
-    of each other, of which the first runs forward over a sentence, the second backward, and so on. Weight matrices are
-    initialised orthonormal, gate by gate, and forget gates with a bias of 1. It computes what AllenNLP's
-    `alternating_lstm` computes, without padding.
+    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): stacked LSTMs with highway
+    connections. The first runs forward over a sentence, the second backward, and so on. Weight matrices are initialised
+    to be orthonormal, gate by gate, and forget gates have an initial bias of 1. The result is the same as in AllenNLP's
+    `alternating_lstm`, but padding is not computed.
 
     # Parameters
 
     recurrent_dropout_probability : `float`
-        Of an LSTM's output on its way to the next word: the same units at all words of a sentence.
+        Applied to an LSTM's output on its way to the next word, with the same units at all words of a sentence.
     use_input_projection_bias : `bool`
-        Whether the projection of the input has a bias too, in addition to the bias of the gates.
+        Whether the projection of the input has a bias, in addition to the bias of the gates.
     """
 
     def __init__(
@@ -87,8 +86,8 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
 class _HighwayLstm(torch.nn.Module):
     """
-    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, and in `input_weight` the
-    input that the highway carries.
+    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, followed in `input_weight` by
+    the input that the highway carries.
     """
 
     def __init__(self, input_dim: int, dim: int, *, runs_backward: bool, dropout: float, input_bias: bool) -> None:
@@ -104,7 +103,7 @@ class _HighwayLstm(torch.nn.Module):
     def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
         dim = self.state_weight.size(1)
-        # What the highway carries has no bias of the state. Shape: (6 * dim,)
+        # The state's bias is not added to the input that the highway carries. Shape: (6 * dim,)
         bias = torch.nn.functional.pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
             bias = bias + self.input_bias
@@ -128,9 +127,9 @@ class HighwayRecurrence(torch.autograd.Function):
     A layer over a packed batch. In the backward pass, only the recurrent part is computed step by step; the gradient of
     the weights is one product over all words.
 
-    From the `products` of the input, with the bias, of shape `(n_words, 5 * dim)`; what the highway carries, of shape
-    `(n_words, dim)`; the weights of the previous output, of shape `(5 * dim, dim)`, and its dropout, of shape
-    `(n_sentences, dim)`, or `None`, to the outputs, of shape `(n_words, dim)`.
+    From the `products` of the input, including the bias, of shape `(n_words, 5 * dim)`; the input that the highway
+    carries, of shape `(n_words, dim)`; the weights of the previous output, of shape `(5 * dim, dim)`; and its dropout
+    mask, of shape `(n_sentences, dim)`, or `None`, to the outputs, of shape `(n_words, dim)`.
     """
 
     @staticmethod
@@ -138,7 +137,7 @@ class HighwayRecurrence(torch.autograd.Function):
         recurrent_side = _with_doubled_candidate(weight).t()
         gates = _with_doubled_candidate(products, -1)
         outputs, memories = torch.empty_like(carried), torch.empty_like(carried)
-        # With a row for each sentence, zero until its first word comes. Shape: (n_sentences, dim)
+        # One row per sentence, zero until its first word. Shape: (n_sentences, dim)
         memory, state = carried.new_zeros(2, batch.n_sentences, carried.size(-1))
         for rows in batch.steps[::-1] if runs_backward else batch.steps:
             n_now = rows.stop - rows.start
@@ -195,14 +194,15 @@ def _slopes(
     gates: torch.Tensor, memories: torch.Tensor, carried: torch.Tensor, previous: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The derivatives of the cell at each word: of the memory by the products for i, f and g, and of the output by those
-    for o and r, of shape `(n_words, 5 * dim)`; and of the output by the memory, of shape `(n_words, dim)`.
+    The derivatives of the cell at each word: of the memory with respect to the products for i, f and g, and of the
+    output with respect to the products for o and r, of shape `(n_words, 5 * dim)`; and of the output with respect to
+    the memory, of shape `(n_words, dim)`.
     """
     # Shape: (n_words, dim), each
     input_gate, _, halved, output_gate, highway_gate = gates.chunk(5, -1)
     candidate = 2.0 * halved - 1.0
     squashed = torch.tanh(memories)
-    # The slope of the logistic function: right for all but the candidate, which is a hyperbolic tangent.
+    # The slope of the logistic function, which is right for all but the candidate (a hyperbolic tangent).
     slopes = gates * (1.0 - gates)
     of_input, of_forget, of_candidate, of_output, of_highway = slopes.chunk(5, -1)
     of_input.mul_(candidate)
@@ -214,7 +214,7 @@ def _slopes(
 
 
 def _with_doubled_candidate(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
-    """A copy with the part of `g` doubled, of a dimension with i, f, g, o, r."""
+    """A copy with the part for `g` doubled in a dimension that has i, f, g, o, r."""
     doubled = tensor.clone()
     doubled.chunk(5, dim)[2].mul_(2.0)
     return doubled

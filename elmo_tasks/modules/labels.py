@@ -1,4 +1,4 @@
-"""The best tags of a batch, the probabilities of labels and spans, and the loss of a model that learns from them."""
+"""The best tags of a batch, the probabilities of labels and spans, and the loss for learning from a teacher."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -14,19 +14,19 @@ Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 def crf_scores(crf: ConditionalRandomField) -> Scores:
     """
-    The scores of a CRF and the rules for its transitions: from a tag (row) to the next one (column), of shape
-    `(n_tags, n_tags)`, and of the first and of the last tag, of shape `(n_tags,)`.
+    The scores of a CRF, including the rules for its transitions: from a tag (row) to the next one (column), of shape
+    `(n_tags, n_tags)`, and of the first and the last tag, of shape `(n_tags,)`.
     """
     n_tags, allowed = crf.num_tags, crf._constraint_mask
     scores = crf.transitions, crf.start_transitions, crf.end_transitions
     rules = allowed[:n_tags, :n_tags], allowed[n_tags, :n_tags], allowed[:n_tags, n_tags + 1]
-    # As AllenNLP's: of tags that are all forbidden, the least bad ones are found.
+    # As in AllenNLP: if all tag sequences are forbidden, the least bad one is found.
     transitions, starts, ends = (s * rule - 10_000.0 * (1 - rule) for s, rule in zip(scores, rules, strict=True))
     return transitions, starts, ends
 
 
 def bio_scores(tags: Sequence[str]) -> Scores:
-    """The rules of the BIO scheme, as `crf_scores`: an `I-X` comes after a `B-X` or another `I-X`."""
+    """The rules of the BIO scheme in the form of `crf_scores`: an `I-X` follows a `B-X` or another `I-X`."""
     inside = torch.tensor([tag.startswith("I-") for tag in tags])
     # Shape: (n_tags, n_tags)
     same = torch.tensor([[before[1:] == tag[1:] and before != "O" for tag in tags] for before in tags])
@@ -40,21 +40,21 @@ def best_tags(
     logits: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor
 ) -> list[list[int]]:
     """
-    Viterbi's algorithm: for each sentence the tags with the highest sum of scores, one for each word. From shape
+    The Viterbi algorithm: for each sentence, the tags with the highest sum of scores, one per word. From shape
     `(batch_size, timesteps, n_tags)`, with words before the padding, and the scores of `crf_scores` or `bio_scores`.
     """
     logits = logits.float()
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
     from_before = transitions.to(logits).T.contiguous()
-    # The score of the best tags up to a word, by the last of them. Shape: (batch_size, n_tags)
+    # The score of the best tags up to a word, by that word's tag. Shape: (batch_size, n_tags)
     scores = logits[:, 0] + starts.to(logits)
     itself = torch.arange(logits.size(2), device=logits.device)
-    # For each word but the first, and each of its tags, the one before it. Shape: (batch_size, n_tags), each
+    # For each word but the first and each of its tags, the best previous tag. Shape: (batch_size, n_tags), each
     pointers: list[torch.Tensor] = []
     for step in range(1, logits.size(1)):
         # Shape: (batch_size, n_tags), both
         best, before = (scores.unsqueeze(1) + from_before).max(2)
-        # Padding changes no score, and keeps the tag of the last word.
+        # Padding changes no score and keeps the tag of the last word.
         is_word = mask[:, step, None]
         pointers.append(torch.where(is_word, before, itself))
         scores = torch.where(is_word, best + logits[:, step], scores)
@@ -68,7 +68,7 @@ def best_tags(
 
 def _log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
-    The logarithm of the sum over all sequences of tags, of shape `(batch_size,)`, 0 without words. Forbidden
+    The logarithm of the sum over all tag sequences, of shape `(batch_size,)`; 0 for sentences without words. Forbidden
     transitions count too, as in the likelihood of AllenNLP's CRF.
     """
     # The logarithm of the sum over the tags of the previous words, for each tag of a word. Shape: (batch_size, n_tags)
@@ -88,13 +88,13 @@ def span_probabilities(
     spans: Sequence[Sequence[tuple[int, int]]],
 ) -> list[list[float]]:
     """
-    The probability of the tags of each span, summed over all tags of the words around it. `spans` are the first and
-    the last words of each sentence's spans.
+    The probability of each span's tags, summed over all tags of the other words. `spans` has the first and the last
+    word of each span, by sentence.
     """
-    # A probability is the difference of two large numbers.
+    # float64, because a log-probability is the difference of two large numbers.
     logits = logits.double()
     rows = [row for row, of_sentence in enumerate(spans) for _ in of_sentence]
-    # Each row allows only the tags of one span there. Shape: (n_spans, timesteps, n_tags)
+    # Each row allows only the given tags within one span. Shape: (n_spans, timesteps, n_tags)
     held = logits[rows]
     for scores, row, (first, last) in zip(held, rows, chain.from_iterable(spans), strict=True):
         others = torch.ones_like(scores[first : last + 1], dtype=torch.bool)
@@ -109,7 +109,7 @@ def span_probabilities(
 def soft_labels(
     logits: torch.Tensor, mask: Optional[torch.Tensor] = None, crf: Optional[ConditionalRandomField] = None
 ) -> torch.Tensor:
-    """The probabilities of labels; of a tagger with a CRF the marginals of the tags of each word."""
+    """The probabilities of labels; for a tagger with a CRF, the marginal probabilities of each word's tags."""
     return logits.softmax(-1) if crf is None or mask is None else tag_marginals(crf, logits, mask)
 
 
@@ -120,8 +120,8 @@ def soft_loss(
     crf: Optional[ConditionalRandomField] = None,
 ) -> torch.Tensor:
     """
-    The cross entropy of a model's probabilities with its teacher's, which have the shape of the logits (Hinton et al.
-    2015). As in the loss of a CRF, the words of a sentence add up.
+    The cross entropy between a model's probabilities and its teacher's, which have the shape of the logits (Hinton et
+    al. 2015). As in a CRF's loss, the losses of a sentence's words are summed.
     """
     probabilities = soft_labels(logits, mask, crf)
     entropy = -(teacher * probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()).sum(-1)
@@ -136,7 +136,7 @@ def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch
     is_trained = torch.is_grad_enabled()
     with torch.enable_grad():
         scores = logits if logits.requires_grad else logits.detach().requires_grad_()
-        # A marginal is the derivative of the logarithm of the partition function with respect to the score of the tag.
+        # A marginal is the derivative of the log-partition function with respect to the tag's score.
         total = _log_partition(crf, scores, mask).sum()
         (marginals,) = torch.autograd.grad(total, scores, create_graph=is_trained)
     return marginals

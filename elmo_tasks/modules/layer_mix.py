@@ -11,15 +11,15 @@ __all__ = ["LayerMix"]
 
 class LayerMix(nn.Module):
     """
-    The scalar mix of the paper, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. At the start `w` is 0 and
-    `gamma` is 1: the plain average of the layers.
+    The paper's scalar mix, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. Initially, `w` is 0 and `gamma` is
+    1, which gives the plain average of the layers.
 
-    The L2 of section 3.3, `lambda * sum_j w_j^2`, is a regularizer of the model, with the expression `layer_weights$`.
+    The L2 penalty of section 3.3, `lambda * sum_j w_j^2`, is a regularizer of the model for the regex `layer_weights$`.
 
     # Parameters
 
     layers : `Union[Literal["mix", "top"], int]`
-        `"mix"` is the mix of all layers, `"top"` the highest layer alone, and a number that layer (0 is the
+        `"mix"` mixes all layers, `"top"` uses only the highest layer, and a number only that layer (0 is the
         context-insensitive one). A single layer is still scaled by `gamma`.
     layer_norm : `Literal["token", "batch"]`, optional
         How each layer is normalised before the mix (section 3.2 of the paper). `"token"`: each word's vector has mean 0
@@ -71,8 +71,8 @@ class LayerMix(nn.Module):
         if self.layer_norm == "token":
             # Padding is zero and stays zero.
             return nn.functional.layer_norm(layer, layer.shape[-1:])
-        # Of the elements of shape (n_words, dim).
+        # Over all elements of shape (n_words, dim).
         variance, mean = torch.var_mean(layer[mask], correction=0)
         normalized = (layer - mean) / torch.sqrt(variance + torch.finfo(layer.dtype).tiny)
-        # Not a product: in a batch without words the mean is NaN.
+        # Not a product, because the mean is NaN in a batch without words.
         return normalized.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -1,4 +1,4 @@
-"""The attention of the model of SQuAD (Clark and Gardner 2017), and its most probable answer."""
+"""The attention of the SQuAD model (Clark and Gardner 2017), and its most probable answer."""
 
 import torch
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
@@ -10,8 +10,8 @@ __all__ = ["BidafAttention", "ResidualAttention", "best_span"]
 
 class BidafAttention(torch.nn.Module):
     """
-    The bidirectional attention of BiDAF (Seo et al. 2017), as Clark and Gardner (2017) have it. With the similarity
-    `s_ij = w . [x_i; q_j; x_i * q_j] + b` of word `i` of the context and word `j` of the question:
+    The bidirectional attention of BiDAF (Seo et al. 2017), as in Clark and Gardner (2017). With the similarity
+    `s_ij = w . [x_i; q_j; x_i * q_j] + b` between word `i` of the context and word `j` of the question:
 
         a_i = sum_j softmax_j(s_ij) q_j                context to question
         c   = sum_i softmax_i(max_j s_ij) x_i          question to context
@@ -49,7 +49,7 @@ class ResidualAttention(torch.nn.Module):
         y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
 
     The encoder, a biGRU in the paper, computes `h` from `x`. It and the linear layer have variational dropout on their
-    input. The constant that document-qa adds to the sum of the softmax is in neither paper, and not here.
+    inputs. document-qa adds a constant to the sum of the softmax, which is in neither paper and not used here.
     """
 
     def __init__(self, encoder: Seq2SeqEncoder, dropout: float) -> None:
@@ -67,7 +67,7 @@ class ResidualAttention(torch.nn.Module):
         itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
         # Shape: (batch_size, timesteps, timesteps)
         scores = _masked(self.similarity(hidden, hidden), mask[:, None] & ~itself)
-        # The only word of a text has no other to attend to. Shape: (batch_size, timesteps, encoder_dim)
+        # A text of one word has no other word to attend to. Shape: (batch_size, timesteps, encoder_dim)
         attended = scores.softmax(-1) @ hidden * (mask.sum(-1) > 1)[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
@@ -83,7 +83,7 @@ def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[
     """
     # No span ends after the last word.
     padded = torch.nn.functional.pad(end, (0, max_length - 1), value=-torch.inf)
-    # The spans from each word, by their length minus 1. Shape: (batch_size, timesteps, max_length)
+    # The spans that start at each word, by length minus 1. Shape: (batch_size, timesteps, max_length)
     scores = start[:, :, None] + padded.unfold(1, max_length, 1)
     # Shape: (batch_size,)
     score, index = scores.flatten(1).max(-1)

@@ -1,4 +1,4 @@
-"""Predictors: one for all models of single sentences, and one for each task with a different form of its lines."""
+"""Predictors: one for all models of single sentences, and one for each task with a different line format."""
 
 from elmo_tasks.predictors.coref import CorefPredictor
 from elmo_tasks.predictors.sentence import SentencePredictor

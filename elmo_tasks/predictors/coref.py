@@ -1,4 +1,4 @@
-"""Coreference in documents in JSON lines."""
+"""Coreference for documents in JSON lines."""
 
 from itertools import chain
 from typing import Any
@@ -20,17 +20,17 @@ _POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
 @Predictor.register("elmo_coref")
 class CorefPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"document": "Ann sang. She was tired."}`, which it cuts into sentences and words with spaCy's
+    Takes lines like `{"document": "Ann sang. She was tired."}`, which it splits into sentences and words with spaCy's
     rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; `sentences` may also have `speakers`, one for each sentence.
+    letters as in OntoNotes; lines with `sentences` may also have `speakers`, one per sentence.
 
-    In a prediction, `document` is the list of words, as in AllenNLP's; `document_name` and `part` identify a document
-    of CoNLL's files. The mentions of a text have places, in the order of `clusters`.
+    In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
+    CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
 
     # Parameters
 
     language : `str`
-        spaCy's code of the language of the rules.
+        spaCy's language code for the rules.
     kwargs
         See `JsonLinesPredictor`.
     """
@@ -49,12 +49,12 @@ class CorefPredictor(JsonLinesPredictor):
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
 
     def coref_resolved(self, document: str) -> str:
-        """The document with all mentions of a cluster replaced by its first one."""
+        """The document with all mentions of each cluster replaced by the first one."""
         parsed = self._pipeline(document)
-        # Places in spaCy's document, which contains white space, too.
+        # Token numbers in spaCy's document, which also contains white space.
         numbers = [token.i for token in parsed if not token.is_space]
         for token in parsed:
-            # Read by `replace_corefs`; without a tagger, "her" is not known to be possessive.
+            # `replace_corefs` reads these tags. Without a tagger, "her" is not recognised as possessive.
             token.tag_ = "PRP$" if token.lower_ in _POSSESSIVES else "POS" if token.lower_ == "'s" else ""
         clusters = self.predict(document)["clusters"]
         return self.replace_corefs(parsed, [[[numbers[i] for i in mention] for mention in of] for of in clusters])
@@ -82,7 +82,7 @@ class CorefPredictor(JsonLinesPredictor):
         return output
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        """One for each cluster, as AllenNLP's."""
+        """One instance per cluster, as in AllenNLP."""
         instances = []
         for clusters in [[cluster] for cluster in outputs["clusters"]] or [[]]:
             copied = instance.duplicate()

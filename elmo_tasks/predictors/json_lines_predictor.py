@@ -1,4 +1,4 @@
-"""The base of all predictors: JSON lines, bounded batches, no gold, and gradients."""
+"""The base class of all predictors: JSON lines, bounded batches, no gold labels, and gradients."""
 
 import copy
 import json
@@ -17,32 +17,32 @@ from elmo_tasks.text import in_nfc
 
 __all__ = ["JsonLinesPredictor", "list_of", "places", "tokens_of"]
 
-# Of a batch, with padding. With a line of 3,000 words, a batch of 32 would take gigabytes.
+# Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
 _MAX_WORDS = 8192
 _IDS = ("id", "pairID")
 
 
 class JsonLinesPredictor(Predictor):
     """
-    With `--use-dataset-reader`, `allennlp predict` reads the files of the task instead of JSON lines. Their gold is not
-    read: a copy of the reader has `reads_gold = False`.
+    With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not their gold
+    labels: a copy of the reader has `reads_gold = False`.
 
-    A line without words has an empty prediction. An `id` or `pairID` of a line is in its prediction.
+    A line without words has an empty prediction. An `id` or `pairID` of a line is copied to its prediction.
 
     # Parameters
 
     keep_going : `bool`
-        Whether a bad line has `{"error": ..., "line": n}` instead of its prediction.
+        Whether a bad line gets `{"error": ..., "line": n}` instead of a prediction.
     """
 
     example: str
-    # The names of the text fields, in the model's order of embedding.
+    # The names of the text fields, in the order in which the model embeds them.
     texts: tuple[str, ...] = ("tokens",)
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, keep_going: bool = False
     ) -> None:
-        # The reader of an archive may also read data for an evaluation.
+        # A copy, because an archive's reader may also read data for an evaluation.
         reader = copy.copy(dataset_reader)
         reader.reads_gold = False
         super().__init__(model, reader, frozen)
@@ -55,11 +55,11 @@ class JsonLinesPredictor(Predictor):
         raise NotImplementedError
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        """Completes the prediction of the model."""
+        """Completes the model's prediction."""
         return output
 
     def load_line(self, line: str) -> JsonDict:
-        """The content of a line, and as `line` its number, not counting blank lines."""
+        """The content of a line, with its number (not counting blank lines) as `line`."""
         self._n_lines += 1
         try:
             content = json.loads(line)
@@ -80,7 +80,7 @@ class JsonLinesPredictor(Predictor):
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """The predictions, in batches that are bounded by their words."""
+        """Predicts in batches with a bounded number of words."""
         finished = []
         for batch in self._batches(instances):
             for instance, output in zip(batch, super().predict_batch_instance(batch), strict=True):
@@ -126,18 +126,18 @@ class JsonLinesPredictor(Predictor):
         return instance
 
     def labeled(self, instance: Instance, **fields: Field) -> Instance:
-        """A copy of an instance with further fields."""
+        """A copy of an instance with additional fields."""
         copied = instance.duplicate()
         for name, field in fields.items():
             copied.add_field(name, field, self._model.vocab)
         return copied
 
     def get_interpretable_layer(self) -> torch.nn.Module:
-        """The embedded words of a text, called once for each text of an instance."""
+        """The module that returns the embedded words, called once for each text of an instance."""
         return self._embedded_text
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The gradients of the loss in the embedded words: `grad_input_1` is of the last text."""
+        """The gradients of the loss with respect to the embedded words; `grad_input_1` is for the last text."""
         model, readable = self._model, self._model.make_output_human_readable
         texts = [instance[name] for name in self.texts for instance in instances]
 
@@ -154,7 +154,7 @@ class JsonLinesPredictor(Predictor):
             return words.view_as(output)
 
         hook = self.get_interpretable_text_field_embedder().register_forward_hook(through_layer)
-        # AllenNLP's models have their loss among the predictions.
+        # AllenNLP reads the loss from the readable output.
         model.make_output_human_readable = lambda output: {**readable(output), "loss": output["loss"]}
         try:
             return super().get_gradients(instances)
@@ -164,7 +164,7 @@ class JsonLinesPredictor(Predictor):
 
 
 def list_of(words: Any) -> list[Any]:
-    """A list of words; each letter of a text would be a word otherwise."""
+    """Requires a list of words: in a text, each letter would be a word."""
     if not isinstance(words, list):
         raise TypeError
     return words
@@ -176,12 +176,12 @@ def tokens_of(text: Any) -> list[Token]:
 
 
 def places(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
-    """The first character of a span of words and the one after its last, if the words come from a text."""
+    """The offsets of a span's first character and of the character after its last, if the words come from a text."""
     return {} if tokens[start].idx is None else {"start_char": tokens[start].idx, "end_char": tokens[end].idx_end}
 
 
 def _relocate(tokens: Sequence[Token], text: str) -> None:
-    """Changes the places of tokens in the NFC form of a text to places in the text."""
+    """Converts the offsets of tokens from the NFC form of a text to the text itself."""
     lengths = [len(in_nfc(text[:end])) for end in range(len(text) + 1)]
     for token in tokens:
         token.idx, token.idx_end = (bisect_right(lengths, place) - 1 for place in (token.idx, token.idx_end))

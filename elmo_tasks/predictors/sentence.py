@@ -1,4 +1,4 @@
-"""The predictor of all models of single sentences."""
+"""The predictor for all models of single sentences."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class SentencePredictor(JsonLinesPredictor):
     # Parameters
 
     language : `str`
-        spaCy's code of the language of the tokenization rules.
+        spaCy's language code for the tokenization rules.
     kwargs
         See `JsonLinesPredictor`.
     """
@@ -58,7 +58,7 @@ class SentencePredictor(JsonLinesPredictor):
         return output
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        """One for each entity, as AllenNLP's; or one with the label or the tags."""
+        """One instance per entity, as in AllenNLP, or one with the label or the tags."""
         if "label" in outputs:
             return [self.labeled(instance, label=LabelField(outputs["label"]))]
         tags = outputs["tags"]

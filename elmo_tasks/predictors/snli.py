@@ -1,4 +1,4 @@
-"""Entailment between the sentences of pairs in JSON lines."""
+"""Entailment between sentence pairs in JSON lines."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ __all__ = ["SnliPredictor"]
 @Predictor.register("elmo_snli")
 class SnliPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}`, as SNLI has them, or with the
-    keys `premise` and `hypothesis`. The prediction of a pair with a sentence without words has a `label` of `None` and
-    no probabilities.
+    Takes lines like `{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}`, as in SNLI, or with the keys
+    `premise` and `hypothesis`. If one of the sentences has no words, the `label` is `None` and there are no
+    probabilities.
 
     # Parameters
 

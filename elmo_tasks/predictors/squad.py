@@ -15,8 +15,8 @@ __all__ = ["SquadPredictor"]
 @Predictor.register("elmo_squad")
 class SquadPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's name of the
-    passage, `context`. An answer has its place in the passage, `start_char` and `end_char`. If the question or the
+    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's key for the
+    passage, `context`. `start_char` and `end_char` are the answer's offsets in the passage. If the question or the
     passage has no words, the answer is empty, and its span and score are `None`.
     """
 

@@ -1,4 +1,4 @@
-"""Semantic roles of sentences in JSON lines, and the verbs of sentences, by a tagger for parts of speech."""
+"""Semantic roles for sentences in JSON lines, and a part-of-speech tagger that finds their verbs."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -28,11 +28,11 @@ _SPACY_MODEL = "en_core_web_sm"
 @Predictor.register("elmo_srl")
 class SrlPredictor(SentencePredictor):
     """
-    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the numbers of the
+    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the positions of the
     predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. `VerbFinder` finds predicates that are not
-    given. A prediction has the form of AllenNLP's, `{"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0:
-    Anna] [V: eats] ...", "tags": [...]}]}`, and `spans` with the places of the arguments. With `--use-dataset-reader`
-    there is one line for each predicate.
+    given. A prediction has AllenNLP's form, `{"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna]
+    [V: eats] ...", "tags": [...]}]}`, plus `spans` with the positions of the arguments. With `--use-dataset-reader`,
+    there is one line per predicate.
 
     # Parameters
 
@@ -82,7 +82,7 @@ class SrlPredictor(SentencePredictor):
             sentence["predicates"] = predicates
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        """The first predicate of a sentence, as AllenNLP's interpreters take one."""
+        """The instance for a sentence's first predicate, because AllenNLP's interpreters accept only one."""
         sentence = self.read(json_dict)
         self._add_predicates([sentence])
         return self._instance(sentence, sentence["predicates"][0])
@@ -94,7 +94,7 @@ class SrlPredictor(SentencePredictor):
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
         for instance in (each for each in instances if any(_indicator(each["tokens"].tokens))):
-            # AllenNLP's input reduction has removed words from the text, but not from other fields.
+            # AllenNLP's input reduction removes words from the text, but not from other fields.
             indicator = SequenceLabelField(_indicator(instance["tokens"].tokens), instance["tokens"])
             instance.add_field("verb_indicator", indicator)
         return super().get_gradients(instances)
@@ -117,8 +117,8 @@ def _indicator(tokens: Sequence[Token]) -> list[int]:
 
 class PosTagger:
     """
-    The universal parts of speech of English words, by a linear classifier on one layer of the biLM `small-open`
-    (section 5.3 of the paper).
+    Predicts the universal parts of speech of English words with a linear classifier on one layer of the biLM
+    `small-open` (section 5.3 of the paper).
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class VerbFinder:
     # Parameters
 
     spacy_model : `str`, optional
-        A model of spaCy with a tagger, installed or a folder. `None`: `en_core_web_sm` if it is installed, and
+        A spaCy model with a tagger: an installed package or a folder. `None`: `en_core_web_sm` if it is installed, and
         `PosTagger` otherwise.
     """
 
@@ -152,8 +152,8 @@ class VerbFinder:
         self._spacy_model = spacy_model
 
     def __call__(self, sentences: list[list[str]]) -> list[list[int]]:
-        """The numbers of the verbs of each sentence, counted from 0."""
-        # A tagger is loaded when it is needed.
+        """The positions of the verbs in each sentence, counted from 0."""
+        # The tagger is loaded only if it is needed.
         tags = self._tagger(sentences) if any(sentences) else sentences
         return [[i for i, tag in enumerate(of_words) if tag in ("VERB", "AUX")] for of_words in tags]
 

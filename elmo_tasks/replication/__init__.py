@@ -1,1 +1,1 @@
-"""The paper's tables and figures, made of runs of `allennlp train`."""
+"""The paper's tables and figures, made from runs of `allennlp train`."""

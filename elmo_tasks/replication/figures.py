@@ -1,4 +1,4 @@
-"""Figures 1 and 2: their values, and pictures of these."""
+"""Figures 1 and 2: their values and plots."""
 
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ _STYLES = {"baseline": ("o", "-", "black"), "ELMo": ("s", "--", "0.35")}
 
 def curve_values(runs: pd.DataFrame, x: str) -> pd.DataFrame:
     """
-    Figure 1: scores on the dev set, a row for each run and `x`: the `training examples` (of the best epoch), or each
-    `epoch` on the whole training set.
+    Figure 1: scores on the dev set, one row per run and `x`: the number of `training examples` (score of the best
+    epoch), or each `epoch` on the whole training set.
     """
     if x == "training examples":
         found = runs.assign(x=runs["training_size"].astype(int), score=runs["dev"])
@@ -41,7 +41,7 @@ def curve_table(runs: pd.DataFrame, x: str) -> pd.DataFrame:
 
 
 def mix_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Figure 2: the learnt weights of the layers, means over seeds; a row for each task and place."""
+    """Figure 2: the learnt weights of the layers, averaged over seeds; one row per task and place."""
     rows = [
         {"task": run.task, "place": mix["place"], **dict(enumerate(mix["weights"])), "γ": mix["gamma"]}
         for run in runs[runs["size"].isna()].itertuples()
@@ -55,7 +55,7 @@ def mix_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(exhibit: str, runs: pd.DataFrame, folder: Path) -> list[Path]:
-    """The pictures of a figure, as PNG and SVG, and its values as CSV."""
+    """Writes the plots of a figure as PNG and SVG, and its values as CSV."""
     folder.mkdir(parents=True, exist_ok=True)
     if exhibit == "figure 2":
         return _save(_mixes(mix_table(runs)), mix_table(runs), folder / "figure2")
@@ -108,7 +108,7 @@ def _panels(n: int) -> tuple[Figure, Any]:
 
 def _save(figure: Figure, values: pd.DataFrame, stem: Path) -> list[Path]:
     paths = [stem.with_suffix(ending) for ending in (".svg", ".png", ".csv")]
-    # Equal values are equal files.
+    # Equal values give identical files.
     with matplotlib.rc_context({"svg.hashsalt": stem.name}):
         figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], dpi=150, metadata={"Software": None})

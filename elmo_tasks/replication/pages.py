@@ -24,8 +24,8 @@ _PAGE = Path("docs/replication/results.md")
 
 
 def main() -> None:
-    """With `--check` it writes nothing, and fails if the pages differ from the results."""
-    # Nothing is compared with data, so that the pages are the same on every machine.
+    """With `--check`, writes nothing and fails if the pages differ from the results."""
+    # The digests of the data are not compared, so the pages are the same on every machine.
     plan = Plan("open", data="data", results=Path("results/open"))
     sections, found = [], {}
     for exhibit, title in TITLES.items():

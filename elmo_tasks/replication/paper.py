@@ -7,20 +7,20 @@ __all__ += ["variants_of"]
 
 
 class Task(NamedTuple):
-    """How the paper scores a task, and where its Table 1 has ELMo, with which lambda."""
+    """How the paper scores a task, where its model in Table 1 has ELMo, and with which lambda."""
 
     title: str
     score: str
     metric: str
     places: tuple[str, ...]
     trained_on: str
-    """The size of the training set that the paper used, from the publication of the data set."""
+    """The size of the paper's training set, as published with the data set."""
     l2: float = 0.0
     split: str = "test"
 
     @property
     def elmo(self) -> str:
-        """The variant with ELMo of Table 1."""
+        """The variant with ELMo in Table 1."""
         return "both" if len(self.places) == 2 else "input"
 
 
@@ -42,17 +42,17 @@ TABLE_1 = {
     "snli": ("88.6 (Chen et al. 2017)", "88.0", "88.7 ± 0.17", 0.7, 5.8),
     "srl": ("81.7 (He et al. 2017)", "81.4", "84.6", 3.2, 17.2),
     "coref": ("67.2 (Lee et al. 2017)", "67.2", "70.4", 3.2, 9.8),
-    # 2.07 by these two numbers; the paper prints 2.06.
+    # The two scores differ by 2.07; the paper prints 2.06.
     "ner": ("91.93 (Peters et al. 2017)", "90.15", "92.22 ± 0.10", 2.06, 21.0),
     "sst": ("53.7 (McCann et al. 2017)", "51.4", "54.7 ± 0.5", 3.3, 6.8),
 }
-# Dev sets: baseline, last layer only, all layers with lambda 1 and 0.001. † says that others quote the number.
+# Dev sets: baseline, last layer only, all layers with lambda 1 and 0.001. †: the number is quoted by others.
 TABLE_2 = {
     "squad": ("80.8†", "84.7†", "85.0†", "85.2†"),
     "snli": ("88.1", "89.1", "89.3", "89.5"),
     "srl": ("81.6", "84.1", "84.6", "84.8"),
 }
-# Dev sets: input, input and output, output. ‡ says that the number was recalled.
+# Dev sets: input, input and output, output. ‡: the number was recalled, not looked up.
 TABLE_3 = {
     "squad": ("85.1†", "85.6†", "84.8‡"),
     "snli": ("88.9", "89.5", "88.7"),
@@ -86,7 +86,7 @@ SOURCES = {
     "table 5": "arXiv v2",
     "table 6": "arXiv v2",
 }
-"""Where the paper's numbers were read."""
+"""The sources of the paper's numbers."""
 
 # SST-5 is our addition to Tables 2 and 3. Table 5 needs no training.
 _ABLATED = ("squad", "snli", "srl", "sst")
@@ -103,12 +103,12 @@ TABLES = {
 
 
 def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
-    """The variants that a table compares, in the order of its columns: names, and arguments of the template."""
+    """The variants that a table compares, in the order of its columns: names and template arguments."""
     task = TASKS[name]
     elmo = {"elmo_at": list(task.places)}
 
     def with_l2(value: float) -> tuple[str, dict[str, Any]]:
-        # The template's own lambda is not named, so that tables share runs.
+        # The template's default lambda is not in the name, so tables share runs.
         return (task.elmo, elmo) if value == task.l2 else (f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}})
 
     return {

@@ -28,10 +28,10 @@ _Key = tuple[str, str, int, int | None]
 @dataclass(frozen=True)
 class Run:
     """
-    A training: `config` is trained in `folder`, and its scores are then in the file next to it, `<folder>.json`.
+    A training: `config` is trained in `folder`, and its scores are then written to `<folder>.json` next to it.
 
-    `digest` identifies the config without its folders. `inputs` has the digests of the files that the config
-    names, as far as they exist here: a checkout shows published scores without the data.
+    `digest` identifies the config, regardless of its folders. `inputs` has the digests of the files that the config
+    names, if they exist here: a checkout shows published scores without the data.
     """
 
     task: str
@@ -61,13 +61,13 @@ class Plan:
     name
         `paper`, `open` or a Jsonnet file.
     data, bilm
-        The folder of the data, and the biLM; `None` takes them from the environment.
+        The folder of the data, and the biLM; by default the plan's, or else the environment's.
     results
         The folder of the runs.
     changes
         By task, or `""` for all: `overrides` and `arguments` that take precedence over the plan's.
     seeds
-        How many, for each table; `None` takes the plan's.
+        The number of seeds for each table; `None` takes the plan's.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Plan:
                 task["seeds"] = dict.fromkeys(task["seeds"], seeds)
 
     def runs(self, exhibits: Collection[str], tasks: Collection[str] | None = None) -> list[Run]:
-        """Each once; Table 1 and the first seeds come first, so that the evidence grows fastest."""
+        """Each run once. Table 1 and the first seeds come first, so useful results are ready early."""
         ranks: dict[_Key, int] = {}
         calls: dict[tuple[str, str], dict[str, Any]] = {}
         for exhibit in exhibits:
@@ -115,7 +115,7 @@ class Plan:
                 of_sizes: dict[int | None, int] = {None: seeds.get(exhibit, 0)}
                 if exhibit == "figure 1" and of_sizes[None]:
                     of_sizes |= dict.fromkeys(self._sizes(name), of_sizes[None])
-                    # Its ends are the runs of Table 1.
+                    # The points for the whole training set are the runs of Table 1.
                     of_sizes[None] = max(of_sizes[None], seeds.get("table 1", 0))
                 for variant, arguments in variants_of(exhibit, name).items() if of_sizes[None] else ():
                     calls[name, variant] = arguments
@@ -127,18 +127,18 @@ class Plan:
         return [self._run(key, configs[key[:2]]) for key in sorted(ranks, key=lambda key: ranks[key])]
 
     def _sizes(self, name: str) -> list[int]:
-        """The parts of the training set for Figure 1 that are smaller than all of it."""
+        """The sizes of subsets for Figure 1 that are smaller than the whole training set."""
         source = Path(json.loads(self._configs({(name, ""): {}})[name, ""])["train_data_path"])
         total = size_of(source)
         return [size for size in self.tasks[name].get("sizes", []) if total is None or size < total]
 
     def _configs(self, calls: dict[tuple[str, str], dict[str, Any]]) -> dict[tuple[str, str], str]:
-        """The config of each variant as JSON, evaluated in one pass, since Jsonnet reads its library each time."""
+        """The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's library again."""
         parts = []
         for (name, _), arguments in calls.items():
             given = dict(self.tasks[name].get("arguments", {}))
             for key, value in arguments.items():
-                # `elmo` of both.
+                # Merges `elmo` from both.
                 given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
             template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
             parts.append(
@@ -179,7 +179,7 @@ class Plan:
         )
 
     def inputs(self, config: Any) -> dict[str, str]:
-        """The digests of the files of data and biLM that a config names, of those that exist."""
+        """The digests of the data and biLM files that a config names and that exist."""
         found = {}
         for root, called in self._roots():
             for path in sorted(set(_strings(config))):
@@ -214,7 +214,7 @@ def _strings(config: Any) -> Iterator[str]:
 
 @lru_cache
 def digest_of(path: Path) -> str:
-    """Sixteen hexadecimal digits of the SHA-256 of a file, or of the names and digests of a folder's files."""
+    """The first 16 hexadecimal digits of the SHA-256 of a file, or of a folder's file names and digests."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         digests = {file.relative_to(path).as_posix(): digest_of(file) for file in files}

@@ -1,4 +1,4 @@
-"""Parts of a training set, for Figure 1."""
+"""Subsets of a training set, for Figure 1."""
 
 import json
 from functools import lru_cache
@@ -9,7 +9,7 @@ from elmo_tasks.files.json_files import text_digest
 
 __all__ = ["size_of", "write_subset"]
 
-# A line of CoNLL-2012 in a sentence without a predicate.
+# The columns of a CoNLL-2012 line in a sentence without a predicate.
 _COLUMNS_WITHOUT_PREDICATE = 12
 
 
@@ -20,11 +20,11 @@ def size_of(source: Path) -> int | None:
 
 
 def write_subset(source: Path, size: int, folder: Path) -> Path:
-    """A file with `size` items of a training set in their order: always the same, and within any larger part."""
+    """Writes `size` items of a training set in their order: always the same ones, all included in larger subsets."""
     target = folder / f"{source.parent.name}-{size}{source.suffix or '.gold_conll'}"
     if source.exists() and not target.exists():
         items = _items(source)
-        # The digest of a number, not of the text, so that equal pairs are not taken together.
+        # Ordered by the digest of the index, not of the text, so equal pairs are not chosen together.
         order = sorted(range(len(items)), key=lambda index: text_digest(str(index)))
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as part:

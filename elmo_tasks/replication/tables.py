@@ -1,4 +1,4 @@
-"""The paper's tables with our scores next to its own, made of the scores of finished runs."""
+"""The paper's tables with our scores next to its own, made from the scores of finished runs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -40,7 +40,7 @@ def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd
 
 
 def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
-    """The runs that both have: dev and test scores in percent, earlier and new."""
+    """The dev and test scores, earlier and new, in percent, of the runs that both have."""
     key = ["task", "variant", "seed"]
     whole = [rows[rows["size"].isna()][[*key, "dev", "test"]] for rows in (earlier, runs)]
     both = whole[0].merge(whole[1], on=key, suffixes=(", earlier", ", new"))
@@ -89,7 +89,7 @@ def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
-    """What the cells of Table 1, 2, 3 or 6 are, and where the paper's numbers were read."""
+    """Explains the cells of Table 1, 2, 3 or 6, and names the sources of the paper's numbers."""
     cells = "Percent, mean ± standard deviation over seeds (their number)"
     if exhibit == "table 6":
         first, second = (_scores(runs, "pos", f"layer-{layer}", "test") for layer in (1, 2))
@@ -102,7 +102,7 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
 
 
 def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
-    """Table 5, of what `allennlp elmo-wsd` writes."""
+    """Table 5, from the output of `allennlp elmo-wsd`."""
     names = {f"layer {layer}": name for layer, name in enumerate(LAYERS)} | {"mean": "biLM, mean of the layers"}
     names["first sense"] = "WordNet 1st sense" if scores["wordnet"] else "most frequent sense of the training data"
     ours = {
@@ -128,7 +128,7 @@ def word_sense_notes(scores: dict[str, Any]) -> list[str]:
 
 
 def _scores(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
-    """By seed."""
+    """The scores, indexed by seed."""
     chosen = runs[(runs["task"] == task) & (runs["variant"] == variant)]
     return chosen.set_index("seed")[split].astype(float).dropna()
 
@@ -152,7 +152,7 @@ def _p(first: pd.Series, second: pd.Series) -> str:
     if first.empty or second.empty:
         return _NONE
     n = min(len(first), len(second))
-    # Equal scores differ by their rounding.
+    # Equal scores may differ by rounding.
     if n > 1 and max(first.std(), second.std()) < 1e-9:
         return "no variance"
     return _p_text(stats.ttest_ind(first, second, equal_var=False).pvalue if n > 1 else None, n)
@@ -169,5 +169,5 @@ def _paired_p(first: pd.Series, second: pd.Series) -> str:
 def _p_text(p: float | None, n: int) -> str:
     if p is None:
         return "n too small"
-    # With two seeds a variance is known from one difference only: it may be anything.
+    # With two seeds, a variance is estimated from only one difference, so it may be far off.
     return ("< 0.001" if p < 0.001 else f"{p:.3f}") + (" (n too small to trust)" if n < 3 else "")

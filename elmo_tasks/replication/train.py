@@ -1,8 +1,8 @@
 """
 Trains runs, each as `allennlp train` in its own process.
 
-A run is finished when its file of scores exists, which is written after the training. A training holds a lock on its
-folder, so that several commands, on one machine or on all that see the folder, share the runs of a plan.
+A run is finished when its score file exists, which is written after the training. A training holds a lock on its
+folder, so several commands can share the runs of a plan, on one machine or on all machines that share the folder.
 """
 
 import fcntl
@@ -29,12 +29,12 @@ __all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_sen
 
 
 def finished(run: Run) -> dict[str, Any] | None:
-    """The scores of a run; `None` if it is not finished. A `ValueError` names a file of a different config or data."""
+    """The scores of a run; `None` if it is not finished. Scores of a different config or data raise a `ValueError`."""
     return _checked(run.file, {"config": run.digest, **run.inputs})
 
 
 def word_senses(plan: Plan) -> dict[str, Any] | None:
-    """The scores of Table 5, as `finished`."""
+    """The scores of Table 5: see `finished`."""
     return _checked(plan.results / "wsd.json", _word_sense_inputs(plan))
 
 
@@ -51,7 +51,7 @@ def _checked(file: Path, digests: dict[str, str]) -> dict[str, Any] | None:
 
 
 def sort_out(runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Run], dict[str, str]]:
-    """The scores of those that are finished, those that are not, and by name what is wrong with files of the others."""
+    """The scores of finished runs, the runs that are not finished, and the problems with score files by run name."""
     scores, missing, problems = [], [], {}
     for run in runs:
         try:
@@ -67,7 +67,7 @@ def sort_out(runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Run], dict
 
 
 def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
-    """Trains runs that are not finished; yields each as it ends, with the reason if it has failed."""
+    """Trains runs that are not finished; yields each run when it ends, with the reason if it failed."""
     threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // jobs))}
     children: list[subprocess.Popen] = []
     with ThreadPoolExecutor(jobs) as pool:
@@ -152,7 +152,7 @@ def _mix(weights: Path) -> list[dict[str, Any]]:
 
 def _surroundings() -> dict[str, Any]:
     folder = Path(__file__).resolve().parent
-    # The folder of packages may be in a repository of something else.
+    # An installed package may be inside an unrelated repository.
     is_checkout = (folder.parents[1] / ".git").exists()
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() if is_checkout else None
@@ -163,7 +163,7 @@ def _surroundings() -> dict[str, Any]:
 
 
 def measure_word_senses(plan: Plan) -> None:
-    """Table 5, which has no seeds."""
+    """Measures Table 5, which has no seeds."""
     plan.results.mkdir(parents=True, exist_ok=True)
     file = plan.results / "_wsd.json"
     command = [sys.executable, "-m", "allennlp", "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]

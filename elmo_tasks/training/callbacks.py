@@ -1,4 +1,4 @@
-"""Callbacks that print the learned mix of layers, and the perplexity before and after a training."""
+"""Callbacks that print the learned mix of layers, and the perplexity before and after training."""
 
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,15 @@ from elmo_tasks.files.json_files import read_json, write_json
 __all__ = ["LearnedMixCallback", "PerplexityBeforeCallback"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
-# The token embedders `elmo` of our models.
+# The `elmo` token embedders of our models.
 _PLACES = {"text_field_embedder.token_embedder_elmo": "input", "output_embedder.token_embedder_elmo": "output"}
 
 
 @TrainerCallback.register("elmo_learned_mix")
 class LearnedMixCallback(TrainerCallback):
     """
-    Prints at the end of a training the mix of layers that each place of ELMo has learned: gamma and the weights after
-    the softmax, Eq. (1) of the paper. It is one of the trainer's default callbacks (`enable_default_callbacks`).
+    Prints at the end of training the mix of layers that ELMo has learned at each place: gamma and the weights after the
+    softmax, Eq. (1) of the paper. It is one of the trainer's default callbacks (`enable_default_callbacks`).
     """
 
     def on_end(
@@ -32,7 +32,7 @@ class LearnedMixCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        # By now the model has the weights of its best epoch. An interrupted training has no metrics.
+        # The model now has the weights of its best epoch. An interrupted run has no metrics.
         if not is_primary or not metrics:
             return
         parameters = dict(trainer.model.named_parameters())
@@ -55,9 +55,9 @@ def _described(gamma: torch.Tensor, weights: torch.Tensor | None) -> str:
 @TrainerCallback.register("elmo_perplexity_before")
 class PerplexityBeforeCallback(TrainerCallback):
     """
-    Evaluates the model on the validation data before its first step, writes `metrics_before.json`, and at the end of
-    the training prints the perplexities before and after, as in Table 7 of the paper's appendix, with the share of the
-    words that are not in the vocabulary, which count as one.
+    Evaluates the model on the validation data before its first step and writes `metrics_before.json`. At the end of
+    training, prints the perplexities before and after, as in Table 7 of the paper's appendix, and the share of words
+    that are not in the vocabulary and count as one word.
     """
 
     @property
@@ -65,7 +65,7 @@ class PerplexityBeforeCallback(TrainerCallback):
         return Path(self.serialization_dir, "metrics_before.json")
 
     def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
-        # A recovered run has changed the weights already.
+        # In a recovered run, the weights have already changed.
         if not self._path.exists():
             metrics = evaluate(trainer.model, trainer._validation_data_loader, trainer.cuda_device)
             if is_primary:

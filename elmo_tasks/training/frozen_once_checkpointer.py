@@ -22,13 +22,13 @@ _LEFT_OUT = "elmo_left_out"
 class FrozenOnceCheckpointer(Checkpointer):
     """
     Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to `frozen_weights.th`, and
-    omits them from the checkpoint of every epoch. `best.th` and the archive stay whole. A run that is killed while it
-    writes a checkpoint leaves no half of one, and resumes from the previous one.
+    omits them from the checkpoint of every epoch. `best.th` and the archive stay complete. If a run is killed while it
+    writes a checkpoint, it leaves no partial checkpoint and resumes from the previous one.
 
-    In distributed training `save_every_num_seconds` has no effect; AllenNLP's own checkpointer refuses it.
+    In distributed training, `save_every_num_seconds` has no effect; AllenNLP's own checkpointer rejects it.
     """
 
-    # The names in the file. One that is not frozen any more stays in the checkpoint.
+    # The names in the file. A parameter that is no longer frozen stays in the checkpoint.
     _stored: frozenset[str] | None = None
 
     def __init__(
@@ -45,8 +45,8 @@ class FrozenOnceCheckpointer(Checkpointer):
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
         """
-        Saves a checkpoint if one is due. Always returns `False`, so that the trainer does not copy the checkpoint to
-        `best.th`, as if it were the whole model, but writes that itself.
+        Saves a checkpoint if one is due. Always returns `False`, so the trainer writes the whole model to `best.th`
+        instead of copying the checkpoint.
         """
         super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
         return False
@@ -64,14 +64,14 @@ class FrozenOnceCheckpointer(Checkpointer):
             changing = {name: value for name, value in checkpoint.model_state.items() if name not in left_out}
             checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)})
             at = checkpoint.trainer_state["epochs_completed"], checkpoint.trainer_state["batches_in_epoch_completed"]
-            # AllenNLP writes a file in place unless it exists: ours are written first. A model state is a checkpoint
-            # to it, so that one comes last.
+            # AllenNLP writes a file in place unless it exists, so ours are written first. The model state comes last,
+            # because AllenNLP finds checkpoints by it.
             _save(checkpoint.trainer_state, self._training_state_path(*at))
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
 
     def load_checkpoint(self) -> TrainerCheckpoint | None:
-        """The latest checkpoint, whole."""
+        """The latest checkpoint, including the frozen parameters."""
         checkpoint = super().load_checkpoint()
         left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
         if checkpoint is None or not left_out:

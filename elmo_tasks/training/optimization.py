@@ -41,7 +41,7 @@ class FusedAdam(Optimizer, torch.optim.Adam):
         parameters = [parameter for group in self.param_groups for parameter in group["params"]]
         for parameter in parameters:
             gradient = parameter.grad
-            # The kernel reads both in the order of their memory. Autograd gives them the same; other code may not.
+            # The kernel reads both in memory order. Autograd gives them the same strides; other code may not.
             if gradient is not None and gradient.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(gradient)
         result = super().step(closure)
@@ -50,7 +50,7 @@ class FusedAdam(Optimizer, torch.optim.Adam):
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the state of this class, or of AllenNLP's `adam`, which has a different kernel among its options."""
+        """Loads the state of this class, or of AllenNLP's `adam`, which has different kernel options."""
         groups = [{**group, "fused": True, "foreach": None} for group in state_dict["param_groups"]]
         super().load_state_dict({**state_dict, "param_groups": groups})
 
@@ -58,9 +58,9 @@ class FusedAdam(Optimizer, torch.optim.Adam):
 @MovingAverage.register("elmo_exponential")
 class RecoverableMovingAverage(ExponentialMovingAverage):
     """
-    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own saves the weights
-    themselves, and after `allennlp train --recover` averages those copies, which are not trained any more: validation
-    and `best.th` then have the weights of the last step, without a warning.
+    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own class saves the
+    weights themselves. After `allennlp train --recover`, it averages those copies, which are no longer trained, so
+    validation and `best.th` use the weights of the last step, without a warning.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -74,8 +74,8 @@ class RecoverableMovingAverage(ExponentialMovingAverage):
 @LearningRateScheduler.register("elmo_staircase")
 class StaircaseDecay(LearningRateScheduler):
     """
-    Multiplies the learning rate by `decay_rate` every `batches_per_step` batches, as the authors of the coreference
-    model do (Lee et al. 2017). AllenNLP's `exponential` counts epochs.
+    Multiplies the learning rate by `decay_rate` every `batches_per_step` batches, as Lee et al. (2017) do for
+    coreference. AllenNLP's `exponential` counts epochs.
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer, decay_rate: float, batches_per_step: int) -> None:
@@ -89,7 +89,7 @@ class StaircaseDecay(LearningRateScheduler):
         return [value * factor for value in self.base_values]
 
     def step_batch(self, batch_num_total: int | None = None) -> None:
-        # AllenNLP's trainer gives the number from the beginning of the training.
+        # AllenNLP's trainer passes the number of batches since the beginning of training.
         self._n_batches = self._n_batches + 1 if batch_num_total is None else batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values(), strict=True):
             group[self.param_group_field] = value
@@ -98,8 +98,8 @@ class StaircaseDecay(LearningRateScheduler):
 @LearningRateScheduler.register("elmo_linear_with_warmup")
 class LinearWithShortWarmup(LinearWithWarmup):
     """
-    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one would leave little of
-    a short training, or nothing.
+    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one could take most or all
+    of a short training run.
     """
 
     def __init__(

@@ -25,12 +25,12 @@ _Key = TypeVar("_Key")
 
 def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
     """The words of a sentence; a string is split by the tokenizer, or by spaCy's rules for English."""
-    # spaCy takes no subclass of str, as NumPy's arrays of strings have.
+    # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
     return list((tokenizer or blank_tokenizer())(str(sentence)) if isinstance(sentence, str) else sentence)
 
 
 def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
-    """The words of the sentences of a document; a text is split by the tokenizer and spaCy's rule for sentence ends."""
+    """The words of each sentence of a document. A text is split by the tokenizer and spaCy's rule for sentence ends."""
     if not isinstance(document, str):
         return [words_of(sentence, tokenizer) for sentence in document]
     return sentences_of_words(words_of(document, tokenizer)) if tokenizer else blank_sentences("en")(str(document))
@@ -40,14 +40,14 @@ def embed_groups(
     embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
 ) -> Iterator[tuple[_Key, np.ndarray]]:
     """
-    The vectors of all words of each group of sentences, of shape `(n_words, dim)`, or `(n_layers, n_words, dim)` with
-    `layers="all"`; each with the key of its group. A group may be empty. `embed` is `Elmo.embed_iter`.
+    Yields the key of each group of sentences, and the vectors of all words in the group, of shape `(n_words, dim)`, or
+    `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty. `embed` is `Elmo.embed_iter`.
     """
     read: deque[tuple[_Key, int]] = deque()
 
     def sentences() -> Iterator[list[str]]:
         for key, group in groups:
-            # An empty group has its place among the vectors too.
+            # An empty group yields vectors too.
             group = group or [[]]
             read.append((key, len(group)))
             yield from group
@@ -59,7 +59,7 @@ def embed_groups(
 
 
 def pooled_words(vectors: np.ndarray, pool: Pool) -> np.ndarray:
-    """As `pooled`, for an array of shape `(..., n_words, dim)` without padding."""
+    """Like `pooled`, for an array of shape `(..., n_words, dim)` without padding."""
     mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
     array: np.ndarray = pooled(torch.from_numpy(vectors), mask, pool).numpy()
     return array

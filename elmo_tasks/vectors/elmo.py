@@ -1,4 +1,4 @@
-"""ELMo for people without AllenNLP: sentences in, arrays out."""
+"""ELMo without AllenNLP: sentences in, arrays out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
@@ -29,8 +29,8 @@ __all__ = ["Elmo", "Precision"]
 
 class Elmo:
     """
-    Vectors of words and sentences from a biLM. Every sentence is embedded by itself: it has the same vectors whatever
-    is embedded before it, after it or in the same batch, up to the rounding of float32.
+    Vectors of words and sentences from a biLM. Each sentence is embedded independently: sentences before it, after it
+    or in the same batch do not change its vectors, except for float32 rounding.
 
     # Parameters
 
@@ -38,10 +38,10 @@ class Elmo:
         The biLM, which is not copied. Gradients are never computed; freeze the biLM for full speed, as
         `from_pretrained` and `from_files` do.
     layer_cache
-        Keeps the layers of sentences of a frozen biLM from one run to the next.
+        Keeps the layers that a frozen biLM computes for sentences from one run to the next.
     tokenizer
-        Splits sentences that are strings into words. `None`: spaCy's rules for English, for which spaCy must be
-        installed; sentences that are lists of words need no tokenizer.
+        Splits sentences that are strings into words. `None`: spaCy's rules for English, which need spaCy to be
+        installed. Sentences that are lists of words need no tokenizer.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Elmo:
 
         bilm
             `"small-open"`, the included small biLM, which needs no network; `"small"`, `"medium"`, `"original"` or
-            `"original-5.5b"`, the authors' weights, which are downloaded at the first use (see `pretrained_files`);
-            `"efml-ko"` or another of ELMoForManyLangs; or a folder with `options.json` and `weights.hdf5`, or with the
-            files of a model of ELMoForManyLangs.
+            `"original-5.5b"`, the authors' weights, which are downloaded on first use (see `pretrained_files`);
+            `"efml-ko"` or a different ELMoForManyLangs model; or a folder with `options.json` and `weights.hdf5`, or
+            with the files of an ELMoForManyLangs model.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
-            Of the matrix products: see `Bilm`. `None`: float32.
+            The precision of matrix products: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
             See the class.
         """
@@ -95,18 +95,18 @@ class Elmo:
         precision: Precision | None = None,
         **arguments: Any,
     ) -> Self:
-        """As `from_pretrained`, for two local files of any name: see `Bilm.from_files`."""
+        """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
         return cls(bilm.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), **arguments)
 
     @property
     def dim(self) -> int:
-        """Units of a vector."""
+        """The number of units of a vector."""
         return self.bilm.get_output_dim()
 
     @property
     def n_layers(self) -> int:
-        """Layers of the biLM: the context-insensitive one and the LSTMs."""
+        """The number of layers of the biLM: the context-insensitive one and the LSTMs."""
         return self.bilm.num_layers
 
     def embed(self, sentences: Iterable[Sentence], **arguments: Any) -> list[Any]:
@@ -130,19 +130,19 @@ class Elmo:
         output: Literal["numpy", "torch"] = "numpy",
     ) -> Iterator[Any]:
         """
-        The vectors of sentences one after another, in their order. Only about eight batches of sentences and their
-        vectors are in memory.
+        The vectors of sentences, one sentence at a time, in their order. Only about eight batches of sentences and
+        their vectors are in memory.
 
         # Parameters
 
         sentences
-            Sentences as lists of words, which are taken as they are, or as strings, which the tokenizer splits into
-            words. A string is one sentence.
+            Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits into words.
+            A string is one sentence.
         layers
-            Which layers: their `"mix"`, `"all"` of them kept apart, the `"top"` one, or the one with this number. See
+            Which layers: the `"mix"` of all, `"all"` kept apart, the `"top"` one, or the layer with this number. See
             `LayerSelection`.
         weights
-            Of the mix, a number for each layer before the softmax. `None`: the plain average of the layers.
+            Of the mix, one number per layer, before the softmax. `None`: the plain average of the layers.
         gamma
             Scales the vectors.
         pool
@@ -158,9 +158,9 @@ class Elmo:
         # Returns
 
         `Iterator[np.ndarray]`
-            For each sentence its vectors, float32, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
-            `layers="all"` `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place: it
-            has the shape `(0, dim)`, and zeros with a `pool`.
+            The float32 vectors of each sentence, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
+            `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place:
+            its shape is `(0, dim)`, and with a `pool` its vector is zero.
         """
         if isinstance(sentences, str):
             sentences = [sentences]
@@ -178,26 +178,26 @@ class Elmo:
         self, documents: Iterable[Document], *, whole: bool = False, pool: Pool | None = None, **arguments: Any
     ) -> Iterator[np.ndarray]:
         """
-        The vectors of documents one after another. The sentences of all documents share batches.
+        The vectors of documents, one document at a time. The sentences of all documents share batches.
 
         # Parameters
 
         documents
-            Each a text, which spaCy's rules split into sentences and words, or a list of sentences. With a custom
-            tokenizer, a text is split by that, and by spaCy's rule for sentence ends over its words.
+            Each is a text, which spaCy's rules split into sentences and words, or a list of sentences. A custom
+            tokenizer splits a text into words, and spaCy's rule for sentence ends groups them into sentences.
         whole
             Whether the biLM reads a document as one sequence, without boundaries between its sentences. Memory grows
             with the length of the document. The public biLMs were trained on running text, `small-open` on single
             sentences.
         pool
-            Over the words of the whole document.
+            Pools the words of the whole document.
         **arguments
             See `embed_iter`.
 
         # Returns
 
         `Iterator[np.ndarray]`
-            One array for each document, of shape `(n_words, dim)`, or as `embed_iter` says for `pool` and
+            One array for each document, of shape `(n_words, dim)`, or as in `embed_iter` with a `pool` or
             `layers="all"`.
         """
         LayerSelection(n_layers=self.n_layers, pool=pool)
@@ -230,12 +230,12 @@ class Elmo:
                     bar.update(len(rows))
                 yield from found
 
-    # Not around the generator, which would switch gradients off for its caller.
+    # Not on the generator, which would switch gradients off for its caller.
     @torch.no_grad()
     def _batch(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> list[Any]:
         vectors = selection(self._layers_of(sentences)).float()
         arrays: list[Any] = list(vectors.cpu().numpy() if as_numpy else vectors)
         if selection.pool is None:
             arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
-        # Copies: a part would keep its whole batch in memory.
+        # Copies, because a view would keep its whole batch in memory.
         return [array.copy() if as_numpy else array.clone() for array in arrays]

@@ -1,4 +1,4 @@
-"""`ElmoEmbedder`, the class that AllenNLP had before 1.0, for code that was written for it."""
+"""`ElmoEmbedder`, the class that AllenNLP had before 1.0, for code that still uses it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -27,17 +27,17 @@ DEFAULT_WEIGHT_FILE = f"{_DEFAULT}_weights.hdf5"
 
 class ElmoEmbedder:
     """
-    The layers of a biLM for sentences, with the methods and results that AllenNLP's class of this name had (0.3 to
-    0.9). New code is simpler with `Elmo`, which this class calls.
+    The layers of a biLM for sentences, with the methods and results of AllenNLP's class of this name (0.3 to 0.9). For
+    new code, `Elmo`, which this class calls, is simpler.
 
-    Unlike AllenNLP's, it carries no state: earlier sentences do not change its vectors. A sentence
-    without words has float32 zeros of the biLM's own width.
+    Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A sentence without words
+    has an empty float32 array of the biLM's own width.
 
     # Parameters
 
     options_file, weight_file
-        Paths, or addresses that begin with `https://`. What has an address is downloaded at the first use, and kept in
-        `ELMO_TASKS_HOME`. The default is the authors' biLM, `"original"` of `Elmo.from_pretrained`.
+        Paths, or URLs that begin with `https://`. Files with a URL are downloaded on first use and kept in
+        `ELMO_TASKS_HOME`. The default is the authors' biLM, `"original"` in `Elmo.from_pretrained`.
     cuda_device
         The number of a GPU. A negative number is the CPU.
     """
@@ -70,7 +70,7 @@ class ElmoEmbedder:
         return self.embed_batch([sentence])[0]
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """The layers of sentences, given as lists of words: for each float32 of shape `(n_layers, n_words, dim)`."""
+        """For each sentence, given as a list of words, its layers, float32, of shape `(n_layers, n_words, dim)`."""
         batch = list(batch)
         for sentence in batch:
             # `Elmo` would split it into words; for AllenNLP each of its letters was a word.
@@ -79,7 +79,7 @@ class ElmoEmbedder:
         return self._elmo.embed(batch, layers="all", progress=False)
 
     def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
-        """As `embed_batch`, sentence by sentence. No more than `batch_size` sentences are read ahead."""
+        """Like `embed_batch`, one sentence at a time. At most `batch_size` sentences are read ahead."""
         sentences = iter(sentences)
         while batch := list(islice(sentences, batch_size)):
             yield from self.embed_batch(batch)
@@ -95,7 +95,7 @@ class ElmoEmbedder:
         force: bool = False,
     ) -> None:
         """
-        Writes the vectors of a text into an HDF5 file: one array per line, named by the line's number from `"0"`, and
+        Writes the vectors of a text to an HDF5 file: one array per line, named by line number starting at `"0"`, and
         `sentence_to_index`, a JSON object with the number of each sentence (the last one of equal sentences).
 
         # Parameters
@@ -112,7 +112,7 @@ class ElmoEmbedder:
         forget_sentences
             Whether `sentence_to_index` is omitted.
         use_sentence_keys
-            Whether the sentence is the name of its array. Blank lines and repetitions have none.
+            Whether arrays are named by their sentences. Blank lines and repeated sentences have no array.
         force
             Whether an existing file is replaced.
         """
@@ -129,7 +129,7 @@ class ElmoEmbedder:
 
 
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:
-    """Local paths of files that are given as paths or as addresses; a named biLM has one copy for both uses."""
+    """Local paths of files that are given as paths or URLs. The files of a named biLM are downloaded only once."""
     given = [fspath(file).replace(_OLD_SERVER, _SERVER) for file in (options_file, weight_file)]
     for name, address in NAMED_BILMS.items():
         if given == [f"{address}options.json", f"{address}weights.hdf5"]:

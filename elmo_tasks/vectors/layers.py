@@ -22,12 +22,12 @@ class LayerSelection:
     # Parameters
 
     n_layers
-        Layers of the biLM, the context-insensitive one among them.
+        The number of layers of the biLM, including the context-insensitive one.
     layers
         `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the layers
-        apart; `"top"` is the highest, and a number that layer (0 is the context-insensitive one).
+        apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
     weights
-        For `"mix"` only, a number for each layer before the softmax. `None`: the plain average of the layers.
+        For `"mix"` only, one number per layer, before the softmax. `None`: the plain average of the layers.
     gamma
         Scales the vectors.
     pool
@@ -54,12 +54,12 @@ class LayerSelection:
 
     def __call__(self, output: BilmOutput) -> torch.Tensor:
         """
-        Vectors of shape `(batch_size, timesteps, dim)`, without the timesteps if there is a `pool`, and with the
-        layers, `(batch_size, n_layers, ...)`, if `layers` is `"all"`.
+        Vectors of shape `(batch_size, timesteps, dim)`. A `pool` removes the dimension `timesteps`, and `layers="all"`
+        adds one for the layers: `(batch_size, n_layers, ...)`.
         """
         vectors = self._chosen(output.layers)
         if self.gamma != 1.0:
-            # Before words are pooled: a negative factor changes which number is the largest.
+            # Before pooling, because a negative factor changes which number is the largest.
             vectors = float(self.gamma) * vectors
         if self.pool is None:
             return vectors
@@ -75,7 +75,7 @@ class LayerSelection:
             return layers[-1 if self.layers == "top" else int(self.layers)]
         # Shape: (n_layers,)
         weights: Any = [0.0] * self.n_layers if self.weights is None else self.weights
-        # Weights of a trained mix may have gradients, and may be single tensors, as AllenNLP's are.
+        # Weights of a trained mix may have gradients, and may be separate tensors, as in AllenNLP.
         shares = torch.tensor([float(weight) for weight in weights], dtype=torch.float64).softmax(0).tolist()
         # Shape: (batch_size, timesteps, dim)
         mixed: torch.Tensor = shares[0] * layers[0]
@@ -86,14 +86,14 @@ class LayerSelection:
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
     """
-    One vector for many words, of shape `(..., dim)`; zeros where there are no words at all.
+    One vector for many words, of shape `(..., dim)`; zeros if there are no words.
 
     # Parameters
 
     vectors
         Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no word.
     mask
-        Boolean, shape `(..., timesteps)`: where there is a word, with all words before the padding.
+        Boolean, shape `(..., timesteps)`, true where there is a word. All words are before the padding.
     pool
         `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units of the
         last word and the backward units of the first, which have each read the whole sentence.

@@ -18,8 +18,8 @@ __all__ = ["NAMED_BILMS", "cache_home", "downloaded", "pretrained_files", "weigh
 
 _OPTIONS, _WEIGHTS, _SAFETENSORS = "options.json", "weights.hdf5", "weights.safetensors"
 _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo"
-# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The codes of languages are ours: `cu` is Old Church
-# Slavonic, `grc` Ancient Greek, `zh` is traditional.
+# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old Church
+# Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
 _MANY_LANGS = "https://vectors.nlpl.eu/repository/11"
 _LANGUAGES = (
     "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb nn pl pt ro ru sk sl "
@@ -44,19 +44,19 @@ NAMED_BILMS: dict[str, str | None] = {
     },
 }
 """
-For each name its address: the beginning of the URLs of `options.json` and `weights.hdf5`, or the archive of a model of
-ELMoForManyLangs. `None`: it ships.
+The address of each biLM by name: the common beginning of the URLs of `options.json` and `weights.hdf5`, or the URL of
+an ELMoForManyLangs archive. `None`: it is included in the package.
 """
 
 
 def cache_home() -> Path:
-    """Where downloaded biLMs are kept, a folder each: `ELMO_TASKS_HOME`, or else `~/.cache/elmo_tasks`."""
+    """Where downloaded biLMs are kept, each in its own folder: `ELMO_TASKS_HOME`, or else `~/.cache/elmo_tasks`."""
     return Path(os.environ.get("ELMO_TASKS_HOME") or "~/.cache/elmo_tasks").expanduser()
 
 
 def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     """
-    The options and the weights of a biLM, downloaded if necessary. The authors published no digests of their weights.
+    The option and weight files of a biLM, downloaded if necessary. The authors published no digests of their weights.
 
     # Parameters
 
@@ -89,7 +89,7 @@ def downloaded(url: str, file: Path) -> Path:
 
 
 def _convert_archive(url: str, folder: Path) -> None:
-    """Downloads the archive of a model of ELMoForManyLangs, and writes its biLM in the public format."""
+    """Downloads the archive of an ELMoForManyLangs model and writes its biLM in the public format."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent) as work:
         with zipfile.ZipFile(downloaded(url, Path(work, "model.zip"))) as archive:
@@ -108,7 +108,7 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
 
 
 def weight_file_in(folder: Path) -> Path:
-    """The weights in the folder of a biLM: HDF5, or safetensors or ELMoForManyLangs' if only these exist."""
+    """The weight file in the folder of a biLM: HDF5, or safetensors or ELMoForManyLangs' file if only these exist."""
     if (of_many_langs := model_files(folder)) is not None:
         return of_many_langs[1]
     safetensors = folder / _SAFETENSORS

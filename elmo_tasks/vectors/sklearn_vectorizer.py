@@ -24,17 +24,17 @@ __all__ = ["ElmoVectorizer"]
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
-    A transformer of texts into vectors, one per text, for scikit-learn's pipelines. There is nothing to fit. The biLM
-    is loaded at the first use, and again after unpickling or cloning, which keep only its name.
+    Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit. The biLM is loaded
+    on first use, and again after unpickling or cloning, which keep only its name.
 
     # Parameters
 
     bilm
         A name or a folder: see `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
-        See `Elmo.embed_iter`. Not `"all"` layers.
+        See `Elmo.embed_iter`. `"all"` layers are not supported.
     pool
-        How the vectors of words become one: see `pooled`.
+        How the vectors of words are combined into one: see `pooled`.
     tokenizer
         See `Elmo`.
     device, precision
@@ -74,12 +74,12 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # Parameters
 
         X
-            Texts, or lists of words; each is one sequence to the biLM.
+            Texts, or lists of words. The biLM reads each as one sequence.
 
         # Returns
 
         `np.ndarray`
-            Shape `(n_texts, dim)`, float32. A text without words has zeros.
+            Shape `(n_texts, dim)`, float32. The vector of a text without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
         if len(getattr(X, "shape", ())) > 1:

@@ -1,4 +1,4 @@
-"""A component for pipelines of spaCy: `nlp.add_pipe("elmo")`."""
+"""A component for spaCy pipelines: `nlp.add_pipe("elmo")`."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -19,38 +19,38 @@ from elmo_tasks.vectors.layers import Layers, Pool
 __all__ = ["ElmoComponent"]
 
 _FILES = ("options.json", "weights.hdf5")
-# In spaCy's form for extension attributes, so that tools that list them find it.
+# spaCy's key format for extension attributes, so tools that list these attributes find it.
 _KEY = ("._.", "elmo", None, None)
 
 
 class ElmoComponent:
     """
     Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors are in
-    `doc.user_data`, which spaCy copies, writes to files and sends from process to process.
+    `doc.user_data`, which spaCy copies, writes to files and sends between processes.
 
-    A `Doc` is embedded sentence by sentence if its sentences are known, by a parser or a `sentencizer` before this
-    component; otherwise as one sentence. White space is not embedded, and has zeros.
+    A `Doc` is embedded sentence by sentence if a parser or a `sentencizer` before this component has set sentence
+    boundaries; otherwise as one sentence. White space is not embedded; its vectors are zero.
 
     # Parameters
 
     nlp
-        The pipeline, which spaCy gives to every factory.
+        The pipeline, which spaCy passes to every factory.
     name
         Its name in the pipeline.
     bilm
-        A name or a folder: see `Elmo.from_pretrained`. It is loaded at the first use.
+        A name or a folder: see `Elmo.from_pretrained`. The biLM is loaded on first use.
     device, precision
         See `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`.
     pool
-        One vector for a span or a document: see `pooled`. `None`: those of all tokens, of shape `(n_tokens, dim)`.
+        One vector for a span or a document: see `pooled`. `None`: one per token, of shape `(n_tokens, dim)`.
     similarity
         Whether `similarity` and `vector` of tokens, spans and documents use ELMo's vectors too. spaCy does not save
         hooks: a `Doc` read from a file has spaCy's own `similarity`.
     save_weights
-        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, and `spacy.load` needs them (`False`: only the name,
-        `bilm`).
+        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, which `spacy.load` then needs. `False`: they write
+        only the name, `bilm`.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class ElmoComponent:
 
     @property
     def elmo(self) -> Elmo:
-        """The biLM, loaded at the first use."""
-        # Not before: a pipeline from the disk brings the weights, and the folder that it was made with may be gone.
+        """The biLM, loaded on first use."""
+        # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         if self._elmo is None:
             self._elmo = Elmo.from_pretrained(self.bilm, **self._load)
         return self._elmo
@@ -100,8 +100,8 @@ class ElmoComponent:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
         """
-        Embeds documents as they come. Their sentences are put into batches by their length; `batch_size`, which spaCy
-        gives, is ignored. In memory are about eight batches of `batch_tokens`, and one document.
+        Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy passes, is
+        ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
         groups = ((doc, _sentences(doc)) for doc in stream)
         for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._arguments), groups):
@@ -129,7 +129,7 @@ class ElmoComponent:
             return content
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
-        """Reads what `to_bytes` gave."""
+        """Reads what `to_bytes` returned."""
         with TemporaryDirectory() as folder:
             for name, content in srsly.msgpack_loads(data).items():
                 Path(folder, name).write_bytes(content)
@@ -179,7 +179,7 @@ def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
 
 
 def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
-    """The cosine; 0 if one has no words."""
+    """The cosine; 0 if either has no words."""
     ours, theirs = _elmo_of(one), _elmo_of(other)
     norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
     return float(ours @ theirs) / norms if norms else 0.0

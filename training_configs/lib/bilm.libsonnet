@@ -3,26 +3,26 @@ local environment = import 'environment.libsonnet';
 
 local filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]];
 
-// The length in words of a training window of bilm-tf.
+// Words per training window in bilm-tf.
 local window = 20;
 
-// The sizes that the authors published, and the training of each.
+// Sizes that the authors published, with the training settings of each.
 local sizes = {
   original: {
     cells: 4096,
     projection: 512,
     filters: filters,
     highways: 2,
-    // As bilm-tf: batches of 128 windows on each of three GPUs.
+    // As in bilm-tf: batches of 128 windows on each of three GPUs.
     tokens: 3 * 128 * window,
     epochs: 10,
-    // bilm-tf computes the gradient of a window's loss, 20 times ours, with an accumulator that starts at 1 and a
-    // clip of 10. Adagrad takes the same steps if all three are smaller.
+    // bilm-tf uses the gradient of a whole window's loss, 20 times ours, an accumulator that starts at 1, and a clip
+    // of 10. Adagrad takes the same steps if all three are scaled down.
     optimizer: { type: 'adagrad', lr: 0.2, initial_accumulator_value: 1.0 / (window * window) },
     grad_norm: 10.0 / window,
     scheduler: null,
   },
-  // Differs from the paper: Adam, with a step that decays to 0, needs a tenth of the time.
+  // Differs from the paper: Adam with a learning rate that decays to 0 needs a tenth of the time.
   small: {
     cells: 1024,
     projection: 128,
@@ -36,7 +36,7 @@ local sizes = {
   },
 };
 
-// Fine-tuning on the text of a task, for a biLM of any size. Without a schedule.
+// Fine-tuning on the text of a task, for a biLM of any size, without a schedule.
 local finetuning = {
   tokens: 4096,
   epochs: 1,
@@ -52,23 +52,23 @@ local of_size(size) = if std.isString(size) then sizes[size] else (
   sizes.small + size
 );
 
-// A softmax for a biLM that stays as it is.
+// A softmax for a frozen biLM.
 local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler+: { warmup_steps: 200 } };
 
 function(
-  // 'small', 'original', or what differs from the small one, as { cells: 512, projection: 64 }.
+  // 'small', 'original', or the differences from the small one, such as { cells: 512, projection: 64 }.
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
-  // Whether the biLM to start from keeps its weights, and a softmax alone is trained, of the words of the text.
+  // Whether the biLM to start from is frozen, and only a softmax over the words of the text is trained.
   frozen=false,
-  // A vocab.txt of bilm-tf as the vocabulary; null counts the words of the text. A softmax to start from has its own.
+  // A bilm-tf vocab.txt as the vocabulary; null counts the words of the text. A softmax to start from has its own.
   word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list') then start.word_list else null,
   max_words=if frozen then 30000 else 800000,
   min_count=3,
   // Text: a file, a folder or a pattern.
   text={ train: environment.data('lm/train*'), dev: environment.data('lm/dev*') },
-  // Whether text is normalised to NFC, as the commands that read text do.
+  // Whether text is normalised to NFC, as in the commands that read text.
   nfc=true,
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
@@ -112,10 +112,10 @@ function(
         },
       },
       [if start != null then 'pretrained_file']: start.pretrained_file,
-      // Without its word list, the softmax in the file may be of other words.
+      // Without its word list, the softmax in the file may be for different words.
       [if frozen || (start != null && word_list == null) then 'pretrained_softmax']: false,
       softmax: softmax,
-      // Of the fewer words of a softmax alone, a quarter of the samples is enough.
+      // For a softmax alone, which has fewer words, a quarter of the samples is enough.
       [if frozen then 'n_samples']: 2048,
       dropout: dropout,
     },
@@ -127,7 +127,7 @@ function(
       num_epochs: epochs,
       grad_norm: training.grad_norm,
       validation_metric: '-perplexity',
-      // By time as well: a small run is over before so many batches.
+      // Also by time, because a small run ends before this many batches.
       checkpointer: {
         type: 'elmo_frozen_once',
         save_every_num_batches: 2000,

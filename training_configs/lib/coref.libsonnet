@@ -1,4 +1,4 @@
-// Coreference: section A.6 of the paper, which takes the model of Lee et al. 2017 as it is.
+// Coreference: section A.6 of the paper, which uses the model of Lee et al. 2017 unchanged.
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
@@ -9,9 +9,9 @@ function(
 ) (
   local text = text_with(
     elmo_at,
-    // At the input ELMo has the dropout of all embedded words, as in the paper.
+    // At the input, ELMo gets the dropout of all embedded words, as in the paper.
     elmo,
-    // Differs from the paper: GloVe alone, without Turian's vectors, and not normalised to length 1.
+    // Differs from the paper: only GloVe, without Turian's vectors, and not normalised to length 1.
     characters={ dim: 8, filters: 50, widths: [3, 4, 5], partial_windows: true },
   );
 
@@ -29,7 +29,7 @@ function(
       feature_dim: 20,
       lexical_dropout: 0.5,
       dropout: 0.2,
-      // The default of TensorFlow, and orthogonal weights in the LSTM.
+      // TensorFlow's default, and orthogonal weights in the LSTM.
       initializer: {
         regexes: [
           ['(mention|antecedent)_scorer.*weight|span_embedder\\.head\\.weight', { type: 'xavier_uniform' }],

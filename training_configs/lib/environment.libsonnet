@@ -1,4 +1,4 @@
-// Data, word vectors and biLM of a config: the variables of elmo_tasks/environment.py.
+// Data, word vectors and biLM of a config, from the variables in elmo_tasks/environment.py.
 local transformer_with = import 'transformer.libsonnet';
 
 local glove = std.extVar('ELMO_TASKS_GLOVE');
@@ -14,12 +14,12 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   bilm: {
     options: import 'ELMO_TASKS_BILM/options.json',
     pretrained_file: import 'ELMO_TASKS_BILM/weights',
-    // The words of its softmax, or null. Hidden: models of tasks have none.
+    // The word list of its softmax, or null. Hidden, because task models have no softmax.
     word_list:: import 'ELMO_TASKS_BILM/word_list',
   },
 
-  // The model whose layers are mixed: the width of its vectors, its token indexer, the type of its token embedder, the
-  // model, and what it changes in the trainer. A transformer is its name, or what transformer.libsonnet makes.
+  // The model with the layers to mix: the width of its vectors, its token indexer, the type of its token embedder, the
+  // model, and its changes to the trainer. A transformer is given by name, or as the result of transformer.libsonnet.
   mixed(bilm, transformer):: if std.isString(transformer) then transformer_with(transformer)
   else if transformer != null then transformer
   else {
@@ -38,7 +38,7 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   local layer = std.extVar('ELMO_TASKS_LAYER'),
   layer: if std.member(['mix', 'top'], layer) then layer else std.parseInt(layer),
 
-  // The names of GloVe's files have the width of their vectors: glove.6B.100d.txt.
+  // The names of GloVe files contain the width of the vectors: glove.6B.100d.txt.
   local widths = [
     std.parseInt(std.rstripChars(part, 'd'))
     for part in std.split(glove, '.')

@@ -5,7 +5,7 @@ function(
   // The number of a layer (0 is the context-insensitive one), 'top', or 'mix' for the mix of all layers.
   layer=environment.layer,
   bilm=environment.bilm,
-  // A transformer instead: its name, or what transformer.libsonnet makes.
+  // A transformer instead: its name, or the result of transformer.libsonnet.
   transformer=null,
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
@@ -14,7 +14,7 @@ function(
 
   environment.files('pos/%s.conllu') + {
     dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: mixed.indexer } },
-    // There is nothing between the layer and the linear classifier.
+    // The linear classifier reads the layer directly.
     model: {
       type: 'elmo_pos',
       text_field_embedder: { token_embedders: { elmo: { type: mixed.embedder, layers: layer, bilm: mixed.model } } },

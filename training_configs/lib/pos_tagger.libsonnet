@@ -1,5 +1,5 @@
-// Parts of speech from words, characters and a biLSTM, with or without ELMo: not in the paper. The small models of
-// distillation, and a better tagger than a linear classifier.
+// Parts of speech from words, characters and a biLSTM, with or without ELMo. Not in the paper: a better tagger than
+// its linear classifier.
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
@@ -22,7 +22,7 @@ function(
     vocabulary: text.vocabulary,
     model: {
       type: 'elmo_pos',
-      // Its only embedder has the biLM itself.
+      // The biLM is inside its only embedder.
       text_field_embedder: of_text {
         [if elmo_at != [] then 'token_embedders']+: { elmo+: { bilm: text.model.bilm } },
       },

@@ -2,7 +2,7 @@
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
-// Units of each direction of the biGRUs, and those of the linear layers with ReLU.
+// Units of each direction of the biGRUs, and units of the linear layers with ReLU.
 local hidden = 90;
 local linear = 2 * hidden;
 
@@ -12,8 +12,8 @@ function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
   elmo={},
-  // Differs from the paper: its vectors, GloVe 840B, are cased; the included ones and GloVe 6B are of
-  // lower-cased words, and lack all words with a capital. For cased vectors, set `lowercase=false`.
+  // Differs from the paper, which uses the cased GloVe 840B: the included vectors and GloVe 6B contain only
+  // lower-cased words. For cased vectors, set `lowercase=false`.
   lowercase=true,
 ) (
   local text = text_with(
@@ -21,7 +21,7 @@ function(
     // The paper's code has dropout on ELMo at both places, in addition to the dropout of the biGRU's input.
     { dropout: { input: 0.5, output: 0.5 } } + elmo,
     lowercase=lowercase,
-    // Differs from the paper: its code drops out a fifth of the characters' embeddings.
+    // Differs from the paper: its code drops out a fifth of the character embeddings.
     characters={ dim: 20, filters: 100, widths: [5], partial_windows: true },
   );
   local reader = { type: 'elmo_squad', token_indexers: text.token_indexers };
@@ -30,7 +30,7 @@ function(
     dataset_reader: reader { max_passage_tokens: 800 },
     validation_dataset_reader: reader,
     train_data_path: environment.data('squad/train.json'),
-    // There is no test_data_path: SQuAD's test set is not public.
+    // No test_data_path, because SQuAD's test set is not public.
     validation_data_path: environment.data('squad/dev.json'),
     vocabulary: text.vocabulary,
     model: {

@@ -2,7 +2,7 @@
 local environment = import 'environment.libsonnet';
 local text_with = import 'text.libsonnet';
 
-// Width of the vector that says whether a word is the predicate.
+// Width of the vector that marks whether a word is the predicate.
 local predicate = 100;
 
 function(
@@ -36,7 +36,7 @@ function(
       validation_metric: '+f1',
       num_epochs: 500,
       patience: 200,
-      // The values of the gradient, not its norm.
+      // Clips the values of the gradient, not its norm.
       grad_clipping: 1.0,
     } + text.trainer,
   }

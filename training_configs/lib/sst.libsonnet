@@ -6,7 +6,7 @@ function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
   elmo={},
-  // Tokens of the shortest phrases that are trained on.
+  // The length in tokens of the shortest phrases to train on.
   min_phrase_length=4,
   // Units of each direction of the LSTMs, and of the layer before them.
   hidden=300,

@@ -1,18 +1,18 @@
-// The input of a model: GloVe, characters and ELMo, concatenated, and the width of that.
+// The input of a model: GloVe, characters and ELMo, concatenated, and its width.
 local environment = import 'environment.libsonnet';
 
 local defaults = {
   // Options and weights of the biLM.
   bilm: environment.bilm,
-  // A transformer instead: its name, or what transformer.libsonnet makes.
+  // A transformer instead: its name, or the result of transformer.libsonnet.
   transformer: null,
   // 'mix', 'top', or the number of a layer.
   layers: 'mix',
   // 'token', 'batch', or null for none.
   layer_norm: null,
-  // Of the mixed vectors, at each place: our models have dropout on the input of their encoders already.
+  // Of the mixed vectors, at each place. None at the input: our models already apply dropout to the encoder's input.
   dropout: { input: 0, output: 0.5 },
-  // Lambda of the paper: L2 on the weights of the mix.
+  // The paper's lambda: L2 on the weights of the mix.
   l2: 0,
 };
 
@@ -56,8 +56,8 @@ function(
     [if with_elmo then 'elmo']: mixed.indexer,
   },
 
-  // All words of the file of vectors are kept, since they occur in test files. If the vectors are tuned, each word costs
-  // time and memory in every step, and only the most frequent are kept.
+  // All words of the vector file are kept, because they occur in test files. If the vectors are tuned, each word costs
+  // time and memory in every step, so only the most frequent are kept.
   vocabulary: {
     pretrained_files: { tokens: glove.file },
     min_pretrained_embeddings: { tokens: if tune_glove then 100000 else -1 },
@@ -70,7 +70,7 @@ function(
     layer_norm: settings.layer_norm,
   } else { type: 'empty' },
 
-  // The part of the model of a task that depends on its text.
+  // The part of a task's model that depends on the text.
   model: {
     text_field_embedder: {
       token_embedders: {
@@ -103,6 +103,6 @@ function(
     },
   },
 
-  // For the trainer: checkpoints without the frozen biLM, and how a transformer is trained that is not frozen.
+  // Trainer settings: checkpoints without the frozen biLM, and the training of a transformer that is not frozen.
   trainer: { checkpointer: { type: 'elmo_frozen_once' } } + (if with_elmo then mixed.trainer else {}),
 }

@@ -1,4 +1,4 @@
-// A transformer where the biLM is:
+// A transformer instead of the biLM:
 //
 //     local bert = import 'lib/transformer.libsonnet';
 //     ner(elmo_at=['input'], elmo={ transformer: bert('bert-base-cased') })
@@ -8,18 +8,18 @@ function(
   model_name,
   // The vector of a word: its 'first' piece, or the mean of its pieces ('avg').
   pooling='avg',
-  // The most pieces per segment: at most the positions of the checkpoint.
+  // The maximum number of pieces per segment: at most the positions of the checkpoint.
   max_length=512,
-  // The learning rate of a transformer that is trained, as 2e-5; null for a frozen one.
+  // The learning rate of the transformer, such as 2e-5; null freezes it.
   lr=null,
-  // Steps while the learning rates of all weights rise from 0; they then fall to 0 until the last epoch.
+  // The number of steps in which all learning rates rise from 0; they then fall to 0 until the last epoch.
   warmup_steps=null,
 ) {
   local about = std.native('elmo_transformer')(model_name),
   local read = {
     model_name: model_name,
     max_length: max_length,
-    // Words of byte-level pieces begin with their space.
+    // With byte-level pieces, a word begins with the space before it.
     [if about.model_type == 'roberta' then 'tokenizer_kwargs']: { add_prefix_space: true },
   },
 
@@ -28,7 +28,7 @@ function(
   embedder: 'elmo_transformer',
   model: { type: 'transformer', pooling: pooling, [if lr != null then 'requires_grad']: true } + read,
   trainer: {
-    // Adadelta's learning rate has no meaning for a transformer: then all weights are trained with Adam.
+    // Adadelta's learning rate has no meaning for a transformer, so Adam then trains all weights.
     [if lr != null then 'optimizer']:
       (if std.endsWith(super.optimizer.type, 'adadelta') then { type: 'elmo_fused_adam', lr: 0.001 } else super.optimizer)
       + { parameter_groups: [[['\\.transformer_model\\.'], { lr: lr }]] },

@@ -14,8 +14,8 @@ __all__ = ["BidirectionalLayer"]
 
 class BidirectionalLayer:
     """
-    LSTMs of the same shape, run in one loop over the words: with gradients where they are needed, and otherwise with
-    weights that are packed once. Their parameters are registered elsewhere: this is not a module.
+    LSTMs of the same shape, run in one loop over the words: with gradients where needed, and otherwise with weights
+    that are packed once. This is not a module: the parameters are registered elsewhere.
     """
 
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
@@ -35,21 +35,21 @@ class BidirectionalLayer:
         # Parameters
 
         inputs
-            Shape `(n_lstms, n_words, input_dim)`: for each LSTM the words of all sentences as
-            `torch.nn.utils.rnn.PackedSequence` lays them out, step by step, and within a step from the longest sentence
-            to the shortest.
+            Shape `(n_lstms, n_words, input_dim)`: for each LSTM, the words of all sentences in the order of
+            `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
+            shortest.
         batch_sizes
             The number of sentences that have a word at each step.
         states
-            For each LSTM the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
+            For each LSTM, the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
         dtype
             The type of the products, by default the parameters'. With `torch.int8`, inputs and outputs are float32.
 
         # Returns
 
         `Tuple[torch.Tensor, Optional[Sequence[LstmState]]]`
-            The outputs, of shape `(n_lstms, n_words, projection_dim)`, laid out as `inputs`; with
-            `returns_states` also, for each LSTM, the state after the last word of each sentence.
+            The outputs, of shape `(n_lstms, n_words, projection_dim)`, in the order of `inputs`; with `returns_states`,
+            also the state of each LSTM after the last word of each sentence.
         """
         parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
         dtype = dtype or parameters[0].dtype

@@ -1,17 +1,16 @@
 """
 One step of the LSTM's memory, and its gradient: everything between the matrix products.
 
-On a CPU a logistic function costs a sixth of a hyperbolic tangent, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`,
-and the twos go where they cost nothing: the products for the candidates come in doubled, so one logistic function
-serves all four gates, and the hidden units go out halved, for a projection that is doubled. Both are exact. With the
-products `z`:
+On a CPU, a logistic function costs a sixth of a hyperbolic tangent, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`.
+The factors of 2 cost nothing: the input has doubled products for the candidates, so one logistic function computes all
+four gates; the output is half the hidden units, for a doubled projection. Both are exact. With the products `z`:
 
     i, g', f, o = sigmoid(z_i, 2 z_g, z_f, z_o)
     m_t  = clip(f * m_{t-1} + i * (2 g' - 1))
     u'_t = o * (sigmoid(2 m_t) - 1/2)
 
-The memory adds up over a sentence and keeps the digits of float32 also where the products have few. So do the gates:
-most are near a half, and rounding them would be the largest error of all.
+The memory accumulates over a sentence, so it is at least float32, even if the products are less precise. So are the
+gates: most are near a half, and rounding them would cause the largest error.
 """
 
 from collections.abc import Sequence
@@ -30,25 +29,25 @@ def cell_forward(
     gates: torch.Tensor,
 ) -> torch.Tensor:
     """
-    One step forward, of several LSTMs.
+    One forward step of several LSTMs.
 
     # Parameters
 
     products
-        For each LSTM the products for i, g, f, o, those for g doubled, of shape `(n_rows, 4 * cell_dim)`.
+        For each LSTM, the products for i, g, f, o (doubled for g), of shape `(n_rows, 4 * cell_dim)`.
     memory
         Shape `(n_lstms, n_rows, cell_dim)`. Updated in place.
     clip
-        The memory is kept between plus and minus this. `None`: no clipping.
+        The largest magnitude of the memory. `None`: no clipping.
     dtype
         The type of the result.
     gates
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: receives the gates, for `cell_backward`.
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: filled with the gates, for `cell_backward`.
 
     # Returns
 
     `torch.Tensor`
-        Half of the hidden units, of the shape of `memory`.
+        The hidden units, halved, in the shape of `memory`.
     """
     for product, gate in zip(products, gates, strict=True):
         torch.sigmoid(product.to(gate.dtype), out=gate)
@@ -80,12 +79,12 @@ def cell_backward(
     memory, previous_memory
         Shape `(n_lstms, n_rows, cell_dim)`: after and before the step.
     d_hidden, d_memory
-        Of the same shape: the gradients of the halved hidden units, and of the memory from the step after this one.
+        In the same shape: the gradient of the halved hidden units, and the memory's gradient from the next step.
     clip
         As in `cell_forward`. Clipped values get no gradient.
     d_products
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`: receives the gradient of the products for i, g, f, o; for g of the
-        product before it is doubled.
+        Shape `(n_lstms, n_rows, 4 * cell_dim)`: filled with the gradient of the products for i, g, f, o; for g, of the
+        product before doubling.
 
     # Returns
 

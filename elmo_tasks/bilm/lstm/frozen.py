@@ -1,4 +1,4 @@
-"""Values made of weights, and whether weights have changed."""
+"""Values computed from weights, and the detection of changed weights."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 class WeightsState:
     """
-    The state of some weights at one moment, without a copy of them. It sees weights that are exchanged, moved, or
-    changed in place, loading included; not changes through `tensor.data`, by torch's fused optimizers, or of tensors
-    made in inference mode. Copied or pickled, it matches no weights.
+    The state of some weights at one moment, without a copy of them. It detects weights that are replaced, moved, or
+    changed in place, also by loading; it misses changes through `tensor.data`, by torch's fused optimizers, or to
+    tensors created in inference mode. A copied or pickled state matches no weights.
     """
 
     def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
-        # Aliases: while they are held, no other tensor can be given the same place in memory.
+        # Aliases: while they exist, no other tensor can get the same address.
         self._held = [weight.detach() for weight in weights]
         self._state = _state(self._held)
 
@@ -37,16 +37,16 @@ def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
 
 class MadeOfWeights(Generic[T]):
     """
-    A value made from frozen weights, and made again when they change. For weights that are trained nothing is kept:
-    optimizers change them in ways that `WeightsState` does not see. A copy, pickled or not, starts empty.
+    A value computed from frozen weights, and recomputed when they change. No value is kept for trainable weights,
+    because optimizers change them in ways that `WeightsState` does not detect. A copy, pickled or not, starts empty.
     """
 
     def __init__(self) -> None:
-        # One attribute, so that a thread sees all of an entry; two threads may make a value twice.
+        # One attribute, so a thread never sees half an entry; two threads may both compute the value.
         self._entry: tuple[WeightsState, Any, T] | None = None
 
     def __call__(self, weights: Sequence[torch.Tensor], key: Any, make: Callable[[], T]) -> T:
-        """The value for these weights and this key: the one that is kept, or what `make` returns."""
+        """The value for these weights and this key: the stored one, or the result of `make`."""
         if any(weight.requires_grad for weight in weights):
             self.forget()
             with torch.no_grad():
@@ -62,7 +62,7 @@ class MadeOfWeights(Generic[T]):
         return value
 
     def forget(self) -> None:
-        """For weights that are trained, where no value is needed."""
+        """Drops the value; for callers that train the weights and need no value."""
         self._entry = None
 
     def __reduce__(self) -> tuple[type["MadeOfWeights[T]"], tuple[()]]:
@@ -70,7 +70,7 @@ class MadeOfWeights(Generic[T]):
 
 
 def bilm_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
-    """A digest of 32 bytes of the options, and of the name, type, shape and values of each weight."""
+    """A 32-byte digest of the options and of the name, type, shape and values of each weight."""
     digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
     for name, weight in sorted(weights.items()):
         digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())

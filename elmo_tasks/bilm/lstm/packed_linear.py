@@ -1,8 +1,8 @@
 """
-Linear layers with a packed weight, which stays the same from call to call.
+Linear layers with a weight that is packed once and used in many calls.
 
-The packed product is oneDNN's, with a weight in its own layout: operators of torch without a public name. In float32
-and bfloat16 they are tested once per process, and `torch.nn.functional.linear` replaces them if they fail.
+oneDNN computes the products, with the weight in its own layout, via private operators of torch. In float32 and
+bfloat16, they are tested once per process, and `torch.nn.functional.linear` replaces them if they fail.
 """
 
 import logging
@@ -16,12 +16,12 @@ __all__ = ["Int8Linear", "PackedLinear", "StackedLinear", "packed_linear", "type
 
 logger = logging.getLogger(__name__)
 
-# oneDNN lays a weight out for a number of rows. What it chooses for some tens is the fastest for any number that was
-# measured (1 to 1024); what it chooses for one row is slow for all others.
+# oneDNN chooses a layout for a given number of rows. Its layout for a few dozen rows was the fastest for every number
+# measured (1 to 1024); its layout for one row is slow for all others.
 _ROWS = 64
-# Inputs of a product from which int8 is faster than float32. Filters over characters of 16 units have fewer.
+# int8 is faster than float32 for products with at least this many inputs. Filters over 16-unit characters have fewer.
 _INT8_INPUTS = 128
-# For rows of zeros.
+# Prevents a division by zero for rows of zeros.
 _TINY = 1e-30
 
 
@@ -38,13 +38,13 @@ def _multiply(
 
 @cache
 def _is_usable(dtype: torch.dtype) -> bool:
-    """Whether oneDNN's product of this type is right: torch may change the operators in any release."""
+    """Whether oneDNN's products are correct in this type: any torch release may change the operators."""
     try:
-        # oneDNN refuses bfloat16 on an old CPU; torch itself does not, and computes it slowly.
+        # oneDNN rejects bfloat16 on old CPUs; torch itself accepts it, but is slow.
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
             return False
         with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.inference_mode(False), torch.device("cpu"):
-            # Whole numbers: every type holds their products and sums exactly.
+            # Small integers: every type represents their products and sums exactly.
             weight = (torch.arange(37 * 71) % 3 - 1).view(37, 71).to(dtype)
             inputs, addend = (torch.arange(5 * n).remainder(5).sub(2).view(5, n).to(dtype) for n in (71, 37))
             product = linear(inputs, weight)
@@ -62,10 +62,10 @@ def _is_usable(dtype: torch.dtype) -> bool:
 
 class PackedLinear:
     """
-    `x W^T + b` for a weight that is used many times, without gradients. On a CPU the weight is laid out once for
-    oneDNN's kernels: in float32 they are 1.7 times as fast as what `torch.addmm` calls on an AMD processor, and a row
-    of the result does not depend on how many rows there are. Where oneDNN is not usable, `torch.nn.functional.linear`
-    computes the products. `dtype` is the type of the products, the inputs and the results.
+    `x W^T + b` for a weight that is used many times, without gradients. On a CPU, the weight is packed once for
+    oneDNN's kernels. In float32, they are 1.7 times as fast as `torch.addmm` on an AMD processor, and a row of the
+    result does not depend on the number of rows. Where oneDNN is not usable, `torch.nn.functional.linear` computes the
+    products. `dtype` is the type of the products, the inputs and the results.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class PackedLinear:
 
     def __call__(self, inputs: torch.Tensor, addend: torch.Tensor | None = None) -> torch.Tensor:
         """
-        The products, of shape `(n_rows, output_dim)`, for inputs of shape `(n_rows, input_dim)`. An addend, of the
-        shape of the result, is added; only without a bias.
+        From inputs of shape `(n_rows, input_dim)` to products of shape `(n_rows, output_dim)`. An addend has the shape
+        of the result and is allowed only without a bias.
         """
         if self._is_packed:
             return _multiply(inputs, self._weight, self._bias, addend)
@@ -90,13 +90,13 @@ class PackedLinear:
 
 class Int8Linear:
     """
-    `PackedLinear` with a weight of 8 bits and inputs of 7, on an x86 CPU; inputs, addends and results are float32. With
-    `s_x` the largest magnitude in a row of the inputs, divided by 63, and `s_w` in a row of the weight, by 127:
+    `PackedLinear` with the weight rounded to 8 bits and the inputs to 7, on an x86 CPU; inputs, addends and results are
+    float32. `s_x` is the largest magnitude in a row of the inputs, divided by 63; `s_w` in a row of the weight, by 127:
 
         x W^T + b = s_x s_w (round(x / s_x) round(W / s_w)^T) + b
 
-    The sums are exact, and each row has its own scale, so a row of the result does not depend on the others. Inputs of
-    8 bits would overflow on CPUs without VNNI, which add two products in 16 bits.
+    The sums are exact, and each row has its own scale, so a row of the result does not depend on the others. 8-bit
+    inputs would overflow on CPUs without VNNI, which add two products in 16 bits.
     """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
@@ -109,10 +109,10 @@ class Int8Linear:
         self._bias = weight.new_zeros(()) if bias is None else bias.detach().float()
 
     def __call__(self, inputs: torch.Tensor, addend: torch.Tensor | None = None) -> torch.Tensor:
-        """As `PackedLinear`."""
+        """As in `PackedLinear`."""
         # Shape: (n_rows, 1)
         scale = inputs.abs().amax(-1, keepdim=True).clamp_min_(_TINY).div_(63.0)
-        # oneDNN is fast for unsigned integers only, so 64 stands for zero. The conversion, which rounds down, is fast
+        # oneDNN is fast only for unsigned integers, so 64 represents zero. The conversion, which rounds down, is fast
         # for signed ones.
         integers = (inputs / scale).add_(64.5).to(torch.int8).view(torch.uint8)
         # Shape: (n_rows, output_dim)
@@ -136,7 +136,7 @@ def type_of_results(dtype: torch.dtype) -> torch.dtype:
 
 class StackedLinear:
     """
-    Linear layers of the same shape, each with its own weight, on CUDA in one kernel: `weights` of shape
+    Linear layers of the same shape, computed in one kernel on CUDA, with `weights` of shape
     `(n, output_dim, input_dim)` and `biases` of shape `(n, output_dim)`.
     """
 
@@ -153,8 +153,8 @@ class StackedLinear:
         self, inputs: torch.Tensor, addends: torch.Tensor | Sequence[torch.Tensor] | None = None
     ) -> torch.Tensor | Sequence[torch.Tensor]:
         """
-        For inputs of shape `(n, n_rows, input_dim)`, `n` tensors of shape `(n_rows, output_dim)`; on CUDA stacked in
-        one. Addends have the form of the result; only without biases.
+        From inputs of shape `(n, n_rows, input_dim)` to `n` tensors of shape `(n_rows, output_dim)`, stacked on CUDA.
+        Addends have the form of the result and are allowed only without biases.
         """
         if self._layers:
             each_addend = [None] * len(self._layers) if addends is None else addends

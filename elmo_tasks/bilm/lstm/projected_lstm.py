@@ -1,4 +1,4 @@
-"""The LSTM of the biLM: a projected output, both memory and output clipped; and the states that it leaves."""
+"""The biLM's LSTM, with a projected output and clipping, and the states that are carried between batches."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,16 @@ LstmState = tuple[torch.Tensor, torch.Tensor]
 
 class ProjectedLstm(nn.Module):
     """
-    One layer of one direction of the biLM: an LSTM with an output that is projected to fewer units, also for the next
-    step (Sak et al. 2014; section 3.4 of the paper). With `p` the clip of the projection and `c` of the cell:
+    One layer in one direction of the biLM: an LSTM that projects its output to fewer units, also for the next step (Sak
+    et al. 2014; section 3.4 of the paper). `clip_p` clips the projection and `clip_c` the cell:
 
         i, g, f, o = x_t W_x + h_{t-1} W_h + b
         m_t = clip_c(sigmoid(f + 1) * m_{t-1} + sigmoid(i) * tanh(g))
         h_t = clip_p((sigmoid(o) * tanh(m_t)) P)
 
     Clipped values get no gradient. The parameters have the layout of the public weight files: `kernel` is `[W_x; W_h]`,
-    the gates are ordered i, g, f, o, and the 1 of the forget gate is added here, not stored in `bias`. This module
-    holds them; `BidirectionalLayer` runs it.
+    the gates are ordered i, g, f, o, and the forget gate's 1 is added here, not stored in `bias`. This module holds the
+    parameters; `BidirectionalLayer` runs the LSTM.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class ProjectedLstm(nn.Module):
         nn.init.zeros_(self.bias)
 
     def recurrent_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Kernel, bias with the 1 of the forget gate, and projection."""
+        """The kernel, the bias including the forget gate's 1, and the projection."""
         return self.kernel, self.bias + self.forget_bias, self.projection
 
     def zero_state(self, batch_size: int) -> LstmState:
-        """The state before the first word. The memory, a sum over the sentence, has at least the digits of float32."""
+        """The state before the first word. The memory, a sum over the sentence, is at least float32."""
         cell_dim, projection_dim = self.projection.shape
         dtype = torch.promote_types(self.projection.dtype, torch.float32)
         return (
@@ -89,7 +89,7 @@ class CarriedStates:
     def of(self, rows: torch.Tensor, zero: Sequence[LstmState]) -> list[LstmState]:
         """
         The state of each LSTM for all rows of a batch, in any order. New rows start from `zero`, the zero state of each
-        LSTM, which also decides types and device.
+        LSTM, which also determines the types and the device.
         """
         if not self._states:
             return list(zero)
@@ -100,7 +100,7 @@ class CarriedStates:
         ]
 
     def keep(self, rows: torch.Tensor, states: Sequence[LstmState]) -> None:
-        """Replaces the states of these rows, without gradients; further rows, of an earlier batch, keep theirs."""
+        """Replaces the states of these rows, without gradients; further rows from an earlier batch keep theirs."""
         order = rows.argsort()
         new = [(output.detach()[order], memory.detach()[order]) for output, memory in states]
         if self._states:
@@ -115,5 +115,5 @@ class CarriedStates:
 
 
 def _grown(rows: torch.Tensor, n_rows: int) -> torch.Tensor:
-    """The first `n_rows` rows, with rows of zeros added where there are fewer."""
+    """The first `n_rows` rows, padded with rows of zeros if there are fewer."""
     return pad(rows[:n_rows], (0, 0, 0, max(0, n_rows - rows.size(0))))

@@ -1,7 +1,7 @@
 """
-The loop over the words of sentences: LSTMs with a projected output, without gradients and with them.
+The loop over words that runs LSTMs with a projected output, with or without gradients.
 
-Several LSTMs of the same shape, the two directions of a layer, run in one loop, each over its own inputs. Sentences are
+Several LSTMs of the same shape (the two directions of a layer) run in one loop, each over its own inputs. Sentences are
 packed as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
 shortest, so padding costs nothing. `batch_sizes` is the number of sentences that have a word at each step.
 """
@@ -18,16 +18,16 @@ from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
 
 __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
 
-# The input side of several steps is one product, of about so many rows: enough to be fast (on a CPU more do not stay in
-# the cache), and few enough for a sentence of any length.
+# The input side of several steps is one product of about this many rows: enough to be fast (on a CPU, more would not
+# fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
 
 
 @dataclass(frozen=True)
 class LstmWeights:
     """
-    The weights of LSTMs, ready for `run_lstms`: the products with `W_x` (and the bias), with `W_h`, and with `P`. The
-    candidates' products and the projection are doubled, see `cell.py`.
+    The weights of LSTMs, ready for `run_lstms`: the products with `W_x` (and the bias), with `W_h`, and with `P`.
+    `cell.py` explains why the candidates' products and the projection are doubled.
     """
 
     input_side: StackedLinear
@@ -48,8 +48,8 @@ class LstmWeights:
     ) -> "LstmWeights":
         """
         From `kernel` of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias` of shape
-        `(n_lstms, 4 * cell_dim)` with the 1 of the forget gate, `projection` of shape `(n_lstms, cell_dim,
-        projection_dim)`, and the type of the products.
+        `(n_lstms, 4 * cell_dim)` including the forget gate's 1, `projection` of shape
+        `(n_lstms, cell_dim, projection_dim)`, and the type of the products.
         """
         input_dim = kernel.size(1) - projection.size(2)
         # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
@@ -83,14 +83,14 @@ def run_lstms(
         Shape `(n_lstms, n_words, input_dim)`, packed.
     output, memory
         The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place, to its value after the last words.
+        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place to its value after the last words.
     gates, memories, hidden
-        Receive what the backward pass needs, packed as `inputs`: all three or none.
+        Outputs that the backward pass needs, packed like `inputs`: all three or none.
 
     # Returns
 
     `torch.Tensor`
-        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed and of the type of `inputs`.
+        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed like `inputs` and of the same type.
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
@@ -118,12 +118,12 @@ def run_lstms(
 
 class RecurrenceFunction(torch.autograd.Function):
     """
-    `run_lstms` with gradients: backward through the sentences with the gradient of the cell, and for the weights one
-    product over all words.
+    `run_lstms` with gradients. The backward pass runs through the sentences in reverse for the cell's gradient and
+    computes each weight's gradient as one product over all words.
 
     `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip,
-    projection_clip)` takes tensors as `LstmWeights.of` and `run_lstms` do and returns the outputs and the last memory.
-    Products are computed in the type of `inputs`, which `output` has and the outputs get; the memory keeps its own.
+    projection_clip)` takes the tensors of `LstmWeights.of` and `run_lstms` and returns the outputs and the last memory.
+    `inputs`, `output`, the products and the outputs have the same type; the memory keeps its own.
     """
 
     @staticmethod
@@ -146,7 +146,7 @@ class RecurrenceFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # The types were decided in the forward pass, whether or not backward is called under autocast.
+        # The forward pass determined the types, so autocast must not change them here.
         with torch.autocast(d_outputs.device.type, enabled=False):
             return RecurrenceFunction._backward(ctx, d_outputs, d_memory)
 
@@ -160,7 +160,7 @@ class RecurrenceFunction(torch.autograd.Function):
 
         d_products = torch.empty_like(gates, dtype=dtype)
         d_projected = d_outputs.to(dtype, copy=True)
-        # The gradients of the state after a step, with a row for each sentence.
+        # The gradients of the state after a step, one row per sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
         steps = list(_rows(batch_sizes))
         for step in range(len(steps) - 1, -1, -1):
@@ -180,7 +180,7 @@ class RecurrenceFunction(torch.autograd.Function):
             )
             _write(back_to_output(d_products[:, rows]), None, d_output[:, :n_now])
 
-        # The input of the recurrent side at each word: the output for the word before it.
+        # The input of the recurrent side at each word: the output for the previous word.
         before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
         read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(before, steps, strict=True)], 1)
         # Shape: (n_lstms, input_dim + projection_dim, 4 * cell_dim)
@@ -192,7 +192,7 @@ class RecurrenceFunction(torch.autograd.Function):
 
 
 def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:
-    """A copy of a tensor with the gates i, g, f, o in its last dimension, where g is doubled."""
+    """A copy of a tensor that has the gates i, g, f, o in its last dimension, with g doubled."""
     doubled = gates.clone()
     doubled.chunk(4, -1)[1].mul_(2.0)
     return doubled

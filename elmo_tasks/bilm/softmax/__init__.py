@@ -1,3 +1,3 @@
-"""Output layers of a biLM in training, and its list of words."""
+"""The output layer of a biLM in training, and its word list."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The output layer of a biLM in training: from its vectors to the likelihood of words."""
+"""The output layer of a biLM in training, which computes the likelihood of words from the biLM's vectors."""
 
 import math
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from torch.utils.checkpoint import checkpoint
 
 __all__ = ["LmSoftmax", "Negatives", "draw_negatives"]
 
-# Logits in memory at the same time: 256 MB of float32, which is 371 rows for a vocabulary of 180,000 words.
+# Logits in memory at the same time: 256 MB of float32, which is 372 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
-# Rows for each thread, and words, of the blocks of logits on a CPU: 1 MB of float32, which stays in the cache.
+# Rows per thread and words in a block of logits on a CPU: 1 MB of float32, which fits in the cache.
 _ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
 
 
@@ -29,9 +29,9 @@ class LmSoftmax(nn.Module):
     dim
         Units of the input: the `projection_dim` of the biLM.
     n_samples
-        Train on fewer words than the vocabulary (Jean et al. 2015; bilm-tf has 8192): the target, and this many
-        negatives, drawn once per batch and shared by its rows. This loss is not a likelihood and serves training only;
-        evaluation mode uses the whole vocabulary. `None`: train on all words.
+        Trains on fewer words than the vocabulary (Jean et al. 2015; 8192 in bilm-tf): the target and this many
+        negatives, drawn once per batch and shared by its rows. This loss is not a likelihood and is only for training;
+        evaluation mode uses the whole vocabulary. `None`: trains on all words.
     """
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
@@ -51,15 +51,15 @@ class LmSoftmax(nn.Module):
 
     def forward(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The training loss, of shape `()`: the negative log-likelihood, summed over the rows. Under autocast its products
-        are computed in autocast's type, and summed in float32.
+        The training loss, of shape `()`: the negative log-likelihood, summed over the rows. Under autocast, its
+        products are computed in autocast's type and summed in float32.
 
         # Parameters
 
         hidden
-            Shape `(n, dim)`: the top layer of one direction, or of both one after the other, which is faster.
+            Shape `(n, dim)`: the top layer of one direction, or of both directions concatenated, which is faster.
         targets
-            Shape `(n,)`, int64: the numbers of the words to be predicted.
+            Shape `(n,)`, int64: the numbers of the words to predict.
         """
         if not torch.is_autocast_enabled(hidden.device.type):
             # A biLM may compute in bfloat16.
@@ -71,8 +71,8 @@ class LmSoftmax(nn.Module):
 
     def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The log-likelihood of each target over the whole vocabulary, of shape `(n,)` and float32 at least, without
-        gradients and in any mode; computed in the type of the weights also under autocast.
+        The log-likelihood of each target over the whole vocabulary, of shape `(n,)`, at least float32, without
+        gradients and in any mode. It is computed in the weights' type, even under autocast.
         """
         with torch.no_grad(), torch.autocast(hidden.device.type, enabled=False):
             hidden = hidden.detach().to(self.weight.dtype)
@@ -82,8 +82,8 @@ class LmSoftmax(nn.Module):
 
     def _losses_in_cache(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        Shape `(n,)`: with the logit `z_k` of the target, `-log P(k | h) = log sum_j exp(h W_j + b_j - z_k)`, one block
-        of rows and words at a time, small enough for the cache of the processor.
+        Shape `(n,)`: `-log P(k | h) = log sum_j exp(h W_j + b_j - z_k)`, with the target's logit `z_k`, one block of
+        rows and words at a time, which fits in the processor's cache.
         """
         # Shape: (n, 1)
         target_logits = ((hidden * self.weight[targets]).sum(-1) + self.bias[targets]).unsqueeze(-1)
@@ -98,7 +98,7 @@ class LmSoftmax(nn.Module):
             columns = torch.cat([weight, bias, torch.ones_like(bias)], -1).T
             for some, their_sums in rows:
                 their_sums.add_((some @ columns).exp_().sum(-1))
-        # The target is one of the words: what is below 0 is rounding.
+        # The target is one of the words, so a value below 0 is a rounding error.
         losses = sums.log().clamp_(min=0.0).to(hidden.dtype)
         # The sum overflows if the target is less likely than exp(-88).
         if (is_inexact := losses == torch.inf).any():
@@ -120,13 +120,13 @@ class LmSoftmax(nn.Module):
         return cross_entropy(logits, targets, reduction="none")
 
     def _sampled_losses(self, hidden: torch.Tensor, targets: torch.Tensor, negatives: "Negatives") -> torch.Tensor:
-        # One look-up for negatives and targets: the gradient of a look-up is as large as all weights.
+        # One look-up for negatives and targets: the gradient of a look-up is as large as the weight matrix.
         words = torch.cat([negatives.words, targets])
         sizes = [len(negatives.words), len(targets)]
         # Shape: (n_samples, dim) and (n, dim)
         weight, target_weight = torch.split(embedding(words, self.weight), sizes)
         # A word that is drawn often counts less each time; so does the target, as if it were drawn. The loss is then
-        # less than that over all words, but the same logits minimise it, up to a constant and terms of 1 / n_samples.
+        # lower than over all words, but the same logits minimise it, up to a constant and terms of order 1 / n_samples.
         bias = embedding(words, self.bias.unsqueeze(1)).squeeze(1) - negatives.log_expected_counts(words)
         # Shape: (n_samples,) and (n,)
         bias, target_bias = torch.split(bias, sizes)
@@ -146,18 +146,18 @@ def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
 @dataclass(frozen=True)
 class Negatives:
     """
-    Different words, drawn one after the other from the log-uniform distribution over the ranks by frequency,
+    Different words, drawn one after the other from the log-uniform distribution over frequency ranks,
 
         P(k) = log((k + 2) / (k + 1)) / log(n_words + 1),
 
-    where words that were drawn before are skipped, as in TensorFlow's `log_uniform_candidate_sampler`.
+    without words that were already drawn, as in TensorFlow's `log_uniform_candidate_sampler`.
 
     # Parameters
 
     words
         Shape `(n_samples,)`, int64, without duplicates.
     horizon
-        Shape `()`: when the drawing stopped, see `draw_negatives`.
+        Shape `()`: the time at which the drawing stopped (see `draw_negatives`).
     """
 
     words: torch.Tensor
@@ -165,25 +165,25 @@ class Negatives:
 
     def log_expected_counts(self, words: torch.Tensor) -> torch.Tensor:
         """
-        The logarithm of how often each of some words is among the negatives, on average, of the shape of `words`: with
-        the rate `r` of a word, `log(1 - exp(-r * horizon))`.
+        The logarithm of how often each word is among the negatives on average, in the shape of `words`:
+        `log(1 - exp(-r * horizon))` for a word with the rate `r`.
 
-        Weighted by the inverse of this count, the words drawn stand for all: the sum of `f(k) / count(k)` over them is,
-        on average, the sum of `f(k)` over the vocabulary, exactly and for every `f` (Duffield et al. 2007; Kool et al.
-        2019). TensorFlow's count, `1 - (1 - P(k)) ** n_tries`, is the same with tries instead of time, and has this
-        property only nearly.
+        Weighted by the inverse of this count, the drawn words represent all words: on average, the sum of
+        `f(k) / count(k)` over them is exactly the sum of `f(k)` over the vocabulary, for every `f` (Duffield et al.
+        2007; Kool et al. 2019). TensorFlow's count, `1 - (1 - P(k)) ** n_tries`, uses tries instead of time; with it,
+        this holds only approximately.
         """
         return torch.log(-torch.expm1(-_rates(words) * self.horizon))
 
 
 def draw_negatives(n_words: int, n_samples: int, device: torch.device) -> Negatives:
     """
-    Draws `n_samples` negatives, fewer than `n_words`, with torch's random numbers for the device, without waiting for
+    Draws `n_samples` negatives (fewer than `n_words`) with torch's random generator for the device, without waiting for
     the device.
 
-    Every word gets an exponential waiting time, of a rate proportional to `P(k)`. They come in the order of
-    successive draws without replacement, and no draw is rejected. The horizon is the time of the first word that is
-    not drawn.
+    Every word gets an exponential waiting time with a rate proportional to `P(k)`. Sorted by this time, the words are
+    successive draws without replacement, and no draw is rejected. The horizon is the time of the first word that is not
+    drawn.
     """
     # Shape: (n_words,)
     times = torch.empty(n_words, device=device).exponential_() / _rates(torch.arange(n_words, device=device))

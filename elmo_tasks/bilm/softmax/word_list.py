@@ -18,9 +18,9 @@ NO_WORD = "!!!MAXTERMID"
 
 class WordList:
     """
-    The words that a biLM is trained to predict, numbered by frequency as a sampled softmax wants them. A file
-    (bilm-tf's `vocab.txt`) has one on each line: the sentence boundaries `<S>` and `</S>`, `<UNK>` for all words that
-    are not in the list, then the most frequent word, and so on. The three special words may be elsewhere.
+    The words that a biLM is trained to predict, numbered by frequency, as a sampled softmax requires. A file (bilm-tf's
+    `vocab.txt`) has one word per line: the sentence boundaries `<S>` and `</S>`, `<UNK>` for all words that are not in
+    the list, then the most frequent word, and so on. The three special words may be on other lines.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -52,14 +52,14 @@ class WordList:
         # Parameters
 
         counts
-            The number of occurrences of each word. Special words in it are ignored: these come first.
+            The number of occurrences of each word. Special words are ignored here, because they always come first.
         max_words
             The largest size of the list, including the three special words. `None`: no limit.
         min_count
             Words that occur less often are omitted.
         """
         words = [word for word, count in counts.items() if count >= min_count and word not in _SPECIAL_WORDS]
-        # Equally frequent words in alphabetical order: the list does not depend on the order of the text.
+        # Equally frequent words are in alphabetical order, so the list does not depend on the order of the text.
         words.sort(key=lambda word: (-counts[word], word))
         return cls([*_SPECIAL_WORDS, *words][:max_words])
 

@@ -1,4 +1,4 @@
-"""Dataset reader of coreference, and reading and writing of CoNLL-2012's columns."""
+"""Dataset reader for coreference, and functions that read and write CoNLL-2012 columns."""
 
 import re
 from collections import defaultdict
@@ -19,7 +19,7 @@ Mention = tuple[int, int]
 
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
 _BRACKETS = re.compile(r"(\()?(\d+)(\))?")
-# The columns of the word, and of the speaker where there are that many more.
+# The columns of the word and, if the line has enough columns, of the speaker.
 _WORD, _SPEAKER = 3, 9
 
 
@@ -32,8 +32,8 @@ class CorefReader(TaskReader):
     # Parameters
 
     remove_singleton_clusters : `bool`
-        Whether clusters of one mention are dropped, as OntoNotes has none. The model never predicts one, so in the
-        scores of a corpus that has them, LitBank for example, it misses them all.
+        Whether clusters of one mention are dropped. OntoNotes has none, and the model never predicts one, so it would
+        miss them all in a corpus that has them, such as LitBank.
     """
 
     def __init__(self, *, remove_singleton_clusters: bool = False, **kwargs: Any) -> None:
@@ -55,8 +55,8 @@ class CorefReader(TaskReader):
         genre: str | None = None,
     ) -> Instance:
         """
-        `tokens`, a list of sentences, and `metadata`. Clusters are the first and last words of their mentions, counted
-        from the beginning of the document; `genre` is by default the first two letters of the name, as in OntoNotes.
+        `tokens`, a list of sentences, and `metadata`. A cluster has the first and last word of each mention, counted
+        from the beginning of the document. `genre` is by default the first two letters of the name, as in OntoNotes.
         """
         # A list of fields must not be empty.
         texts = [sentence_fields(words)["tokens"] for words in sentences or [[]]]
@@ -87,8 +87,8 @@ class CorefDocument(NamedTuple):
 
 def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDocument]:
     """
-    The documents of a file. The fourth column is the word, the tenth the speaker where there are eleven or more, and
-    the last the coreference. Clusters that have a mention in common are one, as in Lee et al.'s data.
+    The documents of a file. The fourth column is the word, the last is coreference, and the tenth is the speaker if
+    there are at least eleven columns. Clusters that share a mention are merged, as in Lee et al.'s data.
     """
     begin: re.Match[str] | None = None
     # The word and the speaker of each line of a sentence; the number and the last column of each line.
@@ -122,7 +122,7 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
 
 
 def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
-    # For each cluster, the first words of its open mentions; and its mentions.
+    # For each cluster, the first words of its open mentions, and its complete mentions.
     opened: dict[str, list[int]] = defaultdict(list)
     mentions: dict[str, list[Mention]] = defaultdict(list)
     for word, (number, cell) in enumerate(cells):
@@ -149,7 +149,7 @@ def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
         for mention in cluster:
             other = cluster_of.setdefault(mention, {mention})
             if other is not together:
-                # The smaller joins the larger, so a mention moves only a few times.
+                # The smaller is merged into the larger, so a mention moves only a few times.
                 together, other = (together, other) if len(together) > len(other) else (other, together)
                 together |= other
                 cluster_of.update(dict.fromkeys(other, together))
@@ -160,8 +160,8 @@ def document_lines(
     name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
 ) -> Iterator[str]:
     """
-    A document in twelve columns, with tabs between them, as the reference scorer splits lines; unknown columns have
-    placeholders. `clusters` has the first and last word of each mention.
+    The lines of a document in twelve columns, separated by tabs, because the reference scorer splits lines at tabs.
+    Unknown columns have placeholders. `clusters` has the first and last word of each mention.
     """
     begins: dict[int, list[tuple[int, str]]] = defaultdict(list)
     ends: dict[int, list[tuple[int, str]]] = defaultdict(list)

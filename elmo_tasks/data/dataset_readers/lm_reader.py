@@ -1,4 +1,4 @@
-"""Dataset reader of text for a language model: one tokenised sentence per line."""
+"""Dataset reader for the text of a language model: one tokenised sentence per line."""
 
 import logging
 import os
@@ -26,9 +26,9 @@ MAX_WORDS = 250
 
 class LmText:
     """
-    The sentences of some files, as lists of words, in the order of the files' names and of their lines. Words are
-    separated by white space. Nothing is kept in memory: each `iter()` reads the files again. A line of more than
-    `MAX_WORDS` words becomes the fewest sentences that are short enough, all of about the same length.
+    The sentences of text files as lists of words, in the order of file names and lines. Words are separated by white
+    space. Nothing is kept in memory: each `iter()` reads the files again. A line of more than `MAX_WORDS` words is
+    split into as few sentences as possible, all of about the same length.
 
     # Parameters
 
@@ -50,7 +50,7 @@ class LmText:
             for number, line in numbered_lines(file):
                 words = (in_nfc(line) if self._nfc else line).split()
                 if words and words[0] == BEGIN_OF_SENTENCE and words[-1] == END_OF_SENTENCE:
-                    # The biLM adds them, and would learn from two of each.
+                    # The biLM adds its own, so it would learn from two of each.
                     raise ValueError(
                         f"expected a sentence without {BEGIN_OF_SENTENCE} and {END_OF_SENTENCE}: {file}, line {number}"
                     )
@@ -68,7 +68,7 @@ class LmText:
 
 
 def text_files(path: str) -> list[str]:
-    """The files that the path of a text names, sorted: see `LmText`."""
+    """The files that a path refers to, sorted: see `LmText`."""
     named = [path] if os.path.exists(path) else glob(path, recursive=True)
     files = {file for each in named for file in _files_of(Path(each))}
     if not files:

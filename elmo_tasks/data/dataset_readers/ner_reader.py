@@ -1,4 +1,4 @@
-"""Dataset reader of named entities, in the columns of CoNLL-2003."""
+"""Dataset reader for named entities in CoNLL-2003 columns."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ _TAG = re.compile(r"O|[BIELSU]-\S+")
 class NerReader(TaskReader):
     """
     Reads files with one word per line and an empty line after each sentence. The first column is the word, the last its
-    tag; columns between them (part of speech, chunk) are ignored. A file of words alone has no tags, for prediction.
+    tag; columns between them (part of speech, chunk) are ignored. For prediction, a file may have only words.
 
-    Tags may be in any scheme that marks entities from the inside (IOB1, BIO, BIOES, BIOUL); they are converted to
-    BIOUL, which the CRF of the paper's model uses (section A.7).
+    Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the paper's model
+    uses (section A.7).
 
     AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
     """

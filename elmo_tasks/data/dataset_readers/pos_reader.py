@@ -1,4 +1,4 @@
-"""Dataset reader of parts of speech, in CoNLL-U, the format of Universal Dependencies."""
+"""Dataset reader for parts of speech in CoNLL-U, the format of Universal Dependencies."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -12,23 +12,23 @@ from elmo_tasks.data.dataset_readers.task_reader import TaskReader, blocks, loca
 
 __all__ = ["PosReader", "conllu_sentences"]
 
-# Columns that stay texts: parsing them takes half of the time.
+# Columns that are kept as text, because parsing them would take half of the time.
 _UNPARSED = dict.fromkeys(("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column])
 
 
 @DatasetReader.register("elmo_pos")
 class PosReader(TaskReader):
     """
-    Reads the words of CoNLL-U files and one of their two columns of tags. A multiword token is read as the words that
-    it represents, which have the tags.
+    Reads the words of CoNLL-U files and one of their two tag columns. A multiword token is read as the words that it
+    represents, because these have the tags.
 
     AllenNLP's `universal_dependencies` reads syntax for a different model.
 
     # Parameters
 
     tags : `Literal["upos", "xpos"]`
-        Which column: the 17 universal tags, or the language's own; in English treebanks these are the Penn Treebank's,
-        as in the paper.
+        Which column: the 17 universal tags, or the tags of the language, which in English treebanks are the Penn
+        Treebank's, as in the paper.
     """
 
     def __init__(self, *, tags: Literal["upos", "xpos"] = "upos", **kwargs: Any) -> None:
@@ -55,7 +55,7 @@ class PosReader(TaskReader):
 
 def conllu_sentences(path: str) -> Iterator[tuple[int, list[conllu.Token]]]:
     """
-    The sentences of a CoNLL-U file: the number of the first line, and the ten columns of each word by their names.
+    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word by name.
     Multiword tokens and empty nodes are skipped.
     """
     for block in blocks(path):

@@ -1,4 +1,4 @@
-"""Dataset reader of pairs of sentences, in the format of SNLI and MultiNLI."""
+"""Dataset reader for sentence pairs in the format of SNLI and MultiNLI."""
 
 import json
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ __all__ = ["SnliReader"]
 @DatasetReader.register("elmo_snli")
 class SnliReader(AllenNlpSnliReader):
     """
-    AllenNLP's `snli`, with the `pairID` of a pair in its metadata, and spaCy's rules as the tokenizer. Pairs with the
-    label `-`, on which the annotators did not agree, are skipped. A file without labels is for prediction.
+    Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules as the tokenizer.
+    Pairs with the label `-`, on which the annotators did not agree, are skipped. For prediction, labels may be missing.
 
     # Parameters
 
     tokenizer : `Tokenizer`
-        Of both sentences, by default `SpacyBlankTokenizer`.
+        The tokenizer of both sentences, by default `SpacyBlankTokenizer`.
     """
 
     reads_gold = True

@@ -1,4 +1,4 @@
-"""Dataset reader of questions on paragraphs, in the format of SQuAD 1.1."""
+"""Dataset reader for questions about paragraphs in the format of SQuAD 1.1."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -18,17 +18,17 @@ __all__ = ["SquadReader"]
 @DatasetReader.register("elmo_squad")
 class SquadReader(AllenNlpSquadReader):
     """
-    AllenNLP's `squad1`, with spaCy's rules as the tokenizer. A paragraph is one sequence of tokens, as in the code of
-    the paper's model (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is extended to
-    all of that token. The most frequent of several correct answers is used for training.
+    Like AllenNLP's `squad1`, but with spaCy's rules as the tokenizer. A paragraph is one sequence of tokens, as in the
+    code of the paper's model (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is
+    extended to the whole token. The most frequent of several correct answers is used for training.
 
     # Parameters
 
     tokenizer : `Tokenizer`
-        Of questions and paragraphs, by default `SpacyBlankTokenizer`.
+        The tokenizer of questions and paragraphs, by default `SpacyBlankTokenizer`.
     max_passage_tokens : `int`, optional
-        Longer paragraphs are cut to this length, and a question without its answer is dropped. For training only:
-        evaluation needs whole paragraphs.
+        Longer paragraphs are cut to this length, and a question is dropped if its answer was cut off. For training
+        only: evaluation needs whole paragraphs.
     """
 
     reads_gold = True
@@ -65,7 +65,7 @@ class SquadReader(AllenNlpSquadReader):
             metadata = instance["metadata"].metadata
             if first.get("original_passage") is not passage:
                 first, field = metadata, _PassageField(instance["passage"].tokens)
-            # All questions on a paragraph share its words, which take most of the memory.
+            # All questions about a paragraph share its words, which take most of the memory.
             instance.fields["passage"] = field
             metadata |= {key: first[key] for key in ("passage_tokens", "token_offsets")}
             yield instance
@@ -89,12 +89,12 @@ class SquadReader(AllenNlpSquadReader):
     ) -> Instance | None:
         """
         As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first character.
-        Returns `None` if all are beyond `max_passage_tokens`.
+        Returns `None` if all answers are beyond `max_passage_tokens`.
         """
         if answers is not None and not answers:
             raise ValueError("expected an answer, as in SQuAD 1.1, got none")
         for text, start in answers or ():
-            # The model would learn from a wrong place.
+            # The model would learn from the wrong span.
             if passage[start : start + len(text)] != text:
                 found = passage[start:][: len(text)]
                 raise ValueError(f"expected the answer {text!r} at character {start}, got {found!r}")
@@ -110,7 +110,7 @@ class SquadReader(AllenNlpSquadReader):
             return None
         # Words and characters are counted in the order of the fields.
         instance.fields["passage"] = instance.fields.pop("passage")
-        # AllenNLP's reader adds them, and could then not be read by workers.
+        # AllenNLP's reader adds them, but data loader workers refuse instances that have them.
         for name in ("question", "passage"):
             instance[name]._token_indexers = None
         return instance

@@ -1,4 +1,4 @@
-"""Dataset reader of semantic roles, in the columns of CoNLL-2012 and OntoNotes."""
+"""Dataset reader for semantic roles in the columns of CoNLL-2012 and OntoNotes."""
 
 import logging
 import re
@@ -35,11 +35,11 @@ _Row = tuple[int, list[str]]
 @DatasetReader.register("elmo_srl")
 class SrlReader(TaskReader):
     """
-    Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in `gold_conll`. There is
-    an instance for each predicate of a sentence; columns without a `V` are skipped, and the log counts them.
+    Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in `gold_conll`. Each
+    predicate of a sentence is an instance; columns without a `V` are skipped, and their number is logged.
 
-    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses one where two
-    predicates share a word.
+    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses a proposition if
+    two predicates share a word.
     """
 
     def _read(self, file_path: str) -> Iterator[Instance]:
@@ -53,7 +53,7 @@ class SrlReader(TaskReader):
                 rows = [(number, columns_of(line)) for number, line in block]
                 n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
                 for number, columns in rows:
-                    # Without the last column, the last predicate would be lost.
+                    # If the coreference column is missing, the last predicate would be lost.
                     if len(columns) != n_columns or _CELL.fullmatch(columns[-1]):
                         expected = f"{n_columns} columns, the last of coreference"
                         raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
@@ -72,7 +72,7 @@ class SrlReader(TaskReader):
     ) -> Instance:
         """
         `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the BIO scheme if they
-        are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate and its place),
+        are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate and its position),
         and `gold_tags`.
         """
         fields = sentence_fields(words)
@@ -87,7 +87,7 @@ class SrlReader(TaskReader):
 
 
 def _predicate(rows: list[_Row], column: int) -> list[int]:
-    """1 at the words of the predicate. AllenNLP also marks those of `C-V`, which the model has to predict."""
+    """1 at the words of the predicate. AllenNLP also marks the words of `C-V`, which the model has to predict."""
     indicator = []
     is_inside = False
     for _, columns in rows:
@@ -103,7 +103,7 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
     label: str | None = None
     for number, columns in rows:
         cell = columns[column]
-        # Most cells open and close nothing.
+        # Most cells neither open nor close an argument.
         if cell == "*":
             tags.append("O" if label is None else f"I-{label}")
             continue

@@ -1,4 +1,4 @@
-"""Dataset reader of sentiment, in the format of the Stanford Sentiment Treebank."""
+"""Dataset reader for sentiment in the format of the Stanford Sentiment Treebank."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -21,7 +21,7 @@ class SstReader(TaskReader):
     4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
 
     Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to `"`. A
-    number that a no-break space joins to a fraction, as in the treebank, becomes two words.
+    number and a fraction that are joined by a no-break space, as in the treebank, become two words.
 
     AllenNLP's `sst_tokens` reads all phrases or none, and keeps the escapes of the treebank.
 
@@ -29,7 +29,7 @@ class SstReader(TaskReader):
 
     min_phrase_length : `int`, optional
         `None` reads whole sentences. With a number, each phrase of at least that many tokens is an instance (the paper
-        trains on phrases of four, section A.8); shorter ones are not, even if they are whole sentences.
+        trains on phrases of at least four, section A.8); shorter ones are skipped, even if they are whole sentences.
     """
 
     def __init__(self, *, min_phrase_length: Optional[int] = None, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class SstReader(TaskReader):
             yield instance
 
     def _phrases(self, path: str) -> Iterator[tuple[int, list[Token], str | None]]:
-        # nltk takes a second of the start of every command.
+        # Imported here, because nltk would slow down the start of every command by a second.
         from nltk.tree import Tree
 
         for number, line in numbered_lines(path):

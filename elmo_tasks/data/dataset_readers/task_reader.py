@@ -1,4 +1,4 @@
-"""The base class of all dataset readers of tasks."""
+"""The base class and shared functions of the dataset readers of tasks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,13 +38,13 @@ class TaskReader(DatasetReader):
 
 class SpanTagsField(SequenceLabelField):
     """
-    A `SequenceLabelField` of tags like `B-PER`. A label is in the vocabulary with all prefixes of the scheme or with
-    none: a tag that the training data lacks by chance may be in test data.
+    A `SequenceLabelField` of tags like `B-PER`. It adds each label to the vocabulary with all prefixes of the scheme,
+    because a tag that is missing from the training data by chance may be in the test data.
 
     # Parameters
 
     prefixes : `str`
-        Of the scheme: `BIO` has `BI`, and `BIOUL` has `BILU`.
+        The prefixes of the scheme: `BI` for BIO, `BILU` for BIOUL.
     """
 
     def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str) -> None:
@@ -60,14 +60,14 @@ class SpanTagsField(SequenceLabelField):
 
 
 def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
-    """`tokens` and `metadata`, which has the `words`."""
+    """`tokens` and `metadata`, which contains the `words`."""
     tokens = [word if isinstance(word, Token) else Token(word) for word in words]
     return {"tokens": TextField(tokens), "metadata": MetadataField({"words": [token.text for token in tokens]})}
 
 
 @contextmanager
 def located(path: str, place: int | str) -> Iterator[None]:
-    """Adds the file and the line, or another place in it, to what a parser raises."""
+    """Adds the file, and the line or other place in it, to the errors of a parser."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -85,10 +85,10 @@ def blocks(
 
 
 def columns_of(line: str) -> list[str]:
-    """The columns of a line, between spaces and tabs. Only these separate them: a word may have a no-break space."""
+    """The columns of a line. Only spaces and tabs separate them, because a word may contain a no-break space."""
     return [column for column in line.replace("\t", " ").split(" ") if column]
 
 
 def word_of(column: str) -> str:
-    """A word of CoNLL-2012. OntoNotes has some full stops and question marks of conversations with a slash."""
+    """A word of CoNLL-2012, without the slash that OntoNotes has before some full stops and question marks."""
     return column[1:] if column in ("/.", "/?") else column

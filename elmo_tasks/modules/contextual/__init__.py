@@ -1,1 +1,1 @@
-"""Models that give the layers of words in their context: the biLM, or a transformer in its place."""
+"""Models that compute the layers of words in context: the biLM or a transformer."""

@@ -1,4 +1,4 @@
-"""The model of words in context that all embedders of a task model share."""
+"""The contextual model that all embedders of a task model share."""
 
 import weakref
 from collections.abc import Callable, Iterable
@@ -14,22 +14,22 @@ __all__ = ["ContextualModel", "SharedPass"]
 
 class ContextualModel(torch.nn.Module, Registrable):
     """
-    The model that the embedders `elmo` of a task model share: "bilm", the default in a config, or "transformer". It
+    The model that the `elmo` embedders of a task model share: "bilm" (the default in a config) or "transformer". It
     computes all layers of a batch once, as a `BilmOutput`; each embedder mixes them with its own weights.
     """
 
     default_implementation = "bilm"
 
-    # The number of layers, including the lowest, which does not depend on the context, and units of each.
+    # The number of layers, including the context-insensitive lowest layer, and the units of each.
     num_layers: int
     output_dim: int
 
 
 class SharedPass:
     """
-    The layers of the last batch, for all embedders. A batch is recognised by its tensor. It is computed again if the
-    tensor or a weight was changed in place, and after a gradient reached the layers, since the backward pass frees the
-    graph that computed them. Copies start empty.
+    Stores the layers of the last batch for all embedders. A batch is identified by its tensor. It is recomputed if the
+    tensor or a weight was changed in place, and after a gradient reached the layers, because the backward pass frees
+    their graph. Copies start empty.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class SharedPass:
         self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
     ) -> BilmOutput:
         """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
-        # Changes of inference tensors are not counted.
+        # torch does not count changes of inference tensors.
         if torch.is_inference_mode_enabled() or words.is_inference():
             return compute()
         changes = [None if weight.is_inference() else weight._version for weight in (words, *weights)]

@@ -1,4 +1,4 @@
-"""The biLM of a task model: made from a config, frozen, and run once per batch for all its embedders."""
+"""The biLM of a task model, created from a config and run once per batch for all embedders."""
 
 import os
 from typing import Any, Literal, Optional
@@ -17,8 +17,8 @@ __all__ = ["PretrainedBilm"]
 @ContextualModel.register("bilm")
 class PretrainedBilm(ContextualModel):
     """
-    The biLM that the embedders of a model share. A frozen one is computed without gradients. Where it is trained,
-    losses of several calls on one batch are added before `backward`, or `retain_graph=True` is passed.
+    The biLM that the embedders of a model share. A frozen biLM runs without gradients. If it is trained, add the losses
+    of several calls on one batch before `backward`, or pass `retain_graph=True`.
 
     # Parameters
 
@@ -30,9 +30,9 @@ class PretrainedBilm(ContextualModel):
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`
-        As in AllenNLP, a batch starts in the state of the previous one. For comparison only.
+        Whether a batch starts from the state of the previous one, as in AllenNLP. Use it only for comparison.
     cache_folder : `str`, optional
-        Where the layers of sentences are kept on disk, for this run and later ones; by default the folder in the
+        The folder for the layers of sentences, which this run and later ones reuse; by default the folder in the
         environment variable `ELMO_TASKS_CACHE`, if it is set.
     precision, cache_dtype, cache_max_bytes
         See `elmo_tasks.bilm.Bilm` and `elmo_tasks.bilm.LayerCache`.
@@ -58,7 +58,7 @@ class PretrainedBilm(ContextualModel):
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
         self.num_layers, self.output_dim = self.bilm.num_layers, self.bilm.get_output_dim()
-        # Whether its weights were loaded, or were trained from random ones.
+        # Whether the weights were loaded, or trained from random ones.
         self._has_weights = pretrained_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()
@@ -71,7 +71,7 @@ class PretrainedBilm(ContextualModel):
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
         weights = list(self.bilm.parameters())
         is_trained = any(weight.requires_grad for weight in weights)
-        # If a step follows, weights that began at random may be frozen later.
+        # Weights that started at random have been trained after this step, so they may be frozen later.
         self._has_weights |= is_trained and self.training and torch.is_grad_enabled()
         if not (self._has_weights or is_trained):
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""A transformer where the biLM is, by AllenNLP's own embedder."""
+"""A transformer instead of the biLM, via AllenNLP's own embedder."""
 
 from typing import Any, Literal, Optional
 
@@ -15,22 +15,22 @@ __all__ = ["PretrainedTransformer"]
 @ContextualModel.register("transformer")
 class PretrainedTransformer(ContextualModel):
     """
-    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or the encoder of T5 for each word: AllenNLP's
-    `PretrainedTransformerMismatchedEmbedder` without its mix, since each place of a model mixes the layers itself.
-    Words come from the token indexer `pretrained_transformer_mismatched` with the same name and `max_length`.
+    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or T5's encoder for each word: AllenNLP's
+    `PretrainedTransformerMismatchedEmbedder` without its mix, because each embedder of a model mixes the layers itself.
+    Use the token indexer `pretrained_transformer_mismatched` with the same `model_name` and `max_length`.
 
     # Parameters
 
     model_name : `str`
         A folder with a checkpoint, or a name on the Hugging Face hub.
     max_length : `int`, optional
-        The most pieces per segment; longer sentences are read in segments.
+        The largest number of word pieces per segment; longer sentences are split into segments.
     requires_grad : `bool`
-        Whether the transformer is trained with the model. A frozen one has no dropout in training either.
+        Whether the transformer is trained with the model. A frozen transformer has no dropout, even in training.
     pooling : `Literal["first", "avg"]`
         The vector of a word: its first piece, or the mean of its pieces.
     tokenizer_kwargs : `Dict[str, Any]`, optional
-        As in the token indexer: `{"add_prefix_space": true}` for RoBERTa.
+        As in the token indexer, for example `{"add_prefix_space": true}` for RoBERTa.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PretrainedTransformer(ContextualModel):
         tokenizer_kwargs: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__()
-        # At use: it imports torch's compiler, which every start of `allennlp` would wait for.
+        # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
         from transformers import AutoModel
 
         # AllenNLP would leave missing weights random.
@@ -66,12 +66,12 @@ class PretrainedTransformer(ContextualModel):
         matched = self._embedder._matched_embedder
         matched._scalar_mix = _SideBySide()
         if not matched._num_added_tokens:
-            # AllenNLP's looks for the pieces around a segment, which GPT lacks.
+            # AllenNLP's method expects special pieces around a segment, which GPT lacks.
             matched._unfold_long_sequences = _unfolded
         network = matched.transformer_model
-        # No word needs it: it would be trained without a gradient.
+        # No word uses the pooler, so it would never get a gradient.
         network.pooler = None
-        # AllenNLP's mix leaves out the first layer, the embeddings.
+        # AllenNLP's mix omits the first layer, the embeddings.
         network.register_forward_hook(_with_a_layer_to_leave_out)
         self.num_layers = matched.config.num_hidden_layers + 1
         self.output_dim = self._embedder.get_output_dim()
@@ -96,7 +96,7 @@ class PretrainedTransformer(ContextualModel):
 
 
 class _SideBySide(torch.nn.Module):
-    """Instead of a mix: all layers, one after the other in the last dimension."""
+    """Replaces the mix by all layers, concatenated in the last dimension."""
 
     def forward(self, layers: tuple[torch.Tensor, ...]) -> torch.Tensor:
         return torch.cat(layers, -1)

@@ -19,21 +19,21 @@ __all__ = [
 
 # QuickDropout's probabilities are multiples of 1 / _LEVELS.
 _LEVELS = 2**16
-# About how many pairs are computed together.
+# The approximate number of pairs that are computed together.
 _MAX_PAIRS = 8192
-# The first distance of each bucket but the lowest: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
+# The first distance of each bucket but the lowest. The buckets are 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, and 64 or more.
 _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
 
 
 class AntecedentScorer(torch.nn.Module):
     """
-    The score of each pair of a mention and one of at most `max_antecedents` before it (Lee et al. 2017, section 4): how
-    likely both are mentions, and the score of a network of two hidden layers from both vectors, their product, and
-    embeddings of the features of the pair: the same speaker, the genre, the distance. The features and the hidden
-    layers have dropout.
+    Scores each mention with at most `max_antecedents` mentions before it (Lee et al. 2017, section 4): the sum of both
+    mention scores and the output of a network with two hidden layers, which reads both vectors, their product, and
+    embeddings of the pair's features: same speaker, genre and distance. The features and the hidden layers have
+    dropout.
 
-    The first layer is linear: only its share of the product of two vectors is computed for each pair, for some mentions
-    at a time. Memory is linear in the length of the document.
+    The first layer is linear, so only its parts for the product and the features are computed per pair, for some
+    mentions at a time. Memory is linear in the length of the document.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class AntecedentScorer(torch.nn.Module):
         self, vectors: torch.Tensor, mention_scores: torch.Tensor, speakers: torch.Tensor, genre: int
     ) -> torch.Tensor:
         """
-        From the mentions of one document in the order of the text, with `vectors` of shape `(n_mentions, span_dim)`, to
-        shape `(n_mentions, n_antecedents)`: in row `i` and column `a` the score of mention `i - 1 - a`, the nearest
-        first; minus infinity where there is no such mention.
+        From the mentions of one document in text order, with `vectors` of shape `(n_mentions, span_dim)`, to shape
+        `(n_mentions, n_antecedents)`: row `i` and column `a` have the score of mention `i - 1 - a`, the nearest first,
+        or minus infinity if this mention does not exist.
         """
         # Shape: (n_mentions, n_antecedents)
         index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
@@ -89,12 +89,12 @@ class AntecedentScorer(torch.nn.Module):
         index: torch.Tensor,
     ) -> torch.Tensor:
         """
-        The network's scores for some mentions from `first` on: shape `(n_rows, n_antecedents)`, with arbitrary values
-        where there is no antecedent.
+        The network's scores for some mentions, starting at `first`: shape `(n_rows, n_antecedents)`, with arbitrary
+        values if the antecedent does not exist.
         """
         of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
         last = min(first + self._rows_at_once, len(vectors))
-        # Neighbours have nearly the same antecedents: all rows share one slice, and no vector is copied.
+        # Neighbours have nearly the same antecedents, so all rows share one slice and no vector is copied.
         lowest = max(0, first - index.size(1))
         rows, columns = slice(first, last), slice(lowest, last)
         # Shape: (n_rows, 1), (n_columns,)
@@ -118,8 +118,8 @@ class AntecedentScorer(torch.nn.Module):
 
 def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
     """
-    Whether mention `i - 1 - a` (row `i`, column `a`) is in the same cluster: shape `(n_mentions, n_antecedents)`, from
-    the number of each mention's cluster, which is -1 for mentions without one.
+    Whether the mentions `i` and `i - 1 - a` (row `i`, column `a`) are in the same cluster: shape
+    `(n_mentions, n_antecedents)`, from the number of each mention's cluster, or -1 for mentions without a cluster.
     """
     index, mine = _nearest_first(clusters, n_antecedents), clusters.unsqueeze(1)
     return (index >= 0) & (mine >= 0) & (clusters[index.clamp(min=0)] == mine)
@@ -127,9 +127,9 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
 
 def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
     """
-    The loss of antecedents: minus the log of the probability that a mention has any of its right antecedents, or none
-    where there is no right one (Lee et al. 2017, section 5). The score of having no antecedent is 0. The sum over all
-    mentions, from two tensors of shape `(n_mentions, n_antecedents)`.
+    The negative log-probability that a mention has any of its right antecedents, or no antecedent if none is right (Lee
+    et al. 2017, section 5), summed over all mentions. The score of having no antecedent is 0. Both tensors have the
+    shape `(n_mentions, n_antecedents)`.
     """
     # Shape: (n_mentions, 1 + n_antecedents)
     with_none = torch.nn.functional.pad(scores.float(), (1, 0))
@@ -139,15 +139,15 @@ def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> tor
 
 
 def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
-    """The most probable antecedent of each mention, -1 where having none is more probable: shape `(n_mentions,)`."""
-    # 0 for none, then the nearest first. Shape: (n_mentions,)
+    """The most probable antecedent of each mention, or -1 if having none is more probable: shape `(n_mentions,)`."""
+    # 0 for no antecedent, 1 for the nearest, and so on. Shape: (n_mentions,)
     distances = torch.nn.functional.pad(scores, (1, 0)).argmax(-1)
     rows = torch.arange(len(scores), device=scores.device)
     return torch.where(distances > 0, rows - distances, -1)
 
 
 def clusters_of(spans: list[list[int]], antecedents: list[int]) -> list[list[tuple[int, int]]]:
-    """The clusters of spans that are connected by their antecedents; a span alone is not a cluster."""
+    """The clusters of spans that are connected by their antecedents; a single span is not a cluster."""
     clusters: dict[int, list[tuple[int, int]]] = {}
     cluster_of: list[int] = []
     for number, ((start, end), antecedent) in enumerate(zip(spans, antecedents, strict=True)):
@@ -164,9 +164,9 @@ def _nearest_first(mentions: torch.Tensor, n_antecedents: int) -> torch.Tensor:
 
 def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """
-    The product of a matrix with the elementwise product of both vectors of each pair, which is not stored. From shapes
+    Multiplies a matrix by the elementwise product of the two vectors of each pair, without storing it. From shapes
     `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents, hidden_dim)`. On
-    the CPU it cannot be differentiated twice.
+    the CPU, the result cannot be differentiated twice.
     """
     if mentions.device.type == "cpu":
         products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)
@@ -177,7 +177,7 @@ def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: tor
 
 
 class _ByMention(torch.autograd.Function):
-    """One mention at a time: its share of each product and gradient stays in the processor's cache."""
+    """Computes one mention at a time, so its part of each product and gradient stays in the processor's cache."""
 
     @staticmethod
     def forward(ctx: Any, mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -209,8 +209,8 @@ class _ByMention(torch.autograd.Function):
 
 class QuickDropout(torch.nn.Dropout):
     """
-    Dropout for large tensors on the CPU, where torch draws 64 random bits for each element. Here four elements share
-    them, so the probability is a multiple of 2^-16. On other devices it is torch's dropout.
+    Dropout for large tensors on the CPU, where torch draws 64 random bits for each element. Here, four elements share
+    64 bits, so the probability is a multiple of 2^-16. Other devices use torch's dropout.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:

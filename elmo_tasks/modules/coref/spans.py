@@ -1,4 +1,4 @@
-"""The spans of a document that may be mentions: their vectors, and the choice of the best."""
+"""The spans of a document that may be mentions: their vectors and the choice of the best spans."""
 
 import torch
 from allennlp.modules.token_embedders import Embedding
@@ -10,13 +10,13 @@ __all__ = ["SpanEmbedder", "spans_without_crossings"]
 class SpanEmbedder(torch.nn.Module):
     """
     All spans of at most `max_width` words of a document, and a vector for each (Lee et al. 2017, section 4): the
-    encoder's vectors of its first and its last word, an embedding of its width, with dropout, and the mean of its
-    words' embeddings, weighted by attention.
+    encoder's vectors of its first and last word, an embedding of its width with dropout, and the mean of its word
+    embeddings, weighted by attention.
     """
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
         super().__init__()
-        # Without a bias, which attention ignores.
+        # No bias, because attention would ignore it.
         self.head = torch.nn.Linear(hidden_dim, 1, bias=False)
         self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
         self._dropout = torch.nn.Dropout(dropout)
@@ -31,8 +31,8 @@ class SpanEmbedder(torch.nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
         From the words of one document, of shapes `(n_words, embedded_dim)` and `(n_words, hidden_dim)`, with the number
-        of each word's sentence, to the first and the last word of each span in the order of the text, of shape
-        `(n_spans, 2)`, and its vector, of shape `(n_spans, output_dim)`.
+        of each word's sentence, to the first and last word of each span in text order, of shape `(n_spans, 2)`, and its
+        vector, of shape `(n_spans, output_dim)`.
         """
         n_words = len(sentences)
         # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
@@ -48,13 +48,13 @@ class SpanEmbedder(torch.nn.Module):
         return torch.stack([starts, ends], -1), vectors
 
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-        """The weighted mean of the words from each word on: shape `(n_words, max_width, embedded_dim)`."""
+        """The weighted mean of each span by first word and width: shape `(n_words, max_width, embedded_dim)`."""
         n_more = self._max_width - 1
-        # Views of the words from each word on, which the spans of all widths that begin there share.
+        # For each word, a view of the words that start there, which the spans of all widths share.
         # Shape: (n_words, embedded_dim, max_width), (n_words, 1, max_width)
         windows = pad(embedded, (0, 0, 0, n_more)).unfold(0, self._max_width, 1)
         scores = pad(self.head(hidden).squeeze(-1), (0, n_more)).unfold(0, self._max_width, 1).unsqueeze(1)
-        # A row for each width, with the words that are in. Shape: (max_width, max_width)
+        # One row per width, true for the words inside. Shape: (max_width, max_width)
         inside = torch.ones(self._max_width, self._max_width, dtype=torch.bool, device=hidden.device).tril()
         # Shape: (n_words, max_width, max_width)
         attention = scores.masked_fill(~inside, float("-inf")).softmax(-1)
@@ -63,17 +63,17 @@ class SpanEmbedder(torch.nn.Module):
 
 def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: int) -> torch.Tensor:
     """
-    The best spans of which no two cross: from the highest score down, a span is taken unless it overlaps a taken one
-    and neither is inside of the other (Lee et al. 2017, section 5). AllenNLP's `coref` takes crossing spans too.
+    The best spans that do not cross: in the order of descending scores, a span is taken unless it overlaps a taken span
+    and neither is inside the other (Lee et al. 2017, section 5). AllenNLP's `coref` also takes crossing spans.
 
-    From the first and last words, of shape `(n_spans, 2)`, to the rows of at most `limit` taken spans, in their order.
+    From first and last words, of shape `(n_spans, 2)`, to the rows of at most `limit` taken spans, in ascending order.
     """
     pairs = spans.tolist()
-    # The furthest end of the taken spans that begin at a word, and the furthest beginning of those that end there.
+    # The last end of the taken spans that begin at a word, and the first beginning of the taken spans that end there.
     furthest_end: dict[int, int] = {}
     furthest_start: dict[int, int] = {}
     taken: list[int] = []
-    # A loop in Python: whether a span is taken depends on all better ones. Equal scores: the first in the text.
+    # A Python loop, because each decision depends on all better spans. If scores are equal, the first in the text wins.
     for row in scores.detach().float().argsort(descending=True, stable=True).tolist():
         if len(taken) >= limit:
             break

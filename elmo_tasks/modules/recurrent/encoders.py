@@ -1,4 +1,4 @@
-"""LSTMs and GRUs with the parameters of torch's, which are trained faster on a CPU."""
+"""LSTMs and GRUs with torch's parameters, which train faster on a CPU."""
 
 from itertools import chain
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ __all__ = ["GruEncoder", "LstmEncoder"]
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
-    """AllenNLP's encoder, trained by our own recurrence on a CPU."""
+    """AllenNLP's encoder, trained with our own recurrence on a CPU."""
 
     _recurrence: ClassVar[type[torch.autograd.Function]]
 
@@ -40,7 +40,7 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         return outputs.view(*mask.shape, words.size(-1))
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
-        """Whether torch computes the batch: it is as fast without gradients and on a GPU, and serves rare options."""
+        """Whether torch computes the batch: it is as fast without gradients or on a GPU, and supports rare options."""
         is_rare = self.stateful or not self._module.bias
         return is_rare or inputs.device.type != "cpu" or not torch.is_grad_enabled()
 
@@ -48,14 +48,14 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
 @Seq2SeqEncoder.register("elmo_lstm")
 class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     """
-    AllenNLP's `lstm`, with the same parameters under the same names: each loads the checkpoints of the other. On a CPU
-    it is trained faster, without padding. Its gradient cannot be differentiated again.
+    AllenNLP's `lstm`, with the same parameters under the same names, so each loads the checkpoints of the other. It
+    trains faster on a CPU, without padding. Its gradient cannot be differentiated again.
     """
 
     _recurrence = LstmRecurrence
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
-        # Sentences of one length are one call of oneDNN for each direction.
+        # For sentences of equal length, torch makes one call to oneDNN per direction.
         lengths = mask.sum(1)
         is_fused = inputs.dtype == torch.float32 and bool((lengths == lengths[0]).all())
         return is_fused or super()._is_left_to_torch(inputs, mask)
@@ -63,6 +63,6 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
 
 @Seq2SeqEncoder.register("elmo_gru")
 class GruEncoder(_RecurrentEncoder, GruSeq2SeqEncoder):
-    """AllenNLP's `gru`, trained as `LstmEncoder`; batches of one length are trained as all others are."""
+    """AllenNLP's `gru`, trained like `LstmEncoder`, but sentences of equal length also use our recurrence."""
 
     _recurrence = GruRecurrence

@@ -1,4 +1,4 @@
-"""The places of the words of a batch, for encoders that run over packed sentences."""
+"""The positions of a batch's words, for encoders that run over packed sentences."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ __all__ = ["PackedBatch", "first_rows", "pack"]
 @dataclass(frozen=True)
 class PackedBatch:
     """
-    Sentences lie as `torch.nn.utils.rnn.PackedSequence` lays them out: step by step, and within a step from the longest
+    Sentences are packed as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest
     sentence to the shortest, so padding costs nothing.
 
     # Parameters
 
     positions : `torch.Tensor`
-        Shape `(n_words,)`: the place of each packed word in the flattened batch, `row * timesteps + column`.
+        Shape `(n_words,)`: the position of each packed word in the flattened batch, `row * timesteps + column`.
     sentences : `torch.Tensor`
         Shape `(n_words,)`: the sentence of each packed word; the longest is 0.
     before, after : `torch.Tensor`
-        Shape `(n_words,)`: the packed rows of the previous and of the next word, `n_words` where it does not exist.
+        Shape `(n_words,)`: the packed rows of the previous and the next word, or `n_words` if it does not exist.
     mirrored : `torch.Tensor`
         Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
-        its beginning. Rows that are selected by it are packed too, each sentence from its end to its beginning.
+        its beginning. Rows selected with it are also packed, with each sentence reversed.
     steps : `List[slice]`
         The packed rows of each step.
     """
@@ -49,14 +49,14 @@ class PackedBatch:
 
     def in_directions(self, parts: Iterable[torch.Tensor]) -> list[torch.Tensor]:
         """
-        The words of the forward direction as they are, and those of the backward direction mirrored, from one or two
-        tensors of shape `(n_words, dim)`. Applied twice, it restores the order.
+        The forward direction's words unchanged and the backward direction's words mirrored, from one or two tensors of
+        shape `(n_words, dim)`. A second call restores the order.
         """
         forward, *backward = parts
         return [forward, *(part.index_select(0, self.mirrored) for part in backward)]
 
     def previous(self, outputs: torch.Tensor) -> torch.Tensor:
-        """What each direction has at the word before, zero at first words: shape `(n_directions, n_words, dim)`."""
+        """Each direction's values at the previous word, zero at first words: shape `(n_directions, n_words, dim)`."""
         n_first = self.n_sentences
         first = outputs.new_zeros(len(outputs), n_first, outputs.size(-1))
         return torch.cat([first, outputs.index_select(1, self.before[n_first:])], 1)
@@ -69,12 +69,12 @@ def pack(mask: torch.Tensor) -> PackedBatch:
     timesteps = mask.shape[1]
     order = np.argsort(-lengths, kind="stable")
     longest = int(lengths.max(initial=0))
-    # How many sentences are longer than each step.
+    # The number of sentences that are longer than each step.
     sizes = np.searchsorted(-lengths[order], -np.arange(longest), side="left")
     ends = np.cumsum(sizes)
     starts = ends - sizes
     n_words = int(sizes.sum())
-    # For each packed row its step, and its sentence.
+    # The step and the sentence of each packed row.
     step = np.repeat(np.arange(longest), sizes)
     sentence = np.arange(n_words) - starts[step]
     last_step = lengths[order][sentence] - 1
@@ -93,5 +93,5 @@ def pack(mask: torch.Tensor) -> PackedBatch:
 
 
 def first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:
-    """The first rows of shape `(n_directions, n, dim)`. It is called in loops, in which a slice takes a while."""
+    """The first rows of shape `(n_directions, n, dim)`. Slicing is slow in loops, so it is skipped where possible."""
     return tensor if tensor.size(1) == n_rows else tensor[:, :n_rows]

@@ -2,9 +2,9 @@
 A layer of LSTMs or GRUs over packed sentences, from the zero state, and its gradient.
 
 From packed `words`, of shape `(n_words, input_dim)`, to shape `(n_words, n_directions * dim)`. The backward direction
-reads mirrored sentences, so that at each step both directions have the same number of sentences. The loops over the
-words call only what depends on the previous word, with all directions in each call. In the backward pass the gradient
-of each weight is one product over all words. A logistic function costs a fraction of a hyperbolic tangent.
+reads mirrored sentences, so both directions have the same number of sentences at each step. The loops over the words
+compute only what depends on the previous word, for all directions in each call. In the backward pass, the gradient of
+each weight is one product over all words. Logistic functions replace hyperbolic tangents, at a fraction of the cost.
 """
 
 import functools
@@ -21,7 +21,7 @@ __all__ = ["GruRecurrence", "LstmRecurrence"]
 
 class LstmRecurrence(torch.autograd.Function):
     """
-    `torch.nn.LSTM`, with each of its parameters for all directions, one after the other. Here `s` is the logistic
+    `torch.nn.LSTM`; each of its parameters is passed for all directions before the next one. Here `s` is the logistic
     function, gates are in torch's order, and `z` are the products of a word and of the previous output:
 
         i, f, g', o = s(z_i), s(z_f), s(2 z_g) - 1/2, s(z_o)        z = W x + b + U h + c
@@ -29,7 +29,7 @@ class LstmRecurrence(torch.autograd.Function):
         q_t  = s(m_t) - 1/2
         h_t  = 2 o q_t
 
-    The memory `m` is half of torch's, since `tanh(x) = 2 s(2 x) - 1`.
+    The memory `m` is half of torch's, because `tanh(x) = 2 s(2 x) - 1`.
     """
 
     @staticmethod
@@ -40,7 +40,7 @@ class LstmRecurrence(torch.autograd.Function):
         gates = _products(words, batch, input_weights, input_bias + state_bias)
         input_gates, forget_gates, candidates, output_gates = gates.chunk(4, -1)
         candidates.mul_(2.0)
-        # For outputs that are still halved. Shape: (n_directions, dim, 4 * dim)
+        # Doubled, because the outputs are still halved. Shape: (n_directions, dim, 4 * dim)
         recurrent_side = 2.0 * state_weight.transpose(1, 2).contiguous()
         recurrent_side.chunk(4, -1)[2].mul_(2.0)
 
@@ -74,7 +74,7 @@ class LstmRecurrence(torch.autograd.Function):
         forget_gates = gates.chunk(4, -1)[1]
 
         d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1))).split(sizes, 1)
-        # The gradient of the memory, with a row for each sentence, zero until its last word comes.
+        # The gradient of the memory, one row per sentence, zero until its last word.
         d_memory = d_words.new_zeros(n_directions, batch.n_sentences, dim)
         each = (d_products, by_gate[..., :3, :], by_gate[..., 3, :], forget_gates, to_memory)
         steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
@@ -100,13 +100,13 @@ def _lstm_slopes(
     gates: torch.Tensor, memories: torch.Tensor, squashed: torch.Tensor, batch: PackedBatch
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The derivatives of the cell at each word: of torch's memory by the products for i, f and g, and of the output by
-    those for o, of shape `(n_directions, n_words, 4 * dim)`; and of the output by torch's memory, of shape
-    `(n_directions, n_words, dim)`.
+    The derivatives of the cell at each word: of torch's memory with respect to the products for i, f and g, and of the
+    output with respect to the products for o, of shape `(n_directions, n_words, 4 * dim)`; and of the output with
+    respect to torch's memory, of shape `(n_directions, n_words, dim)`.
     """
     # Shape: (n_directions, n_words, dim), each
     input_gates, _, candidates, output_gates = gates.chunk(4, -1)
-    # The slope of the logistic function: right for all but the candidates, which have a half subtracted.
+    # The slope of the logistic function, which is right for all but the candidates: a half was subtracted from them.
     slopes = torch.addcmul(gates, gates, gates, value=-1.0)
     of_input, of_forget, of_candidate, of_output = slopes.chunk(4, -1)
     of_input.mul_(candidates).mul_(2.0)
@@ -118,14 +118,14 @@ def _lstm_slopes(
 
 class GruRecurrence(torch.autograd.Function):
     """
-    `torch.nn.GRU`, as `LstmRecurrence`. With the products `z` of a word and `y` of the previous output:
+    `torch.nn.GRU`, computed like `LstmRecurrence`. With the products `z` of a word and `y` of the previous output:
 
         r, u = s(z_r + y_r), s(z_u + y_u)       z = W x + b        y = U h + c
         n'   = s(2 (z_n + r * y_n))
         h'_t = (1 - u) * n' + u * h'_{t-1}
 
-    The candidate of torch is `2 n' - 1 = tanh(z_n + r * y_n)`, its output `2 h' - 1`: a step has logistic functions and
-    an interpolation. The products of the moved output are `y = 2 U h' + (c - U 1)`.
+    torch's candidate is `2 n' - 1 = tanh(z_n + r * y_n)` and its output is `2 h' - 1`, so a step needs only logistic
+    functions and an interpolation. In terms of `h'`, the products are `y = 2 U h' + (c - U 1)`.
     """
 
     @staticmethod
@@ -135,13 +135,13 @@ class GruRecurrence(torch.autograd.Function):
         # Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
         gates = _products(words, batch, input_weights, input_bias)
         candidates = 2.0 * gates[..., 2 * dim :]
-        # `2 U`, and the bias of `y`; the candidate is doubled once more.
+        # `2 U`, and the bias of `y`; the candidate's part is doubled again.
         # Shape: (n_directions, dim, 3 * dim) and (n_directions, 3 * dim)
         recurrent_side = 2.0 * state_weight.transpose(1, 2).contiguous()
         recurrent_side[..., 2 * dim :].mul_(2.0)
         bias = state_bias - state_weight.sum(2)
         bias[:, 2 * dim :].mul_(2.0)
-        # r, u, and the products of the output for n.
+        # Will hold r, u, and the products of the output for n.
         gates[..., 2 * dim :] = 0.0
         gates += bias.unsqueeze(1)
 
@@ -189,7 +189,7 @@ class GruRecurrence(torch.autograd.Function):
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
         d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
-        # From here the gradients of z, which for r and u are the same.
+        # From here on, the gradients of z, which are the same for r and u.
         torch.mul(of_candidate, d_outputs, out=d_products[..., 2 * dim :])
         d_inputs, d_input_weights = _input_gradients(ctx, words, batch, d_products, input_weights)
         return d_inputs, None, *d_input_weights, *d_state_weight, *d_products.sum(1), *d_state_bias
@@ -199,8 +199,8 @@ def _gru_slopes(
     gates: torch.Tensor, candidates: torch.Tensor, previous: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The derivatives of torch's output at each word: by the products `y`, of shape `(n_directions, n_words, 3 * dim)`,
-    and by the product `z_n`, of shape `(n_directions, n_words, dim)`.
+    The derivatives of torch's output at each word: with respect to the products `y`, of shape
+    `(n_directions, n_words, 3 * dim)`, and to the product `z_n`, of shape `(n_directions, n_words, dim)`.
     """
     dim = candidates.size(-1)
     # Shape: (n_directions, n_words, dim), each; `doubled` products
@@ -220,7 +220,7 @@ def _gru_slopes(
 
 
 def _by_kind(parameters: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
-    """The weights of the input for each direction, and the other parameters, stacked."""
+    """The input weights as one tensor per direction, and the other parameters, each stacked."""
     n = len(parameters) // 4
     return parameters[:n], *(torch.stack(parameters[first : first + n]) for first in (n, 2 * n, 3 * n))
 
@@ -228,7 +228,7 @@ def _by_kind(parameters: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
 def _products(
     words: torch.Tensor, batch: PackedBatch, weights: Sequence[torch.Tensor], bias: torch.Tensor
 ) -> torch.Tensor:
-    """The products of the words with the bias: shape `(n_directions, n_words, n_gates * dim)`."""
+    """The products of the words, including the bias: shape `(n_directions, n_words, n_gates * dim)`."""
     products = words.new_empty(len(weights), len(words), bias.size(1))
     inputs = batch.in_directions([words] * len(weights))
     for each, weight, offset, product in zip(inputs, weights, bias, products, strict=True):
@@ -239,7 +239,7 @@ def _products(
 def _input_gradients(
     ctx: Any, words: torch.Tensor, batch: PackedBatch, d_products: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor | None, list[torch.Tensor]]:
-    """The gradients of the words, if any, and of the weights of each direction."""
+    """The gradients of the words, if needed, and of each direction's weights."""
     inputs = batch.in_directions([words] * len(weights))
     d_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
     if not ctx.needs_input_grad[0]:

@@ -1,4 +1,4 @@
-"""Metrics, which sum over the workers of distributed training."""
+"""Metrics that sum over the workers of distributed training."""
 
 from elmo_tasks.training.metrics.coref_scores import CorefScores
 from elmo_tasks.training.metrics.perplexity import Perplexity

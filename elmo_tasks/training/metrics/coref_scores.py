@@ -11,7 +11,7 @@ from allennlp.training.metrics import Metric
 __all__ = ["CorefScores"]
 
 Clusters = Sequence[Iterable[Hashable]]
-# Of precision and of recall: numerator, denominator.
+# Numerator and denominator of precision, then of recall.
 Counts = tuple[float, float, float, float]
 
 _MEASURES = ("muc", "b_cubed", "ceafe")
@@ -20,12 +20,12 @@ _MEASURES = ("muc", "b_cubed", "ceafe")
 @Metric.register("elmo_coref_scores")
 class CorefScores(Metric):
     """
-    MUC, B-cubed and CEAF-e (with the similarity phi 4 of Luo 2005) over all documents, as the reference scorer v8.01
-    (Pradhan et al. 2014) counts, and the mean of their F1, which the paper reports; and the recall of mentions among
-    the spans that a model keeps.
+    MUC, B-cubed and CEAF-e (with the similarity phi 4 of Luo 2005) over all documents, as in the reference scorer v8.01
+    (Pradhan et al. 2014); the mean of their F1, which the paper reports; and the recall of mentions among the spans
+    that a model keeps.
 
-    AllenNLP's `conll_coref_scores` ignores clusters of one mention in B-cubed, and in one side of CEAF-e; and its
-    workers wait for each other document by document, so distributed training hangs when their batches differ in size.
+    AllenNLP's `conll_coref_scores` ignores clusters of one mention in B-cubed and on one side of CEAF-e. Its workers
+    wait for each other after every document, so distributed training hangs if their batches differ in size.
     """
 
     supports_distributed = True
@@ -34,7 +34,7 @@ class CorefScores(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # A row of `Counts` for each measure, and the mentions that are kept and all of them. In float64: sums of many
+        # A row of `Counts` per measure, and the numbers of kept mentions and of all mentions. float64, for sums of many
         # fractions. Shape: (3, 4), (2,)
         self._counts = torch.zeros(len(_MEASURES), 4, dtype=torch.float64)
         self._mentions = torch.zeros(2, dtype=torch.float64)
@@ -46,8 +46,8 @@ class CorefScores(Metric):
         kept: Sequence[Iterable[Hashable]] | None = None,
     ) -> None:
         """
-        The clusters of each document, and the mentions of each cluster, `(start, end)` for example; a mention is in
-        one cluster. `kept` has the spans of each document for which a model looks for antecedents.
+        The clusters of each document, with mentions such as `(start, end)`; a mention is in one cluster. For each
+        document, `kept` has the spans for which a model looks for antecedents.
         """
         # In distributed training each worker counts a part of the batch, and all report the sum.
         counts, mentions = torch.zeros_like(self._counts), torch.zeros_like(self._mentions)
@@ -63,7 +63,7 @@ class CorefScores(Metric):
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
-        `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures'; `muc_f1`, `b_cubed_f1`
+        `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures; `muc_f1`, `b_cubed_f1`
         and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
         """
         scores = []
@@ -87,8 +87,8 @@ def _ratio(numerator: float, denominator: float) -> float:
 def _counts(system: list[set[Hashable]], key: list[set[Hashable]]) -> list[Counts]:
     """A row for each of `_MEASURES`, of one document."""
     cluster_of = {mention: number for number, cluster in enumerate(system) for mention in cluster}
-    # How many mentions a cluster of the key shares with one of the system, for those that share any: as many pairs at
-    # most as there are mentions.
+    # How many mentions a cluster of the key shares with a cluster of the system, for pairs that share any. There are at
+    # most as many pairs as mentions.
     shared = Counter(
         (row, cluster_of[mention]) for row, cluster in enumerate(key) for mention in cluster if mention in cluster_of
     )
@@ -96,21 +96,21 @@ def _counts(system: list[set[Hashable]], key: list[set[Hashable]]) -> list[Count
 
 
 def _muc(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
-    """Correct links: a cluster is split into its shared parts, and the mentions that the other side lacks."""
+    """Correct links: a cluster is split into its shared parts and the mentions that the other side lacks."""
     right = sum(shared.values()) - len(shared)
     n_system, n_key = (sum(len(cluster) - 1 for cluster in clusters if cluster) for clusters in (system, key))
     return right, n_system, right, n_key
 
 
 def _b_cubed(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
-    """For each mention, the share of its cluster that is in its cluster on the other side too."""
+    """For each mention, the share of its cluster that is also in its cluster on the other side."""
     precise = sum(count * count / len(system[column]) for (_, column), count in shared.items())
     recalled = sum(count * count / len(key[row]) for (row, _), count in shared.items())
     return precise, sum(map(len, system)), recalled, sum(map(len, key))
 
 
 def _ceafe(system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]) -> Counts:
-    """The similarity of the clusters, paired so that it is largest."""
+    """The largest total similarity of paired clusters."""
     # Imported here because it would slow down every start of `allennlp`.
     from scipy.optimize import linear_sum_assignment
 

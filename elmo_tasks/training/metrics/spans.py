@@ -19,7 +19,7 @@ class _SpanCounts(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # Right, predicted and gold spans, perfect and all sentences.
+        # Right, predicted and gold spans; perfect and all sentences.
         self._counts = torch.zeros(5, dtype=torch.long)
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
@@ -47,13 +47,13 @@ class _SpanCounts(Metric):
 @Metric.register("elmo_span_f1")
 class SpanF1(_SpanCounts):
     """
-    Precision, recall and F1 of whole entities (type, first and last word all right), as CoNLL's `conlleval` counts.
-    AllenNLP's `SpanBasedF1Measure` refuses distributed training and tag sequences that are not well-formed, and merges
+    Precision, recall and F1 of whole entities (type, first and last word all right), as in CoNLL's `conlleval`.
+    AllenNLP's `SpanBasedF1Measure` does not support distributed training, rejects ill-formed tag sequences, and merges
     types that begin with `C-`, which is for semantic roles.
     """
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """`precision-overall`, `recall-overall` and `f1-measure-overall`, the names of AllenNLP."""
+        """`precision-overall`, `recall-overall` and `f1-measure-overall`, AllenNLP's names."""
         precision, recall, f1, _ = self._scores(reset)
         return {"precision-overall": precision, "recall-overall": recall, "f1-measure-overall": f1}
 
@@ -70,13 +70,13 @@ class SrlF1(_SpanCounts):
     * The predicate, `V` and its continuations, is given and does not count.
     * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no others.
 
-    AllenNLP's `SpanBasedF1Measure` takes all words from the first part of an argument to its last, and its
-    `SrlEvalScorer` needs Perl; both refuse distributed training.
+    AllenNLP's `SpanBasedF1Measure` counts all words from the first to the last part of an argument, and its
+    `SrlEvalScorer` needs Perl; neither supports distributed training.
     """
 
     def _spans(self, tags: Sequence[str]) -> set[Any]:
         arguments: list[tuple[str, list[tuple[int, int]]]] = []
-        # For each label the parts of its last argument.
+        # For each label, the parts of its last argument.
         last: dict[str, list[tuple[int, int]]] = {}
         for label, first_word, last_word in tags_to_spans(tags):
             head = label.removeprefix("C-")
