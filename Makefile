@@ -45,7 +45,7 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, pred
 # Without a network, all data except SST-5 and POS is unpacked and can be trained on.
 replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make replicate TASKS="ner sst" SEEDS=2
 	-$(BIN)/allennlp elmo-data open --to output/open
-	$(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --data output/open --results output/replication --against results/open
+	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --jobs 2 --data output/open --results output/replication --against results/open
 
 test: install  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20
