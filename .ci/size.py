@@ -1,4 +1,4 @@
-"""Prints the size of package and tests, and fails if one is over 2% above what `.ci/size.json` allows."""
+"""Prints the sizes of the package and tests, and fails if one is more than 2% above its value in `.ci/size.json`."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def measured() -> dict[str, float]:
-    """Lines of package and tests, and `raise` statements per 1,000 lines of the package that are not blank."""
+    """Lines of the package and of the tests, and `raise` statements per 1,000 non-blank lines of the package."""
     texts = {name: [path.read_text() for path in (ROOT / name).rglob("*.py")] for name in ("elmo_tasks", "tests")}
     lines = {f"{name} lines": sum(text.count("\n") for text in of_name) for name, of_name in texts.items()}
     package = texts["elmo_tasks"]

@@ -18,7 +18,7 @@ from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_C
 if TYPE_CHECKING:
     from tests.task_models import TaskModel
 
-# A test that draws examples fails by what it finds, not by how long a busy machine takes.
+# A slow machine must not fail tests that draw examples.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
@@ -28,7 +28,7 @@ hypothesis.settings.load_profile("any machine")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Ends a run with the tests that were skipped, grouped by their reason."""
+    """Lists the skipped tests at the end of a run, grouped by reason."""
     files_of: dict[str, list[str]] = defaultdict(list)
     for report in terminalreporter.stats.get("skipped", []):
         # File, line and message.
@@ -42,29 +42,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
-    """Outputs of the original code of bilm-tf and ELMoForManyLangs."""
+    """Outputs of the original bilm-tf and ELMoForManyLangs code."""
     return REFERENCE
 
 
 @pytest.fixture(scope="session", autouse=True)
 def fast_archives() -> Iterator[None]:
-    """Archives of models are packed at gzip's fastest level, which saves seconds for each training."""
+    """Compresses model archives at gzip's fastest level, which saves seconds per training."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        # The level is the last argument with a default; AllenNLP does not give one.
+        # The level is the last argument with a default; AllenNLP does not set it.
         monkeypatch.setattr(tarfile.TarFile.gzopen.__func__, "__defaults__", ("r", None, 1))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def interrupts() -> None:
-    """A shell makes what it starts in the background ignore Ctrl-C, and so would every program that a test starts."""
+    """Restores Ctrl-C, which background jobs of a shell ignore, for the programs that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_layer_cache() -> Iterator[None]:
-    """Whatever the shell has set, a test computes what it compares."""
+    """Ignores a cache set in the shell, so tests compute what they compare."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.delenv("ELMO_TASKS_CACHE", raising=False)
         yield
@@ -72,13 +72,13 @@ def no_layer_cache() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def fixtures_root() -> Path:
-    """The small data that ships."""
+    """The included small data."""
     return FIXTURES
 
 
 @pytest.fixture(scope="session")
 def shipped_bilm() -> Path:
-    """The small biLM that ships in the package."""
+    """The small biLM that the package includes."""
     return SHIPPED_BILM
 
 
@@ -90,7 +90,7 @@ def training_configs() -> Path:
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.MonkeyPatch:
-    """AllenNLP with our plugin, and configs with the small data and the tiny biLM, whatever the shell has set."""
+    """AllenNLP with our plugin, and configs with the small data and the tiny biLM, regardless of the shell."""
     import elmo_tasks.plugin  # noqa: F401
 
     for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_LAYER"):
@@ -114,7 +114,7 @@ def write_variant(tmp_path: Path, training_configs: Path, environment: pytest.Mo
 
 @pytest.fixture
 def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]":
-    """Makes the model of a variant from what `write_variant` takes, with random weights and words of the small data."""
+    """Makes a model from the arguments of `write_variant`, with random weights and the words of the small data."""
     from tests.task_models import model_of
 
     return lambda task, *args, **kwargs: model_of(task, write_variant(task, *args, **kwargs))
@@ -122,7 +122,7 @@ def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]"
 
 @pytest.fixture(scope="session")
 def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
-    """A root of data with the first sentences of each NER file and the same word vectors."""
+    """A data folder with the first sentences of each NER file, and the same word vectors."""
     root = tmp_path_factory.mktemp("data")
     (root / "glove").symlink_to(fixtures_root / "glove")
     (root / "ner").mkdir()
@@ -134,7 +134,7 @@ def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> 
 
 @pytest.fixture(scope="session")
 def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
-    """A root of data with the first paragraphs of each SQuAD file and the same word vectors."""
+    """A data folder with the first paragraphs of each SQuAD file, and the same word vectors."""
     root = tmp_path_factory.mktemp("data")
     (root / "glove").symlink_to(fixtures_root / "glove")
     (root / "squad").mkdir()
@@ -145,7 +145,7 @@ def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes a tiny checkpoint of a family of transformers, once each: `checkpoint("bert")` is its folder."""
+    """Writes one tiny checkpoint per family of transformers: `checkpoint("bert")` returns its folder."""
     from tests.modules.contextual.checkpoints import write_checkpoint
 
     written: dict[str, Path] = {}
@@ -160,7 +160,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 @pytest.fixture
 def logging_as_before() -> Iterator[None]:
-    """AllenNLP's commands take over the log and the hook for exceptions."""
+    """Restores the logging and the exception hook, which AllenNLP's commands replace."""
     root = logging.getLogger()
     handlers, level, hook = list(root.handlers), root.level, sys.excepthook
     yield

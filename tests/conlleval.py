@@ -1,6 +1,6 @@
 """
-What CoNLL's `conlleval.pl` counts: its two functions `startOfChunk` and `endOfChunk`, and the loop over the lines that
-calls them, written down line by line. It knows the prefixes `B`, `I` and `O`.
+The counts of CoNLL's `conlleval.pl`: a line-by-line port of its functions `startOfChunk` and `endOfChunk`, and of the
+loop that calls them. It supports the prefixes `B`, `I` and `O`.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ def split(tag: str) -> tuple[str, str]:
 
 
 def chunks(tags: Iterable[str]) -> Iterator[tuple[str, int, int]]:
-    """Type, first and last word of each chunk, from where it starts to where it ends."""
+    """The type, first word and last word of each chunk."""
     previous, previous_type, start = "O", "", None
     for index, (tag, type_) in enumerate([*map(split, tags), ("O", "")]):
         if end_of_chunk(previous, tag, previous_type, type_):
@@ -39,8 +39,8 @@ def chunks(tags: Iterable[str]) -> Iterator[tuple[str, int, int]]:
 
 def counts(sentences: Iterable[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """
-    Correct, found (predicted) and gold chunks of each type, in pairs of gold and predicted tags. A chunk is correct if
-    the two sides start together, have the same type all along, and end together.
+    Correct, found (predicted) and gold chunks per type, from pairs of gold and predicted tags. A chunk is correct if
+    both sides start together, have the same type throughout, and end together.
     """
     correct, found, gold = Counter[str](), Counter[str](), Counter[str]()
     in_correct = False

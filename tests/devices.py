@@ -1,4 +1,4 @@
-"""The devices of a test: the CPU on every machine, so that the test stays correct, and a GPU where there is one."""
+"""The devices of a test: the CPU on every machine, to keep the test correct, and a GPU if available."""
 
 import pytest
 import torch

@@ -44,7 +44,7 @@ def test_the_loss_is_a_cross_entropy():
     logits, teacher = torch.randn(4, 3, requires_grad=True), torch.rand(4, 3).softmax(-1)
     expected = -(teacher * logits.log_softmax(-1)).sum(-1).mean()
     torch.testing.assert_close(soft_loss(logits, teacher), expected)
-    # Of a tagger the words of a sentence add up.
+    # For a tagger, the losses of the words of a sentence add up.
     crf, mask = ConditionalRandomField(3), torch.tensor([[True, True, False]])
     words = torch.randn(1, 3, 3, requires_grad=True)
     marginals = tag_marginals(crf, words, mask)
@@ -52,7 +52,7 @@ def test_the_loss_is_a_cross_entropy():
     loss = soft_loss(words, marginals.detach(), mask, crf)
     torch.testing.assert_close(loss, entropy)
     loss.backward()
-    # At the teacher's own probabilities the gradient is zero.
+    # At the teacher's probabilities, the gradient is zero.
     assert words.grad.abs().max() < 1e-4
 
 
@@ -75,7 +75,7 @@ def test_a_student_learns_from_two_teachers(environment, tmp_path):
             lines.writelines(json.dumps(text) + "\n" for text in found)
     config["data_loader"] = {"type": "elmo_distilled", "soft_labels": files, "loader": config["data_loader"]}
     config["validation_data_loader"] = {"batch_sampler": {"type": "bucket", "batch_size": 64}}
-    # Only the soft labels are learnt: the loss falls towards the entropy of the teacher.
+    # The student learns only from the soft labels.
     train_model(Params(copy.deepcopy(config)), str(tmp_path / "student"))
     assert load_archive(tmp_path / "student" / "model.tar.gz").model.default_predictor == "elmo_sentence"
     with open(files[1], "w") as lines:

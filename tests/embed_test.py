@@ -1,4 +1,4 @@
-"""Tests of the job that writes the vectors of a text into a file."""
+"""Tests of the job that writes the vectors of a text to a file."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
     assert embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM, part_lines=4, **arguments), elmo=elmo) == len(LINES)
     expected = elmo.embed([line.split() for line in LINES], **arguments)
     with h5py.File(tmp_path / "out.h5") as file:
-        # In the order of the lines, and not 0, 1, 10.
+        # In line order: 0, 1, 2, not 0, 1, 10.
         assert list(file)[: len(LINES)] == [str(index) for index in range(len(LINES))]
         assert file["sentences"].asstr()[:].tolist() == [" ".join(line.split()) for line in LINES]
         index = json.loads(file["sentence_to_index"].asstr()[0])
@@ -103,7 +103,7 @@ def test_the_same_job_writes_the_same_bytes(text, tmp_path, elmo):
 
 
 def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that Ctrl-C ends after its first part."""
+    """Runs a job that Ctrl-C interrupts after its first part."""
     elmo, parts = Elmo.from_pretrained(BILM), []
 
     def embed(*arguments, **keywords):
@@ -152,7 +152,7 @@ def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
     assert message.startswith("2 words")
 
 
-def test_a_small_disk_is_found_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
+def test_a_full_disk_is_detected_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
     monkeypatch.setattr(elmo, "embed", None)
     with pytest.raises(OSError, match="free bytes"):
@@ -160,7 +160,7 @@ def test_a_small_disk_is_found_before_anything_is_computed(text, tmp_path, elmo,
 
 
 def test_text_forms(tmp_path, elmo):
-    """NFC unless it is switched off; white space or spaCy's rules."""
+    """NFC unless switched off; words split at white space or by spaCy's rules."""
     (tmp_path / "text.txt").write_text("Cafe\u0301 , don't\n")
     for number, (options, words) in enumerate(
         [
@@ -195,7 +195,7 @@ def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
         (b"a\n", {"pool": "median"}, "median"),
     ],
 )
-def test_bad_input_is_named(tmp_path, content, options, names):
+def test_an_error_names_bad_input(tmp_path, content, options, names):
     (tmp_path / "text.txt").write_bytes(content)
     with pytest.raises(ValueError, match=names):
         embed_file(tmp_path / "text.txt", tmp_path / "out.h5", EmbedOptions(**{"bilm": BILM, **options}))

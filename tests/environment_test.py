@@ -1,4 +1,4 @@
-"""Tests of data and biLM of the configs."""
+"""Tests of the data and the biLM of configs."""
 
 import json
 import re
@@ -80,7 +80,7 @@ class TestEvaluateFile:
         assert config["options"] == json.loads((folder / "options.json").read_text())
         assert config["pretrained_file"] == str(folder / "weights.hdf5")
 
-    def test_a_model_of_many_langs_has_its_options_there_too(self, nothing_set, library, tmp_path):
+    def test_the_config_also_has_the_options_of_a_many_langs_model(self, nothing_set, library, tmp_path):
         folder = write_model(tmp_path / "model")
         nothing_set.setenv("ELMO_TASKS_BILM", str(folder))
         content = f"local e = import '{library}'; [e.bilm, e.mixed(e.bilm, null).indexer]"
@@ -178,7 +178,7 @@ class TestCheckData:
         assert "test_data_path" in params
 
     @pytest.mark.parametrize("name", ["ner", "bilm"])
-    def test_the_small_data_is_named(self, nothing_set, training_configs, caplog, name):
+    def test_a_warning_says_that_the_small_data_is_used(self, nothing_set, training_configs, caplog, name):
         check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
         assert "ELMO_TASKS_DATA is not set" in caplog.text
 

@@ -1,4 +1,4 @@
-"""examples/: every script runs, and prints what its page promises."""
+"""Every script in examples/ runs, and prints what its page promises."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ NUMBER = r"(-?\d+\.\d+)"
 
 
 def output_of(name: str) -> str:
-    """What a script prints, which runs in this process: its imports alone would cost more than most scripts."""
+    """The output of a script, run in this process because the imports alone take longer than most scripts."""
     output = io.StringIO()
     try:
         with contextlib.redirect_stdout(output):
@@ -29,21 +29,21 @@ def output_of(name: str) -> str:
 
 
 def numbers(pattern: str, text: str) -> list[float]:
-    """The numbers of the only place that a pattern matches."""
+    """The numbers in the only match of a pattern."""
     (found,) = re.findall(pattern, text)
     return [float(number) for number in ((found,) if isinstance(found, str) else found)]
 
 
 @pytest.fixture(autouse=True)
 def data_that_ships(monkeypatch, logging_as_before):
-    """Whatever the shell has set, the scripts run on what ships."""
+    """Makes the scripts run on the included data, regardless of the shell."""
     for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_CACHE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def small_data(tmp_path: Path) -> Path:
-    """A root of data with a few sentences of what ships."""
+    """A data folder with a few sentences of the included data."""
     make_home(tmp_path)
     return tmp_path / "data"
 

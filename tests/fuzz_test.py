@@ -1,7 +1,7 @@
 """
-Damaged data through every reader: it is read, or refused in a sentence that names the file.
+Tests every reader on damaged data, which it must either read or refuse with an error that names the file.
 
-The mutations are drawn from a fixed seed. `ELMO_TASKS_FUZZ` is their number for each format.
+The mutations are drawn from a fixed seed. `ELMO_TASKS_FUZZ` is the number of mutations per format.
 """
 
 import os
@@ -36,7 +36,7 @@ from tests.paths import FIXTURES, SHIPPED_BILM, TINY_BILM
 
 WSD = FIXTURES / "wsd" / "test"
 N_MUTATIONS = int(os.environ.get("ELMO_TASKS_FUZZ", "25"))
-# What may be found in a file that was written by somebody who wishes us ill, or by another program.
+# Content of files from malicious authors or from other programs.
 FRAGMENTS = [
     *(
         b"\0",
@@ -65,7 +65,7 @@ FRAGMENTS = [
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
-    """One to three changes: a bit, a cut, a line twice or gone or with another, a fragment."""
+    """Makes one to three changes: a flipped bit, a cut, an inserted fragment, or swapped or repeated lines."""
     for _ in range(draw.randint(1, 3)):
         place = draw.randrange(len(content)) if content else 0
         kind = draw.randrange(6)
@@ -88,7 +88,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     return content
 
 
-# A file in another encoding.
+# A file in a different encoding.
 NOT_TEXT: dict[str, Callable[[bytes], bytes]] = {
     "utf16": lambda content: content.decode().encode("utf-16"),
     "latin-1": lambda content: "é".encode("latin-1") + content,
@@ -111,7 +111,7 @@ def read_wsd(path: Path) -> None:
     consumed(WsdCorpus(path))
 
 
-# For each format: a file that ships, and what reads it.
+# For each format, an included file and the function that reads it.
 FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "ner": (FIXTURES / "ner" / "dev.txt", reader_of(NerReader)),
     "srl": (FIXTURES / "srl" / "dev" / "small.gold_conll", reader_of(SrlReader)),
@@ -140,7 +140,7 @@ TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd
 @pytest.mark.slow
 class TestEveryReader:
     @pytest.mark.parametrize("name", FORMATS)
-    def test_a_damaged_file_is_read_or_refused_by_name(self, tmp_path, name):
+    def test_a_damaged_file_is_read_or_named_in_an_error(self, tmp_path, name):
         source, read = FORMATS[name]
         content, draw = source.read_bytes(), random.Random(name)
         path, n_refused = tmp_path / source.name, 0
@@ -149,7 +149,7 @@ class TestEveryReader:
             try:
                 read(path)
             except (ValueError, ConfigurationError) as error:
-                # Keys of senses have a file of their own.
+                # Sense keys are in a separate file, so the message need only contain the common part of the name.
                 assert path.name.partition(".")[0] in str(error), (
                     f"mutation {number}: the message names no file: {error}"
                 )
@@ -158,7 +158,7 @@ class TestEveryReader:
 
     @pytest.mark.parametrize("damage", NOT_TEXT)
     @pytest.mark.parametrize("name", TEXT_FORMATS)
-    def test_files_that_are_not_text_are_named(self, tmp_path, name, damage):
+    def test_an_error_names_a_file_that_is_not_text(self, tmp_path, name, damage):
         source, read = FORMATS[name]
         path = tmp_path / source.name
         path.write_bytes(NOT_TEXT[damage](source.read_bytes()))

@@ -1,4 +1,4 @@
-"""Language models small enough to be trained in a test: the published config with overrides."""
+"""Language models small enough to train in a test, from the published config with overrides."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ TINY: dict[str, Any] = {
     "model.options.char_cnn.embedding.dim": 4,
     "data_loader.max_tokens_per_batch": 800,
     "trainer.num_epochs": 1,
-    # Warming up takes longer than so short a training lasts.
+    # The warm-up would be longer than this short training.
     "trainer.learning_rate_scheduler": None,
 }
 

@@ -1,11 +1,11 @@
-"""Who may import whom, and what importing costs."""
+"""Tests of which modules may import which, and of what imports cost."""
 
 import subprocess
 import sys
 
 from tests.paths import CHECKOUT
 
-# Modules for people who have the library that they are for; other modules load it only when it is used.
+# Modules for users of an optional library; other modules import such a library only when they use it.
 FOR_A_LIBRARY = {"elmo_tasks.vectors.spacy_component", "elmo_tasks.vectors.sklearn_vectorizer"}
 OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}
 
@@ -19,7 +19,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def modules_of(*parts: str) -> list[str]:
-    """The modules of some parts of the package, except those for a library."""
+    """The modules of some parts of the package, except `FOR_A_LIBRARY`."""
     files = [file for part in parts for file in (CHECKOUT / "elmo_tasks" / part).rglob("*.py")]
     names = {".".join(file.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__") for file in files}
     assert names >= {f"elmo_tasks.{part}" for part in parts}
@@ -38,20 +38,20 @@ class TestImportCost:
     def test_importing_the_package_loads_no_torch(self):
         assert not loaded_by("import elmo_tasks") & {"torch", "numpy", "h5py", "allennlp", "spacy"}
 
-    def test_the_fixes_for_allennlp_load_the_standard_library_alone(self):
+    def test_the_fixes_for_allennlp_load_only_the_standard_library(self):
         loaded = loaded_by("import " + ", ".join(modules_of("compat"))) - loaded_by("import elmo_tasks")
         # `multiprocessing` gives `__main__` a second name.
         assert loaded - {"__mp_main__"} <= sys.stdlib_module_names
 
     def test_vectors_and_the_job_load_no_library_that_is_optional(self, tmp_path):
-        """Nor does an import ask the driver of a GPU for anything."""
+        """Imports do not query the GPU driver either."""
         (tmp_path / "text.txt").write_text("a b\n")
         arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
         modules = [*modules_of("vectors", "bilm"), "elmo_tasks.embed"]
         statements = [
             "import torch",
             "asked = torch.cuda.is_available",
-            # None of them can be called.
+            # A call of any of these would fail.
             "torch.cuda.is_available = torch.cuda.device_count = torch.cuda.init = None",
             "import " + ", ".join(modules),
             "torch.cuda.is_available = asked",

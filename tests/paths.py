@@ -6,13 +6,10 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGE = CHECKOUT / "elmo_tasks"
 FIXTURES = CHECKOUT / "fixtures"
 TRAINING_CONFIGS = CHECKOUT / "training_configs"
-# A biLM of 2 x 16 cells with random weights; the one that ships, with a softmax and its words.
+# A biLM of 2 x 16 cells with random weights, and the included biLM with a softmax and its words.
 TINY_BILM = FIXTURES / "bilm_tiny"
 SHIPPED_BILM = PACKAGE / "pretrained" / "small-open"
-# Files of finished runs of the plan, and of the tables that are of the biLM alone.
-RUN_RESULTS = CHECKOUT / "results" / "runs"
-BILM_RESULTS = RUN_RESULTS / "bilm"
-# Outputs of the original code of bilm-tf and ELMoForManyLangs.
+# Outputs of the original bilm-tf and ELMoForManyLangs code.
 REFERENCE = CHECKOUT / "tests" / "reference"
 
 

@@ -32,7 +32,7 @@ def served(tmp_path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_members_and_files_are_put_in_their_places_once(served, tmp_path):
+def test_members_and_files_are_downloaded_once_to_their_places(served, tmp_path):
     digest = hashlib.sha256((tmp_path / "served" / "a.zip").read_bytes()).hexdigest()
     files = (PublicFile(f"{served}/a.zip", {"in/one.txt": "sst/dev.txt"}, digest), PublicFile(f"{served}/plain", "a/b"))
     for _ in range(2):
@@ -53,7 +53,7 @@ def test_a_file_with_a_different_digest_is_an_error_and_not_kept(served, tmp_pat
 
 @pytest.fixture
 def owners(served, tmp_path, monkeypatch):
-    """SST-5 and POS from a local server, with the digests of what `fetch_open` should make of them."""
+    """SST-5 and POS from a local server, with the digests of the files that `fetch_open` should make from them."""
     first, second = "# newdoc id = a\n# sent_id = a-1\n", "# newdoc id = b\n# sent_id = b-1\n"
     (tmp_path / "served" / "train").write_text(second + first)
     monkeypatch.setitem(CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),)))
@@ -79,7 +79,7 @@ def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_pa
         assert inputs == {name: digest_of(tmp_path / name) for name in inputs}
 
 
-def test_other_data_in_the_folder_of_the_open_data_stays(owners, tmp_path):
+def test_existing_data_that_differs_from_the_open_data_is_kept(owners, tmp_path):
     other = tmp_path / "data" / "ner" / "dev.txt"
     other.parent.mkdir(parents=True)
     other.write_text("other")

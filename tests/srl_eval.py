@@ -1,6 +1,6 @@
 """
-What CoNLL-2005's `srl-eval.pl` counts, in its own terms: propositions are columns of brackets, arguments are phrases of
-one or more parts in a list, and each gold argument is looked for among the predicted ones.
+The counts of CoNLL-2005's `srl-eval.pl`, in its terms: propositions are columns of brackets, arguments are lists of one
+or more phrases, and each gold argument is searched for among the predicted ones.
 """
 
 from collections import Counter
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 def brackets(tags: list[str]) -> list[str]:
-    """A column like `(A0*`, `*)` and `(V*)` of well-formed BIO tags."""
+    """Converts well-formed BIO tags to a column like `(A0*`, `*)`, `(V*)`."""
     column = []
     for tag, after in zip(tags, [*tags, "O"][1:], strict=True):
         opens = f"({tag[2:]}" if tag[0] == "B" else ""
@@ -24,7 +24,7 @@ class Argument:
 
 
 def arguments(column: list[str]) -> list[Argument]:
-    """The arguments of a column, those that go on put together."""
+    """The arguments of a column, joined with their continuations."""
     found: list[Argument] = []
     label, words = None, []
     for index, cell in enumerate(column):
@@ -48,7 +48,7 @@ def arguments(column: list[str]) -> list[Argument]:
 
 
 def evaluate(pairs: list[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str], int]:
-    """Correct, excess and missed arguments of each label, and perfect propositions, in pairs of gold and predicted."""
+    """Correct, excess and missed arguments per label, and perfect propositions, from gold and predicted columns."""
     correct, excess, missed = Counter[str](), Counter[str](), Counter[str]()
     n_perfect = 0
     for gold_column, predicted_column in pairs:

@@ -9,7 +9,7 @@ TYPES = st.sampled_from(["PER", "ORG", "C-LOC"])
 
 
 def tags_with(prefixes: str) -> st.SearchStrategy[list[str]]:
-    """Any sequence of these prefixes and two or three types, most of them malformed in every scheme."""
+    """Sequences of these prefixes and of three types, most of them malformed in every scheme."""
     tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), TYPES)
     return st.lists(tag, max_size=8)
 
@@ -52,7 +52,7 @@ class TestTagsToSpans:
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
-        """For IOB1, BIO and ill-formed sequences."""
+        """Covers IOB1, BIO and malformed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
     @settings(max_examples=200)
@@ -66,13 +66,13 @@ class TestTagsToSpans:
         [
             ([], []),
             (["O", "O"], []),
-            # An end tag ends a span, whatever follows.
+            # An end tag ends a span, regardless of the next tag.
             (["B-PER", "E-PER", "I-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["B-PER", "L-PER", "L-PER"], [("PER", 0, 1), ("PER", 2, 2)]),
             (["U-PER", "I-PER", "S-PER", "L-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
-            # A begin tag begins a span, whatever precedes it.
+            # A begin tag begins a span, regardless of the previous tag.
             (["B-PER", "U-PER", "B-PER", "S-PER"], [("PER", 0, 0), ("PER", 1, 1), ("PER", 2, 2), ("PER", 3, 3)]),
-            # Another type is another span.
+            # A different type starts a new span.
             (["B-PER", "L-ORG"], [("PER", 0, 0), ("ORG", 1, 1)]),
             # A type may have a hyphen.
             (["B-C-LOC", "I-C-LOC"], [("C-LOC", 0, 1)]),
@@ -83,7 +83,7 @@ class TestTagsToSpans:
 
     @settings(max_examples=200)
     @given(tags_with("BIELSU"))
-    def test_no_word_inside_is_lost_and_none_is_in_two_spans(self, tags):
+    def test_each_tagged_word_is_in_exactly_one_span(self, tags):
         words = [(word, label) for label, start, end in tags_to_spans(tags) for word in range(start, end + 1)]
         assert words == [(word, tag[2:]) for word, tag in enumerate(tags) if tag != "O"]
 

@@ -1,4 +1,4 @@
-"""The table of tasks for the tests, and small models of their templates, which the fixture `make_model` makes."""
+"""The table of tasks for the tests, and the small models from templates behind the fixture `make_model`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,44 +19,44 @@ _GLOVE = "text_field_embedder.token_embedder_tokens.weight"
 
 
 class Task(NamedTuple):
-    """A task as the tests of all tasks see it."""
+    """What the tests of all tasks need to know about a task."""
 
     model: type[Model]
     reader: type[DatasetReader]
-    # The key of the config with the width that ELMo at the input changes, as in `differences`.
+    # The config key, as in `differences`, of the width that ELMo at the input changes.
     input_width: str
-    # The keys with the widths that ELMo at the output changes.
+    # The keys of the widths that ELMo at the output changes.
     output_widths: tuple[str, ...] = ()
     # Where the published variant has ELMo.
     elmo_at: tuple[str, ...] = ("input",)
-    # The paper's lambda; without one there is no regularizer.
+    # The paper's lambda; 0 means no regularizer.
     elmo_l2: float = 0.0
-    # Other keys that ELMo changes, wherever it is.
+    # Other keys that ELMo changes at any place.
     others: tuple[str, ...] = ()
-    # The readers of the config, which all have ELMo's characters.
+    # The readers of the config, which all index ELMo's characters.
     readers: tuple[str, ...] = ("dataset_reader",)
     # The files of the config; not every task has a public test set.
     parts: tuple[str, ...] = ("train", "validation", "test")
-    # Arguments of the template, and overrides, for a small model where the published sizes would be slow.
+    # Template arguments and overrides for a small model if the published sizes would be slow.
     small_arguments: dict[str, Any] = {}  # noqa: RUF012
     small_overrides: str = "{}"
-    # How many of the validation instances that ship are used; all if `None`.
+    # The number of included validation instances to use; all if `None`.
     n_instances: int | None = None
-    # Sentences in the first three of them.
+    # The number of sentences in the first three instances.
     n_sentences: int = 3
-    # Parameters without a gradient, apart from the biLM's, and those whose gradient is zero: a softmax ignores a
-    # constant that is added to all its inputs.
+    # Parameters other than the biLM's without a gradient, and parameters with a zero gradient: a softmax ignores a
+    # constant added to all its inputs.
     frozen: frozenset[str] = frozenset({_GLOVE})
     unseen: frozenset[str] = frozenset()
-    # Of a model in which all other parameters have a gradient.
+    # Overrides for a model in which all other parameters have a gradient.
     gradient_overrides: str = "{}"
-    # How it is trained, saved and loaded.
+    # Settings of the test that trains, saves and loads it.
     batch_size: int = 8
     trained_places: tuple[str, ...] = ("none", "both")
     trained_overrides: str = "{}"
 
     def keys(self, elmo_at: Sequence[str]) -> set[str]:
-        """The keys of the config that differ from the baseline's."""
+        """The config keys that differ from the baseline."""
         keys = {
             *(f"{reader}.token_indexers.elmo" for reader in self.readers),
             "model.bilm",
@@ -72,7 +72,7 @@ class Task(NamedTuple):
         return keys
 
 
-# A new task has a row here, and is then tested with the others.
+# Add a row for a new task to run the common tests on it.
 TASKS = {
     "coref": Task(
         models.CorefResolver,
@@ -82,7 +82,7 @@ TASKS = {
         n_sentences=18,
         batch_size=2,
         trained_overrides="{ model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }",
-        # So many that some of several words are kept, whatever the random weights: those of one have no attention.
+        # Enough to keep some spans of several words with any random weights; spans of one word have no attention.
         gradient_overrides="{ model+: { spans_per_word: 2 } }",
     ),
     "ner": Task(
@@ -101,10 +101,10 @@ TASKS = {
         ("model.projection_feedforward.input_dim",),
         elmo_at=("input", "output"),
         elmo_l2=0.001,
-        # The larger model is held back more, whatever the lambda.
+        # The larger model has more dropout and regularization, regardless of lambda.
         others=("model.attention_dropout", "model.regularizer"),
         small_arguments={"hidden": 6},
-        # Two of a pair.
+        # Two per pair.
         n_sentences=6,
     ),
     "squad": Task(
@@ -115,7 +115,7 @@ TASKS = {
         readers=("dataset_reader", "validation_dataset_reader"),
         parts=("train", "validation"),
         n_instances=5,
-        # A question and its passage.
+        # A question and a passage per instance.
         n_sentences=6,
         unseen=frozenset({f"{name}.similarity._bias" for name in ("attention", "self_attention")}),
         batch_size=20,
@@ -146,7 +146,7 @@ TASKS = {
 
 
 class TaskModel(NamedTuple):
-    """A model in evaluation mode, with the reader of its config and instances that its vocabulary comes from."""
+    """A model in evaluation mode, the reader of its config, and the instances of its vocabulary."""
 
     model: Model
     reader: DatasetReader
@@ -164,7 +164,7 @@ class TaskModel(NamedTuple):
         return self.tensors([self.reader.text_to_instance(*row) for row in rows])
 
     def elmo_embedders(self) -> list[ElmoTokenEmbedder]:
-        """ELMo at each of its places, the input before the output."""
+        """The ELMo embedders, input before output."""
         return [module for module in self.model.modules() if isinstance(module, ElmoTokenEmbedder)]
 
     def enlarge(self) -> None:
@@ -174,7 +174,7 @@ class TaskModel(NamedTuple):
                 parameter.data.mul_(2)
 
 
-# `pos_tagger.libsonnet`, which is not among the six tasks of the paper.
+# `pos_tagger.libsonnet`, which is not one of the six tasks of the paper.
 PARTS_OF_SPEECH = Task(
     model=models.PosClassifier,
     reader=data.PosReader,
@@ -187,7 +187,7 @@ PARTS_OF_SPEECH = Task(
 def variant_config(
     template: Path, elmo_at: list[str], overrides: str = "{}", small: bool = True, **arguments: Any
 ) -> str:
-    """A variant as a user would write it: one call of the template, and overrides."""
+    """A variant as a user would write it: one call of the template, plus overrides."""
     task = template.name.removesuffix(".libsonnet")
     of_task = TASKS.get(task, PARTS_OF_SPEECH)
     given = {"elmo_at": elmo_at, **(of_task.small_arguments if small else {}), **arguments}

@@ -1,4 +1,4 @@
-"""Tests of words and sentences by spaCy's rules."""
+"""Tests of splitting into words and sentences by spaCy's rules."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests of the wheel: what is in it, and that it is enough."""
+"""Tests that the wheel has the right files, and that it works outside the checkout."""
 
 import email
 import importlib.util
@@ -21,13 +21,13 @@ pytestmark = [
         reason="setuptools is not installed, which the wheel is built with: `pip install setuptools`",
     ),
 ]
-# Folders of the checkout that are in the package of a wheel.
+# Folders of the checkout that a wheel has inside the package.
 FOLDERS = ("fixtures", "training_configs")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built without a network; what the build writes stays out of the checkout."""
+    """The wheel, built without a network, and without writing into the checkout."""
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         (source / name).symlink_to(CHECKOUT / name)
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 @pytest.fixture(scope="module")
 def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that has the content of the wheel."""
+    """A folder with the content of the wheel."""
     folder = tmp_path_factory.mktemp("installed")
     wheel.extractall(folder)
     return folder
@@ -84,7 +84,7 @@ class TestWheel:
         prefixes = tuple(f"elmo_tasks/{folder}/" for folder in FOLDERS)
         assert {name for name in wheel.namelist() if name.startswith(prefixes)} == expected
 
-    def test_it_has_the_models_their_cards_and_the_mark_of_types(self, wheel):
+    def test_it_has_the_models_with_their_cards_and_py_typed(self, wheel):
         pretrained = {str(p.relative_to(CHECKOUT)) for p in (CHECKOUT / "elmo_tasks/pretrained").rglob("*.*")}
         assert "elmo_tasks/pretrained/small-open/README.md" in pretrained
         assert pretrained | {"elmo_tasks/py.typed"} <= set(wheel.namelist())

@@ -1,8 +1,8 @@
 """
-AllenNLP's biLM, stated again in plain torch, to compare speeds where AllenNLP is not installed.
+AllenNLP's biLM, reimplemented in plain torch to compare speeds where AllenNLP is not installed.
 
-It computes what `allennlp.modules.elmo._ElmoBiLm` computes for the first batch (a test compares them), and in the same
-way: every word of a padded batch is encoded by itself, and the LSTMs go word by word through each direction and layer.
+It computes what `allennlp.modules.elmo._ElmoBiLm` computes for the first batch, in the same way:
+it encodes each word of a padded batch separately, and runs the LSTMs word by word in each direction and layer.
 """
 
 import torch
@@ -15,7 +15,7 @@ __all__ = ["PlainElmo"]
 
 
 class PlainElmo(nn.Module):
-    """Takes the weights of a biLM."""
+    """Takes its weights from a biLM."""
 
     def __init__(self, bilm: Bilm) -> None:
         super().__init__()
@@ -33,8 +33,8 @@ class PlainElmo(nn.Module):
 
     def forward(self, character_ids: torch.Tensor) -> list[torch.Tensor]:
         """
-        Each layer, of shape `(batch_size, timesteps, 2 * projection_dim)` and zero where there is no word, from ids of
-        shape `(batch_size, timesteps, 50)`.
+        The layers, each of shape `(batch_size, timesteps, 2 * projection_dim)` with zeros at padding, from ids of shape
+        `(batch_size, timesteps, 50)`.
         """
         is_word = (character_ids > 0).any(-1)
         lengths = is_word.sum(1)
@@ -53,7 +53,7 @@ class PlainElmo(nn.Module):
         return [layer[:, 1:-1] * is_word.unsqueeze(-1) for layer in found]
 
     def _bounded(self, character_ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """With the two boundaries of each sentence, of shape `(batch_size, timesteps + 2, 50)`."""
+        """The ids with two boundaries around each sentence, of shape `(batch_size, timesteps + 2, 50)`."""
         bounded = character_ids.new_zeros(character_ids.size(0), character_ids.size(1) + 2, character_ids.size(2))
         bounded[:, 1:-1] = character_ids
         bounded[:, 0] = self.begin
@@ -73,7 +73,7 @@ class PlainElmo(nn.Module):
 
 
 class _Direction(nn.Module):
-    """One direction of one layer, with the layout of torch's linear layers."""
+    """One direction of one layer, with weights in the layout of torch's linear layers."""
 
     def __init__(self, lstm: nn.Module, is_reversed: bool) -> None:
         super().__init__()
@@ -87,14 +87,14 @@ class _Direction(nn.Module):
         self.projection = nn.Parameter(projection.T.contiguous(), requires_grad=False)
 
     def forward(self, inputs: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """Shape `(batch_size, timesteps, input_dim)`, the longest sentence first, to `(..., projection_dim)`."""
+        """Maps `(batch_size, timesteps, input_dim)`, longest sentence first, to `(..., projection_dim)`."""
         cell_clip, projection_clip = self.clips
         batch_size, timesteps, _ = inputs.shape
         outputs = inputs.new_zeros(batch_size, timesteps, self.projection.size(0))
         output = inputs.new_zeros(batch_size, self.projection.size(0))
         memory = inputs.new_zeros(batch_size, self.projection.size(1))
         for step in reversed(range(timesteps)) if self.is_reversed else range(timesteps):
-            # The sentences that have a word at this step.
+            # The number of sentences that have a word at this step.
             n_now = sum(length > step for length in lengths)
             products = linear(inputs[:n_now, step], self.input_side) + linear(
                 output[:n_now], self.state_side, self.bias
@@ -106,7 +106,7 @@ class _Direction(nn.Module):
             units = linear(torch.sigmoid(output_gate) * torch.tanh(now), self.projection)
             if projection_clip is not None:
                 units = units.clamp(-projection_clip, projection_clip)
-            # AllenNLP keeps the state of all sentences, too, and copies it at each step.
+            # Like AllenNLP, keeps the state of all sentences, and copies it at each step.
             output, memory = output.clone(), memory.clone()
             output[:n_now], memory[:n_now] = units, now
             outputs[:n_now, step] = units

@@ -1,9 +1,9 @@
 """
-Trains a biLM without AllenNLP, in pieces: `python benchmarks/gpu/train_bilm.py TEXT RUN --minutes 8 --export BILM`.
+Trains a biLM without AllenNLP, in parts: `python benchmarks/gpu/train_bilm.py TEXT RUN --minutes 8 --export BILM`.
 
-`TEXT` has one sentence per line, words between spaces. The same command resumes from the checkpoint in `RUN` and exits
-with status 3 while steps are left. At the end `--export` writes the biLM with its softmax in the public format; then
-`allennlp elmo-perplexity BILM TEXT` measures its quality. The settings come from `training_configs/bilm.jsonnet`.
+`TEXT` has one sentence per line, with spaces between words. The same command resumes from the checkpoint in `RUN`, and
+exits with status 3 while steps are left. At the end, `--export` writes the biLM and its softmax in the public format;
+`allennlp elmo-perplexity BILM TEXT` measures its quality. Optimizer and sizes: see `training_configs/bilm.jsonnet`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from elmo_tasks.files.text_lines import numbered_lines
 
 PAPER = BilmOptions()
 SIZES = {
-    # To try the script out.
+    # For a trial run of the script.
     "tiny": replace(PAPER, cell_dim=16, projection_dim=8, filters=PAPER.filters[:3], n_highway=1),
     "small": replace(PAPER, cell_dim=1024, projection_dim=128, filters=PAPER.filters[:-1], n_highway=1),
     "original": PAPER,
@@ -34,7 +34,7 @@ SIZES = {
 
 
 class Text:
-    """The sentences of a file as numbers of distinct words, on a device."""
+    """The sentences of a file, each as a tensor of word numbers, and the arrays of the distinct words on a device."""
 
     def __init__(self, path: Path, max_words: int, device: torch.device) -> None:
         sentences = [words for _, line in numbered_lines(path) if (words := line.split())]
@@ -43,14 +43,14 @@ class Text:
         numbers = {word: number for number, word in enumerate(counts)}
         self.sentences = [torch.tensor([numbers[word] for word in sentence]) for sentence in sentences]
         self.lengths = np.array([len(sentence) for sentence in sentences])
-        # Shape: (n_distinct + 1, 50) and (n_distinct,); the last row is for places without a word.
+        # Shape: (n_distinct + 1, 50) and (n_distinct,); the last row is for padding.
         rows = [*(word_to_character_ids(word) for word in counts), np.zeros(50, np.int64)]
         self._character_ids = torch.tensor(np.stack(rows), device=device)
         self._targets = torch.tensor(self.vocabulary.indices(counts), device=device)
         self._boundaries = torch.tensor(self.vocabulary.indices(["<S>", "</S>"]), device=device)
 
     def batch(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Character ids of sentences, and the numbers that `BilmContexts.targets` refers to, in the vocabulary."""
+        """Character ids of sentences, and the vocabulary numbers of the words that `BilmContexts.targets` refers to."""
         words = [self.sentences[row] for row in rows]
         padded = torch.nn.utils.rnn.pad_sequence(words, batch_first=True, padding_value=-1)
         flat = torch.cat(words).to(self._targets.device)
@@ -90,7 +90,7 @@ class Training:
         self.step, self.epoch = state["step"], state["epoch"]
 
     def run_step(self, rows: np.ndarray) -> tuple[torch.Tensor, int]:
-        """One step; the loss, in nats per prediction, and the number of words."""
+        """Takes one step; returns the loss, in nats per prediction, and the number of words."""
         ids, numbers = self.text.batch(rows)
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.arguments.precision == "bf16"):
             contexts = self.bilm.contexts(ids, dropout=0.1)
@@ -99,7 +99,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 10.0)
-        # Warm-up, then a linear fall to zero.
+        # Warm-up, then a linear decay to zero.
         rate = min((self.step + 1) / 500, (self.arguments.steps - self.step) / max(1, self.arguments.steps - 500))
         self.optimizer.param_groups[0]["lr"] = 0.002 * rate
         self.optimizer.step()
@@ -107,7 +107,7 @@ class Training:
         return loss.detach(), len(numbers) - 2
 
     def run(self, checkpoint: Path) -> bool:
-        """Trains until the last step or the time is up; whether it is finished. A resumed run begins the next epoch."""
+        """Trains until the last step or timeout; returns whether it finished. A resumed run starts the next epoch."""
         start, n_words, began = time.monotonic(), 0, self.step
         while self.step < self.arguments.steps and time.monotonic() < start + 60 * self.arguments.minutes:
             for rows in self.text.batches(self.epoch, self.arguments.tokens):

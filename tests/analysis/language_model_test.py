@@ -11,7 +11,7 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
 from tests.bilm.helpers import SMALL, random_bilm
 
-# The special words stand elsewhere than in our lists.
+# Unlike in our word lists, the special words do not come first.
 WORDS = ["the", "<UNK>", "cat", "</S>", "sat", "<S>", "."]
 SENTENCES = [["the", "cat", "sat", "."], ["yak"], ["the", "zebra", "and", "the", "cat"]]
 
@@ -28,13 +28,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def plain_scores(folder: Path, sentence: list[str]) -> tuple[float, float]:
-    """The sums of the scores of words."""
+    """The sums of the word scores, forward and backward."""
     forward, backward = plain_word_scores(folder, sentence)
     return sum(forward), sum(backward)
 
 
 def plain_word_scores(folder: Path, sentence: list[str]) -> list[list[float]]:
-    """From the layers, and the softmax as h5py reads it; forward the end comes last, backward the begin first."""
+    """From the layers and the softmax that h5py reads. The end is last in forward, the begin first in backward."""
     bilm, dim = Bilm.from_files(folder / "options.json", folder / "weights.hdf5"), SMALL.projection_dim
     with h5py.File(folder / "weights.hdf5") as file:
         weight, bias = (torch.from_numpy(file[f"softmax/{name}"][...]).double() for name in "Wb")
@@ -73,14 +73,14 @@ class TestLanguageModel:
         alone = [next(model.score([sentence])).forward for sentence in sentences]
         assert [score.forward for score in model.score(sentences)] == pytest.approx(alone, rel=1e-5)
 
-    def test_a_bilm_without_a_fitting_softmax_is_named(self, folder):
+    def test_an_error_names_a_file_without_a_matching_softmax(self, folder):
         WordList([*WORDS, "more"]).save(folder / "vocab.txt")
         with pytest.raises(ValueError, match=r"weights\.hdf5"):
             LanguageModel(folder)
 
 
 class TestSummary:
-    def test_it_is_of_a_prediction(self):
+    def test_perplexity_is_per_prediction(self):
         scores = [
             SentenceLikelihood(["a", "b"], -5 * math.log(2), -1.0, 1),
             SentenceLikelihood(["c"], -5 * math.log(3), -4.0, 0),
@@ -95,7 +95,7 @@ class TestSummary:
             "words": 3,
         }
 
-    def test_a_perplexity_that_no_number_holds_is_infinite(self):
+    def test_a_perplexity_that_overflows_is_infinite(self):
         assert summary([SentenceLikelihood(["a"], -2000.0, -10.0, 0)])["perplexity"] == math.inf
 
 

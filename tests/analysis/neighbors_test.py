@@ -24,7 +24,7 @@ def elmo() -> Elmo:
 
 
 def best_by_numpy(elmo: Elmo, query: Query, layer: int) -> list[tuple[float, str, int]]:
-    """All words by their cosine, one for each different sentence other than the query's."""
+    """The best word of each distinct sentence except the query's, by descending cosine."""
     target = elmo.embed([query.words], layers=layer)[0][query.position]
     found: dict[str, tuple[float, str, int]] = {}
     for sentence in SENTENCES:
@@ -64,9 +64,9 @@ class TestSearch:
                 [each.similarity for each in found], [cosine for cosine, *_ in expected], atol=2e-3
             )
 
-    def test_only_other_occurrences_of_the_word(self, elmo, index):
+    def test_same_word_finds_only_other_occurrences(self, elmo, index):
         (found,) = index.search([QUERY], k=20, same_word=True)
-        # All seven different sentences with the word.
+        # All seven distinct sentences with the word.
         assert len(found) == 7
         assert {each.words[each.position] for each in found} == {"play"}
         assert index.search([Query(["yak"], 0)], same_word=True) == [[]]
@@ -77,7 +77,7 @@ class TestSearch:
 
 
 class TestBuildIndex:
-    def test_an_interrupted_index_has_the_bytes_of_a_whole_one(self, elmo, index, tmp_path):
+    def test_an_interrupted_index_resumes_to_the_same_vectors(self, elmo, index, tmp_path):
         def broken() -> object:
             yield from SENTENCES[:7]
             raise KeyboardInterrupt
@@ -85,7 +85,7 @@ class TestBuildIndex:
         folder = tmp_path / "index"
         with pytest.raises(KeyboardInterrupt):
             build_index(elmo, broken(), folder, layers=(0, 1, "top"))
-        # What a killed process leaves: half a line, and vectors without their sentence.
+        # What a killed process leaves behind: half a line, and vectors without a sentence.
         for file in folder.glob("*.bin"):
             with open(file, "ab") as vectors:
                 vectors.write(bytes(40))

@@ -62,10 +62,10 @@ class TestSenseVectors:
         assert senses.nearest(noun._replace(lemma="plays"), ones) is None
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_rounding_decides_nothing(self, seed):
+    def test_rounding_does_not_break_ties(self, seed):
         """
-        The first of equally near ones: the context-insensitive vectors of a word are the same in all
-        senses, but their sums are not, and in another batch a vector is rounded in another way.
+        The first of several equally near senses wins. The context-insensitive vectors of a word are the same
+        in all senses, but their sums are not, and a vector is rounded differently in a different batch.
         """
         generator = np.random.default_rng(seed)
         vector = 10 * generator.normal(size=(2, 3)).astype(np.float32)
@@ -94,7 +94,7 @@ class TestWordSenses:
         return training
 
     def test_the_vectors_are_means_over_the_words(self, elmo, training):
-        """Oracle: the layers of each sentence by itself."""
+        """Oracle: the layers of each sentence on its own."""
         senses = WordSenses(elmo, training)
         sums: dict[str, list[np.ndarray]] = {}
         for sentence in training:
@@ -110,12 +110,12 @@ class TestWordSenses:
             target = np.mean(sums[sense], 0)
             assert senses.senses.nearest(probe, target) == [sense] * 4
 
-    def test_words_of_the_training_get_their_senses(self, elmo, training):
+    def test_training_words_get_their_senses(self, elmo, training):
         answered = WordSenses(elmo, training).answer(training)
         assert set(answered.answers) == {"layer 0", "layer 1", "layer 2", "mean", "first sense"}
         assert answered.n_unseen == 0
         score = scores_of([answered])
-        # A tiny random biLM separates most of the few words; the first sense does not.
+        # Even a tiny random biLM separates most of these few words; the first sense does not.
         assert score["layer 1"]["ALL"]["f1"] > score["first sense"]["ALL"]["f1"]
 
     def test_an_unseen_lemma_has_the_first_sense(self, elmo, training, fixtures_root):
@@ -134,7 +134,7 @@ class TestWordSenses:
 
 class TestScores:
     def test_they_match_the_framework(self):
-        """Oracle: three right of four answers to five instances; any gold sense is right."""
+        """Oracle: three of four answers to five instances are right; any gold sense counts as right."""
         gold = {"1": ("a",), "2": ("a", "b"), "3": ("c",), "4": ("d",), "5": ("e",)}
         score = score_of(gold, {"1": "a", "2": "b", "3": "x", "4": "d"})
         assert score.pop("f1") == pytest.approx(2 * 0.75 * 0.6 / 1.35)

@@ -55,7 +55,7 @@ class TestWsdCorpus:
         lemmas = [instance.lemma for sentence in one for instance in sentence.instances]
         assert lemmas == ["play", "play", "play", "bank", "cathedral", "zither"]
 
-    def test_a_folder_has_its_sets_by_name_without_their_sum(self, tmp_path):
+    def test_a_folder_lists_its_sets_by_name_without_all(self, tmp_path):
         for name in ("senseval3", "senseval2", "ALL"):
             write(tmp_path / name, name=name)
         assert [corpus.name for corpus in WsdCorpus.find(tmp_path)] == ["senseval2", "senseval3"]
@@ -73,7 +73,7 @@ class TestWsdCorpus:
         ("gold.key.txt", " play%2:33:00::", "", "line 1"),
     ],
 )
-def test_bad_files_are_named(fixtures_root, tmp_path, name, old, new, names):
+def test_an_error_names_the_bad_file(fixtures_root, tmp_path, name, old, new, names):
     for file in (fixtures_root / "wsd" / "test").glob("mini-1.*"):
         text = file.read_text()
         (tmp_path / file.name).write_text(text.replace(old, new, 1) if file.name.endswith(name) else text)

@@ -54,7 +54,7 @@ def reset(ours, theirs) -> None:
 
 @pytest.fixture
 def float64():
-    """AllenNLP makes its states in torch's default type."""
+    """AllenNLP creates its states in torch's default dtype."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
@@ -76,7 +76,7 @@ class TestBilm:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
     def test_the_outputs_equal_the_original_ones_to_six_digits(self, reference):
-        """The top layer that the original TensorFlow code computed, batch after batch with its states."""
+        """The top layer as the original TensorFlow code computed it, batch after batch with carried states."""
         folder = reference / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
         texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ class TestBilm:
                 assert not top[k, len(expected) :].any()
 
     def test_the_included_bilm_equals_allennlps_with_its_states(self, news, float64, tmp_path):
-        """Float64 or a float32 file: AllenNLP adds the forget gate's 1 in the type of the file."""
+        """Float64, because AllenNLP adds the forget gate's 1 in the dtype of the file."""
         from allennlp.modules.elmo import _ElmoBiLm
 
         bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM), stateful=True).requires_grad_(False)
@@ -126,8 +126,8 @@ class TestStatelessBilm:
         n_padding=st.integers(0, 4),
         before=batches(),
     )
-    def test_a_sentence_has_its_vectors_in_any_batch(self, bilm, sentence, mates, position, n_padding, before):
-        """To 1e-6, since a matrix product rounds by its size."""
+    def test_vectors_do_not_depend_on_the_batch(self, bilm, sentence, mates, position, n_padding, before):
+        """To 1e-6, because the rounding of a matrix product depends on its size."""
         alone = bilm([sentence])
         bilm(before)
         batch = [*mates[:position], sentence, *mates[position:]]
@@ -138,7 +138,7 @@ class TestStatelessBilm:
             torch.testing.assert_close(layer[row, :n_words], expected[0], rtol=0, atol=1e-6)
             assert not layer[row, n_words:].any()
         assert together.mask[row].tolist() == [i < n_words for i in range(together.mask.size(1))]
-        # The context does matter: this is not a comparison of constants.
+        # The context does matter, so this does not compare constants.
         if n_words > 1:
             assert not torch.allclose(alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6)
 
@@ -163,7 +163,7 @@ class TestStatefulBilm:
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 
     def test_it_equals_allennlp_where_rows_are_missing_for_some_batches(self, both):
-        """Rows 1 to 3 are missing from two batches, one of them of empty sentences."""
+        """Rows 1 to 3 are missing from some batches, and every other batch has only empty sentences."""
         ours, theirs = both
         reset(ours, theirs)
         for n_rows in (2, 4, 1, 1, 3, 4, 5):
@@ -180,7 +180,7 @@ class TestStatefulBilm:
         stateful.reset_states()
         assert_same(stateful(BATCH).layers, expected)
 
-    def test_gradients_stop_at_the_batch_before(self):
+    def test_gradients_stop_at_the_previous_batch(self):
         bilm = random_bilm(stateful=True).requires_grad_()
         for _ in range(2):
             bilm(BATCH).layers[-1].sum().backward()
@@ -198,7 +198,7 @@ class TestDegenerateInput:
             (torch.zeros(2, 4, 50, dtype=torch.int64), (2, 4)),
         ],
     )
-    def test_nothing_has_its_shape_and_dtype(self, inputs, shape, dtype):
+    def test_empty_input_keeps_its_shape_and_dtype(self, inputs, shape, dtype):
         output = random_bilm().to(dtype)(inputs)
         assert output.mask.shape == shape
         assert output.mask.dtype == torch.bool
@@ -223,7 +223,7 @@ class TestDegenerateInput:
         ],
         ids=["shape", "padding-first"],
     )
-    def test_other_ids_are_refused(self, bilm, ids, found):
+    def test_invalid_ids_are_refused(self, bilm, ids, found):
         with pytest.raises(ValueError, match=found):
             bilm(ids)
 
@@ -294,8 +294,8 @@ class TestPrecision:
 
 
 class TestTraining:
-    def test_weights_that_were_trained_meanwhile_are_used(self):
-        """Torch's fused kernel changes weights without a trace."""
+    def test_weights_trained_in_between_are_used(self):
+        """Torch's fused kernel changes weights without changing their version counters."""
         bilm = random_bilm()
         with torch.no_grad():
             bilm(BATCH)
@@ -313,7 +313,7 @@ class TestTraining:
                 assert torch.equal(found, expected)
 
     def test_gradients_equal_allennlps(self, tmp_path):
-        """AllenNLP transposes matrices, orders gates i, f, g, o, and has carry gates of the opposite sign."""
+        """AllenNLP transposes matrices, orders gates i, f, g, o, and negates the carry gates."""
         from allennlp.modules.elmo import _ElmoBiLm
 
         options = dataclasses.replace(SMALL, cell_clip=0.4, projection_clip=0.3)

@@ -16,7 +16,7 @@ def random_encoder(options: BilmOptions, seed: int = 0) -> CharacterEncoder:
 
 
 def by_the_formula(encoder: CharacterEncoder, options: BilmOptions, character_ids: torch.Tensor) -> torch.Tensor:
-    """Every word by itself, over all of its 50 columns, from the arrays alone."""
+    """Each word on its own, over all of its 50 columns, computed only from the arrays."""
     parameters = dict(encoder.named_parameters())
     activation = {"relu": lambda x: x.clamp(min=0), "tanh": torch.tanh}[options.activation]
     # Shape: (n_words, 50, character_dim)
@@ -47,7 +47,7 @@ class TestCharacterEncoder:
         ours, plain = encoder(character_ids), by_the_formula(encoder, options, character_ids)
         torch.testing.assert_close(ours, plain, rtol=0, atol=1e-10)
         parameters = list(encoder.parameters())
-        # Squares, so that equal words that were computed once still count as often as they occur.
+        # Squares: a word that is computed once must still count as often as it occurs.
         gradients = (
             torch.autograd.grad((vectors**2).sum(), parameters, allow_unused=True, materialize_grads=True)
             for vectors in (ours, plain)
@@ -56,7 +56,7 @@ class TestCharacterEncoder:
 
     @pytest.mark.parametrize("width", [1, 7, 50])
     def test_a_filter_may_be_wider_than_the_word_and_the_word_longer_than_its_columns(self, width):
-        """Around the lengths where padding ends and where a word is cut."""
+        """Covers the lengths around which padding ends or a word is cut."""
         options = dataclasses.replace(SMALL, filters=((width, 12),))
         encoder = random_encoder(options)
         for n_bytes in (1, 2, 40, 41, 42, 46, 47, 48, 49, 60):
@@ -64,8 +64,8 @@ class TestCharacterEncoder:
             expected = by_the_formula(encoder, options, character_ids)
             torch.testing.assert_close(encoder(character_ids), expected, rtol=0, atol=1e-10)
 
-    def test_the_window_of_padding_alone_counts_in_the_maximum(self):
-        """A filter that answers to padding only has the maximum of a window without a letter."""
+    def test_a_window_of_only_padding_counts_in_the_maximum(self):
+        """A filter that responds only to padding has its maximum at a window without letters."""
         options = dataclasses.replace(SMALL, character_dim=1, filters=((3, 1),), n_highway=0, projection_dim=1)
         encoder = random_encoder(options)
         with torch.no_grad():
@@ -88,7 +88,7 @@ class TestCharacterEncoder:
 
     @pytest.mark.parametrize("with_gradients", [False, True])
     def test_more_words_than_one_chunk(self, with_gradients):
-        """600 distinct words of 1 to 60 bytes are encoded in parts of 256, by length."""
+        """600 distinct words of 1 to 60 bytes are encoded in chunks of 256, sorted by length."""
         encoder = random_encoder(SMALL).requires_grad_(with_gradients)
         words = [f"{index:03}" + "b" * (index % 58) for index in range(600)]
         together = encoder(BYTES.batch([words]))[0]
@@ -97,7 +97,7 @@ class TestCharacterEncoder:
             torch.testing.assert_close(together[index], alone, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("shape", [(50,), (6, 50), (2, 3, 50), (3, 1, 2, 50)])
-    def test_words_may_lie_in_any_shape(self, shape):
+    def test_ids_may_have_any_leading_shape(self, shape):
         encoder = random_encoder(SMALL)
         character_ids = BYTES.batch([["a", "bc", "a", "d", "é", "a" * 60]])[0]
         character_ids = character_ids[: torch.Size(shape[:-1]).numel()]
@@ -105,7 +105,7 @@ class TestCharacterEncoder:
         assert vectors.shape == (*shape[:-1], SMALL.projection_dim)
         assert torch.equal(vectors.flatten(), encoder(character_ids).flatten())
 
-    def test_a_new_encoder_starts_as_bilm_tf_says(self):
+    def test_a_new_encoder_is_initialised_as_in_bilm_tf(self):
         encoder = CharacterEncoder(SMALL)
         assert not encoder.embedding.weight[0].any()
         assert encoder.embedding.weight[1:].abs().max() <= 1.0
@@ -118,7 +118,7 @@ class TestCharacterEncoder:
 class TestDistinctRows:
     @settings(max_examples=60)
     @given(st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]))
-    def test_every_row_is_found_again_once(self, data, n_rows, n_columns, ids):
+    def test_distinct_rows_and_positions_rebuild_the_matrix(self, data, n_rows, n_columns, ids):
         rows = data.draw(st.lists(st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows))
         matrix = torch.tensor(rows, dtype=torch.long).view(n_rows, n_columns)
         distinct, positions = distinct_rows(matrix)

@@ -81,6 +81,6 @@ class TestSentencesToCharacterIds:
             assert torch.equal(ids, batch_to_ids(sentences))
 
     @pytest.mark.parametrize("sentences", [[["The", "cat"], "The cat"], [["The", "", "cat"]]], ids=["string", "empty"])
-    def test_what_is_not_a_list_of_words_is_refused(self, sentences):
+    def test_input_other_than_lists_of_words_is_refused(self, sentences):
         with pytest.raises(ValueError, match="The"):
             BYTES.batch(sentences)

@@ -12,7 +12,7 @@ from tests.bilm.helpers import random_bilm, save
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
-    """So small a biLM has no work to share, and threads that wait for each other take ten times as long."""
+    """A biLM this small has no work to share: threads would wait for each other and take ten times as long."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -32,6 +32,6 @@ def files(bilm: Bilm, tmp_path: Path) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def news(fixtures_root: Path) -> list[list[str]]:
-    """Sentences of news: outside of the language, rounding the weights alone can change a vector much."""
+    """Sentences of news, because on text that is not English, rounding the weights can change a vector a lot."""
     texts = (fixtures_root / "ner" / "test.txt").read_text(encoding="utf-8").split("\n\n")
     return [[line.split()[0] for line in text.splitlines()] for text in texts[1:61] if text.strip()]

@@ -1,4 +1,4 @@
-"""Tests of `Bilm.contexts`: the vectors from which words are predicted."""
+"""Tests of `Bilm.contexts`, the vectors that predict the words."""
 
 import dataclasses
 
@@ -16,14 +16,14 @@ BATCH = [["The", "cat", "sat", "."], [], ["cat", "The", "cat"], ["x" * 60]]
 
 
 def predictions(contexts: BilmContexts, direction: int) -> dict[tuple[int, int], torch.Tensor]:
-    """The vector from which each word of each sentence is predicted, by the sentence and the number of the word."""
+    """The vector that predicts each word, by the row of the sentence and the number of the word."""
     keys = list(zip(contexts.rows.tolist(), contexts.targets[direction].tolist(), strict=True))
     assert len(set(keys)) == len(keys) == len(contexts.hidden[direction])
     return dict(zip(keys, contexts.hidden[direction], strict=True))
 
 
 def numbers_of(sentences: list[list[str]]) -> list[list[int]]:
-    """The words numbered row by row through the batch."""
+    """The words of the batch, numbered row by row."""
     numbers = iter(range(sum(map(len, sentences))))
     return [[next(numbers) for _ in sentence] for sentence in sentences]
 
@@ -60,12 +60,12 @@ class TestContexts:
             for direction, changed in ((0, beyond), (1, before)):
                 vectors = [predictions(each, direction)[0, word] for each in (contexts, changed)]
                 torch.testing.assert_close(*vectors, rtol=0, atol=1e-6)
-        # The other way round: what lies before does matter.
+        # The words before it do matter.
         assert not torch.allclose(predictions(contexts, 0)[0, 3], predictions(before, 0)[0, 3], atol=1e-4)
 
     @pytest.mark.parametrize("residual", [True, False])
-    def test_dropout_is_of_the_inputs_as_in_bilm_tf(self, residual):
-        """The residual connection adds the dropped input."""
+    def test_dropout_applies_to_the_inputs_as_in_bilm_tf(self, residual):
+        """The residual connection adds the input after dropout."""
         options = dataclasses.replace(SMALL, residual=residual)
         bilm = random_bilm(options)
         drop = torch.nn.functional.dropout
@@ -89,7 +89,7 @@ def sentence_ids(words: list[str]) -> torch.Tensor:
 
 
 def lstm(bilm: Bilm, layer: int, inputs: torch.Tensor) -> torch.Tensor:
-    """A layer over one sentence, each direction step by step by the formulas of TensorFlow's LSTM with a projection."""
+    """A layer over one sentence, step by step in each direction, by the formulas of TensorFlow's projected LSTM."""
     outputs = []
     for module, steps in zip((bilm.forward_layers[layer], bilm.backward_layers[layer]), inputs, strict=True):
         output, memory = torch.zeros(DIM), torch.zeros(SMALL.cell_dim)

@@ -1,4 +1,4 @@
-"""Small biLMs with random weights, and strategies of hypothesis for their shapes and sentences."""
+"""Small biLMs with random weights, and Hypothesis strategies for their shapes and sentences."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ SMALL = BilmOptions(
 
 
 def random_bilm(options: BilmOptions = SMALL, *, seed: int = 0, std: float = 0.3, stateful: bool = False) -> Bilm:
-    """A biLM with every parameter drawn from a normal distribution: biases of zero would hide errors in reading."""
+    """A biLM with all parameters drawn from a normal distribution, because zero biases would hide reading errors."""
     bilm = Bilm(options, stateful=stateful)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in bilm.parameters():
             parameter.normal_(std=std, generator=generator)
-        # No word: the public format has no row for it.
+        # The row for padding, which the public format lacks.
         bilm.character_encoder.embedding.weight[0] = 0.0
     return bilm.requires_grad_(False)
 
@@ -47,14 +47,14 @@ def allennlp_layers(bilm: torch.nn.Module, character_ids: torch.Tensor) -> list[
 
 
 def assert_layers_equal(ours: tuple[torch.Tensor, ...], theirs: list[torch.Tensor], atol: float) -> None:
-    """Every layer has the shape and, but for `atol`, the values of the other."""
+    """Checks that all layers have equal shapes, and equal values to within `atol`."""
     assert len(ours) == len(theirs)
     for our, their in zip(ours, theirs, strict=True):
         torch.testing.assert_close(our, their, rtol=0.0, atol=atol)
 
 
 def words() -> st.SearchStrategy[str]:
-    """Mostly short words that repeat, and all that a file may hold: any code point, long words, boundary words."""
+    """Mostly short words that repeat, but also anything a file may contain: any code point, long and boundary words."""
     short = st.text("abé.", min_size=1, max_size=5)
     anything = st.text(st.characters(), min_size=1, max_size=20)
     long = st.builds(lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60))

@@ -29,7 +29,7 @@ def assert_same(ours: BilmOutput, theirs: BilmOutput, *, atol: float = 0.0) -> N
 
 
 def inputs_of(bilm: Bilm) -> list[torch.Tensor]:
-    """A list that collects what a biLM is run on."""
+    """A list that collects the inputs of a biLM's forward passes."""
     seen: list[torch.Tensor] = []
     bilm.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     return seen
@@ -50,7 +50,7 @@ def write(cache: LayerCache, *numbers: int) -> None:
 
 
 def found(cache: LayerCache, *numbers: int) -> list[bool]:
-    """Which are found; their content must be what was written."""
+    """Which of them are found; checks that their content is what was written."""
     targets = [np.zeros((3, 4, 256), np.float32) for _ in numbers]
     rows = cache.read(b"model", [sentence(number) for number in numbers], targets)
     for number, target, is_found in zip(numbers, targets, rows, strict=True):
@@ -94,7 +94,7 @@ class TestLayerCache:
         assert cache.read(b"model", [sentence(0)], [target]) == [True]
         assert target.tobytes() == special.tobytes()
 
-    def test_the_oldest_make_room(self, tmp_path):
+    def test_the_oldest_entries_are_evicted(self, tmp_path):
         cache = LayerCache(tmp_path, max_bytes=4 * 2**20)
         for number in range(600):
             write(cache, number)
@@ -130,7 +130,7 @@ class TestLayerCache:
     def test_a_damaged_file_is_one_warning_and_no_error(self, tmp_path, caplog, damage):
         folder = tmp_path / "cache"
         write(LayerCache(folder), *range(20))
-        # Closes the file, which empties the write-ahead log.
+        # Closing the file empties the write-ahead log.
         gc.collect()
         damage(folder / "layers.sqlite")
         cached = CachedBilm(random_bilm(), cache := LayerCache(folder))
@@ -154,7 +154,7 @@ class TestCachedBilm:
         for _ in range(3):
             output = cached(BATCH)
             assert_same(output, expected)
-            # What a caller does to the layers does not change the cache.
+            # Changes that a caller makes to the layers do not change the cache.
             output.layers[0].zero_()
         later = CachedBilm(random_bilm(), cache)
         seen_later = inputs_of(later.bilm)
@@ -176,7 +176,7 @@ class TestCachedBilm:
         for _ in range(2):
             assert_same(cached(character_ids), bilm(character_ids), atol=1e-6)
 
-    def test_float16_is_the_same_at_first_as_later(self, tmp_path):
+    def test_float16_layers_are_equal_on_first_and_later_calls(self, tmp_path):
         cached = CachedBilm(random_bilm(), LayerCache(tmp_path, dtype="float16"))
         first = cached(BATCH)
         assert_same(cached(BATCH), first)
@@ -191,7 +191,7 @@ class TestCachedBilm:
         ],
         ids=["in place", "loaded"],
     )
-    def test_changed_weights_have_their_own_layers(self, cached, change):
+    def test_changed_weights_have_separate_entries(self, cached, change):
         before = cached(BATCH)
         old_state = copy.deepcopy(cached.bilm.state_dict())
         with torch.no_grad():
@@ -202,8 +202,8 @@ class TestCachedBilm:
         cached.bilm.load_state_dict(old_state)
         assert_same(cached(BATCH), before)
 
-    def test_weights_trained_by_a_fused_optimizer_have_their_own_layers(self, cached):
-        """Such an optimizer changes weights without a trace, as `.data` does."""
+    def test_weights_trained_by_a_fused_optimizer_have_separate_entries(self, cached):
+        """Such an optimizer changes weights without changing their version counters, as `.data` does."""
         before = cached(BATCH).layers[2]
         cached.bilm.requires_grad_(True)
         cached(BATCH)
@@ -218,7 +218,7 @@ class TestCachedBilm:
         [lambda bilm: bilm.requires_grad_(True), lambda bilm: setattr(bilm, "stateful", True), Bilm.double],
         ids=["trained", "stateful", "float64"],
     )
-    def test_a_bilm_with_layers_that_cannot_be_kept_is_run_each_time(self, cached, cache, change):
+    def test_a_bilm_that_cannot_be_cached_is_run_each_time(self, cached, cache, change):
         change(cached.bilm)
         alone = copy.deepcopy(cached.bilm)
         for _ in range(2):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from elmo_tasks.bilm import BilmOptions
 from tests.bilm.helpers import SMALL, bilm_options
 
-# As bilm-tf writes it, with keys that only matter to its training.
+# As bilm-tf writes them, with keys that only matter in training.
 PUBLIC = {
     "all_clip_norm_val": 10.0,
     "batch_size": 128,
@@ -36,7 +36,7 @@ PUBLIC = {
 
 
 def changed(part: str, **values: object) -> dict:
-    """`PUBLIC` with other values in a part; `...` for no value."""
+    """`PUBLIC` with different values in a part; `...` removes a key."""
     options = copy.deepcopy(PUBLIC)
     options[part].update(values)
     options[part] = {key: value for key, value in options[part].items() if value is not ...}
@@ -45,7 +45,7 @@ def changed(part: str, **values: object) -> dict:
 
 class TestBilmOptions:
     def test_the_defaults_are_the_model_of_the_paper(self):
-        """The `options.json` that was published with the paper's weights, without the keys of training."""
+        """Oracle: the `options.json` published with the paper's weights, without the training keys."""
         assert BilmOptions.from_dict(PUBLIC) == BilmOptions()
         assert BilmOptions().to_dict() == {key: PUBLIC[key] for key in ("lstm", "char_cnn")}
         assert (BilmOptions().output_dim, BilmOptions().n_filters) == (1024, 2048)
@@ -72,7 +72,7 @@ class TestBilmOptions:
             (changed("char_cnn", n_characters=261), {}),
         ],
     )
-    def test_what_bilm_tf_does_not_ask_for_has_its_defaults(self, options, values):
+    def test_keys_that_bilm_tf_does_not_require_have_defaults(self, options, values):
         assert BilmOptions.from_dict(options) == dataclasses.replace(BilmOptions(), **values)
 
     @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ class TestBilmOptions:
             ("{", "JSON"),
         ],
     )
-    def test_a_wrong_file_is_named(self, tmp_path, content, found):
+    def test_an_error_names_the_wrong_file(self, tmp_path, content, found):
         (tmp_path / "my_options.json").write_text(content)
         with pytest.raises(ValueError, match=r"my_options\.json") as error:
             BilmOptions.from_file(tmp_path / "my_options.json")

@@ -16,7 +16,7 @@ def pack(lengths: list[int], n_padding: int = 0) -> PackedSentences:
 
 
 def words_of(lengths: list[int]) -> list[list[int]]:
-    """The numbers of the words of each sentence, the two boundaries around them."""
+    """The word numbers of each sentence, between its two boundaries."""
     n_words = sum(lengths)
     numbers = iter(range(n_words))
     return [[n_words, *(next(numbers) for _ in range(length)), n_words + 1] for length in lengths]
@@ -40,7 +40,7 @@ class TestPackSentences:
 
     @settings(max_examples=200)
     @given(LENGTHS, st.integers(0, 3))
-    def test_each_word_comes_back_to_its_place(self, lengths, n_padding):
+    def test_each_word_returns_to_its_position(self, lengths, n_padding):
         timesteps, packed = max(lengths) + n_padding, pack(lengths, n_padding)
         expected = {
             row * timesteps + column: number
@@ -52,7 +52,7 @@ class TestPackSentences:
 
     @settings(max_examples=200)
     @given(LENGTHS)
-    def test_before_a_word_is_the_one_that_is_read_before_it(self, lengths):
+    def test_before_points_to_the_word_read_before(self, lengths):
         packed = pack(lengths)
         n_first = packed.batch_sizes[0]
         for direction, words in enumerate(packed.words):

@@ -17,7 +17,7 @@ LSTM = "RNN_{}/RNN/MultiRNNCell/Cell{}/LSTMCell/{}"
 
 
 def replace(weight_file: str, key: str, value: np.ndarray | None) -> None:
-    """Writes another array into a file; `None` takes it out."""
+    """Replaces an array in a file; `None` removes it."""
     with h5py.File(weight_file, "r+") as file:
         if key in file:
             del file[key]
@@ -66,7 +66,7 @@ class TestWeightNames:
 class TestRoundTrip:
     @settings(max_examples=15)
     @given(bilm_options())
-    def test_float32_comes_back_bit_by_bit(self, tmp_path_factory, options):
+    def test_float32_round_trips_bit_for_bit(self, tmp_path_factory, options):
         bilm = random_bilm(options)
         again = Bilm.from_files(*save(bilm, tmp_path_factory.mktemp("bilm")))
         assert again.options == bilm.options
@@ -78,7 +78,7 @@ class TestRoundTrip:
         again = Bilm.from_files(tmp_path / "options.json", tmp_path / "weights.safetensors")
         assert all(torch.equal(again.state_dict()[name], value) for name, value in bilm.state_dict().items())
 
-    def test_float16_is_the_rounded_weights_and_little_else(self, bilm, tmp_path):
+    def test_float16_rounds_the_weights_and_hardly_changes_the_layers(self, bilm, tmp_path):
         files = save(bilm, tmp_path, dtype=torch.float16)
         again = Bilm.from_files(*files)
         assert read(files[1], "char_embed").dtype == np.float16
@@ -89,16 +89,16 @@ class TestRoundTrip:
             assert 0 < (ours - expected).abs().max() < 3e-3
 
     def test_a_262nd_character_is_ignored(self, bilm, files):
-        """bilm-tf's files have a row that no text reaches."""
+        """bilm-tf's files have an extra row that no text uses."""
         characters = read(files[1], "char_embed")
         replace(files[1], "char_embed", np.concatenate([characters, np.full((1, 3), 9.0, dtype=np.float32)]))
         layers = Bilm.from_files(*files).requires_grad_(False)(SENTENCES).layers
         assert all(torch.equal(*pair) for pair in zip(layers, bilm(SENTENCES).layers, strict=True))
 
-    # AllenNLP adds the forget gate's 1 to the bias before it leaves float16: that rounds by up to 2 ** -11.
+    # AllenNLP adds the forget gate's 1 to the bias while it is still float16, which rounds by up to 2 ** -11.
     @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.float16, 1e-3)])
     def test_allennlp_reads_what_we_write(self, bilm, tmp_path, dtype, atol):
-        """AllenNLP's mix with equal weights is the average of our layers."""
+        """Compares AllenNLP's mix with equal weights with the average of our layers."""
         from allennlp.modules.elmo import Elmo
 
         files = save(bilm, tmp_path, dtype=dtype)
@@ -109,13 +109,13 @@ class TestRoundTrip:
 
 
 class TestShapesOfBilmTf:
-    """bilm-tf has no projection where it would not change the number of units."""
+    """bilm-tf omits projections that would not change the number of units."""
 
     OPTIONS = BilmOptions(
         cell_dim=6, projection_dim=6, n_layers=2, cell_clip=0.8, character_dim=3, filters=((1, 2), (3, 4)), n_highway=1
     )
 
-    def test_what_is_not_projected_is_the_plain_formula(self, tmp_path):
+    def test_layers_without_projections_match_the_formula(self, tmp_path):
         files = save(random_bilm(self.OPTIONS, std=0.5), tmp_path)
         for key in [
             "CNN_proj/W_proj",
@@ -148,7 +148,7 @@ class TestShapesOfBilmTf:
             outputs.append(output)
         return np.stack(outputs)
 
-    def test_filters_that_are_as_many_as_the_units_are_the_words(self, tmp_path):
+    def test_as_many_filters_as_units_need_no_projection(self, tmp_path):
         bilm = random_bilm(self.OPTIONS)
         with torch.no_grad():
             bilm.character_encoder.projection.weight.copy_(torch.eye(6))
@@ -172,14 +172,14 @@ class TestWrongFiles:
             (dict(cell_dim=9), LSTM.format(0, 0, "W_0")),
         ],
     )
-    def test_options_of_a_different_bilm_are_named(self, files, other, found):
+    def test_an_error_names_options_of_a_different_bilm(self, files, other, found):
         with pytest.raises(ValueError, match=r"weights\.hdf5") as error:
             read_weights(files[1], dataclasses.replace(SMALL, **other))
         assert found in str(error.value)
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
-    def test_a_truncated_file_is_named(self, bilm, tmp_path, name, share):
+    def test_an_error_names_a_truncated_file(self, bilm, tmp_path, name, share):
         bilm.save(tmp_path / "options.json", tmp_path / name)
         content = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(content[: int(share * len(content))])
@@ -196,7 +196,7 @@ class TestSoftmax:
         return softmax
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
-    def test_it_comes_back_next_to_the_bilm(self, bilm, softmax, tmp_path, name):
+    def test_it_is_read_back_together_with_the_bilm(self, bilm, softmax, tmp_path, name):
         path = tmp_path / name
         state = softmax.state_dict()
         bilm.save(tmp_path / "options.json", path, softmax=state, dtype=torch.float16)
@@ -205,10 +205,10 @@ class TestSoftmax:
         weights = read_weights(path, bilm.options)
         assert all(torch.equal(weights[name], value.half().float()) for name, value in bilm.state_dict().items())
 
-    def test_a_file_may_have_none(self, bilm, files):
+    def test_a_file_may_have_no_softmax(self, bilm, files):
         assert read_softmax(files[1], bilm.options) is None
 
-    def test_a_softmax_of_a_different_shape_is_named(self, bilm, softmax, tmp_path):
+    def test_an_error_names_a_softmax_of_a_different_shape(self, bilm, softmax, tmp_path):
         path = str(tmp_path / "weights.hdf5")
         bilm.save(tmp_path / "options.json", path, softmax=softmax.state_dict())
         with pytest.raises(ValueError, match="softmax/W"):

@@ -1,4 +1,4 @@
-"""A language model that was trained and exported, and configs that are evaluated once."""
+"""A trained and exported language model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,24 +14,9 @@ def command(environment: pytest.MonkeyPatch, command: Callable[..., None]) -> Ca
     return command
 
 
-@pytest.fixture
-def error_of(command: Callable[..., None]) -> Callable[..., str]:
-    """The line that a command ends with: `error_of("elmo-export", archive, folder)`."""
-
-    def run(name: str, *arguments: object) -> str:
-        with pytest.raises(SystemExit) as ended:
-            command(name, *arguments)
-        line, beginning = ended.value.code, f"allennlp {name}: error: "
-        # A text is printed on stderr, and the status is 1.
-        assert isinstance(line, str) and line.startswith(beginning) and "\n" not in line
-        return line.removeprefix(beginning)
-
-    return run
-
-
 @pytest.fixture(scope="package")
 def lm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of one epoch."""
+    """The folder of a run of one epoch."""
     import elmo_tasks.plugin  # noqa: F401
 
     folder = tmp_path_factory.mktemp("lm") / "run"

@@ -22,7 +22,7 @@ def text(tmp_path):
 class TestFormerElmo:
     @pytest.mark.parametrize("form", ["all", "top", "average"])
     @pytest.mark.parametrize("options", [[], ["--forget-sentences", "--batch-size", "1", "--vocab-path", "v.txt"]])
-    def test_the_file_equals_the_classs(self, command, text, tmp_path, form, options):
+    def test_it_writes_the_same_file_as_elmo_embedder(self, command, text, tmp_path, form, options):
         command("elmo", text, tmp_path / "out.h5", f"--{form}", *FILES, *options, "--cuda-device", "-1")
         with open(text) as lines:
             ElmoEmbedder(OPTIONS, WEIGHTS).embed_file(lines, tmp_path / "expected.h5", form, 64, bool(options))
@@ -35,7 +35,7 @@ class TestFormerElmo:
                 else:
                     np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=1e-6)
 
-    def test_sentences_may_be_the_names(self, command, tmp_path):
+    def test_sentences_may_be_the_keys(self, command, tmp_path):
         (tmp_path / "in.txt").write_text("a  b\nc\n")
         command("elmo", tmp_path / "in.txt", tmp_path / "out.h5", "--top", "--use-sentence-keys", *FILES)
         with h5py.File(tmp_path / "out.h5") as file:

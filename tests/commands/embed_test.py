@@ -14,6 +14,6 @@ class TestEmbed:
         main(["embed", str(text), str(tmp_path / "b.h5"), "--bilm", str(bilm), "--layers", "all"])
         assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
 
-    def test_an_error_is_a_line(self, command, tmp_path):
+    def test_an_error_is_one_line(self, command, tmp_path):
         with pytest.raises(SystemExit, match=r"^allennlp elmo-embed: error: .*text\.txt"):
             command("elmo-embed", tmp_path / "text.txt", tmp_path / "out.h5")

@@ -25,7 +25,7 @@ SENTENCES = [["Washington", "crossed", "the", "river", "."], ["😀"]]
 
 
 class TestExport:
-    def test_the_public_files_say_what_the_model_says(self, lm_run, exported):
+    def test_the_public_files_give_the_layers_of_the_model(self, lm_run, exported):
         from allennlp.modules.elmo import Elmo
 
         assert set(os.listdir(exported)) == FILES
@@ -36,14 +36,14 @@ class TestExport:
             expected = list(model.bilm(character_ids).layers)
             ours = Bilm.from_files(*files)(character_ids).layers
             assert all(torch.equal(our, their) for our, their in zip(ours, expected, strict=True))
-            # A mix of one layer each: weights that softmax turns into 0 and 1.
+            # One layer at a time, by weights that softmax turns into 0 and 1.
             for layer, vectors in enumerate(expected):
                 weights = [1000.0 if index == layer else -1000.0 for index in range(len(expected))]
                 elmo = Elmo(*files, 1, dropout=0.0, scalar_mix_parameters=weights)
                 (theirs,) = elmo(character_ids)["elmo_representations"]
                 assert_layers_equal((vectors,), [theirs], atol=1e-5)
 
-    def test_words_and_softmax_are_the_models(self, lm_run, exported):
+    def test_words_and_softmax_match_the_model(self, lm_run, exported):
         model = load_archive(lm_run / "model.tar.gz").model
         words = WordList.from_file(exported / "vocab.txt").words
         assert list(words) == [model.vocab.get_token_from_index(number, "lm") for number in range(len(words))]
@@ -85,7 +85,7 @@ class TestExport:
         config = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
         assert config["model"]["bilm"]["pretrained_file"] == str(folder / "weights.safetensors")
 
-    def test_an_exported_model_can_be_trained_on(self, exported, environment, tmp_path):
+    def test_training_can_continue_from_an_exported_model(self, exported, environment, tmp_path):
         overrides = {
             "model.pretrained_file": str(exported / "weights.hdf5"),
             "vocabulary": {"type": "elmo_lm_from_file", "path": str(exported / "vocab.txt")},

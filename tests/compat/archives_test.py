@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.archives: archives from somebody else."""
+"""Tests of elmo_tasks.compat.archives, which opens untrusted archives."""
 
 import io
 import json
@@ -41,7 +41,7 @@ class TinyModel(Model):
 
 
 class Touch:
-    """Makes a file when it is unpickled."""
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class Touch:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Callable[..., Path]:
-    """Writes an archive: `archive(config, **more)`, where `more` are functions that add members to the tar file."""
+    """Writes an archive: `archive(config, *more)`, where `more` are functions that add members to the tar file."""
 
     def write(config: dict | str = CONFIG, *more: Callable[[tarfile.TarFile], None]) -> Path:
         weights = io.BytesIO()
@@ -119,7 +119,7 @@ class TestLoadArchivesSafely:
 
     @pytest.mark.parametrize("text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", ""])
     def test_the_config_is_json_and_nothing_else(self, archive, text):
-        """Jsonnet would read files and the environment."""
+        """Jsonnet could read files and the environment."""
         with pytest.raises(ConfigurationError, match=r"config\.json"):
             load_archive(archive(text))
 
@@ -161,8 +161,8 @@ class TestRefuseUnregisteredTypes:
             load_archive(archive(config))
         assert not ran.exists()
 
-    def test_a_package_that_was_named_may_be_used(self, archive, tmp_path, monkeypatch):
-        """By what `--include-package` calls."""
+    def test_a_package_included_by_the_user_may_be_used(self, archive, tmp_path, monkeypatch):
+        """The test calls the function that `--include-package` calls."""
         (tmp_path / "archives_test_package").mkdir()
         (tmp_path / "archives_test_package" / "__init__.py").write_text(
             "from allennlp.data.dataset_readers import DatasetReader\nclass Mine(DatasetReader):\n    pass\n"

@@ -12,8 +12,8 @@ import pytest
 
 RunPython = Callable[..., str]
 
-# What `allennlp` does in a new interpreter before it parses its arguments, where neither torchvision nor fairscale is
-# installed; and then uses of those two.
+# Does what `allennlp` does in a new interpreter before it parses its arguments, without torchvision and fairscale, and
+# then uses fairscale.
 START = """
 import json, socket, sys
 sys.modules["torchvision"] = sys.modules["fairscale"] = None
@@ -74,7 +74,7 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 @pytest.fixture(scope="session")
 def start(run_python: RunPython) -> dict[str, Any]:
     """
-    The models, modules and connections after the imports of `allennlp` in a new interpreter, and the errors of uses of
-    what is not installed there.
+    The models, modules and connections after the imports of `allennlp` in a new interpreter, and the errors from using
+    fairscale without an installation.
     """
     return json.loads(run_python(START).splitlines()[-1])

@@ -14,7 +14,7 @@ from elmo_tasks.compat.deferred_imports import DEFERRED_IMPORTS, defer_imports
 
 @pytest.fixture
 def deferred(monkeypatch):
-    """A function that takes names from a module that is not imported until they are used."""
+    """A function that takes names from a module, which is only imported when a name is used."""
 
     def take(module, *names):
         monkeypatch.setitem(DEFERRED_IMPORTS, "tests", (module,))

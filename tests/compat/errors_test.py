@@ -1,4 +1,4 @@
-"""Tests of elmo_tasks.compat.errors: how commands end, and overrides."""
+"""Tests of elmo_tasks.compat.errors: error lines of commands, and overrides."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ class Fail(Subcommand):
 
 @pytest.fixture
 def end_of(monkeypatch, logging_as_before):
-    """What a command that raises an error ends with."""
+    """The exit code of a command that raises an error, or the error if it is not caught."""
 
     def run(error: BaseException) -> object:
         Fail.error = error
@@ -47,17 +47,17 @@ def end_of(monkeypatch, logging_as_before):
 
 class TestEndInOneLine:
     @pytest.mark.parametrize("error", [ConfigurationError("bad\n   key"), FileNotFoundError(2, "missing", "x.txt")])
-    def test_a_mistake_of_the_user_is_one_line(self, end_of, error):
-        """A text is printed on stderr, and the status is 1."""
+    def test_a_user_error_is_one_line(self, end_of, error):
+        """Python prints a string code on stderr and exits with status 1."""
         line = end_of(error)
         assert line.startswith("allennlp errors-test: error: ") and "\n" not in line
         assert "bad key" in line or "x.txt" in line
 
-    def test_an_error_of_a_program_stays(self, end_of):
+    def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):
             assert end_of(error) is error
 
-    def test_all_is_shown_where_that_is_requested(self, end_of, monkeypatch):
+    def test_the_traceback_is_shown_on_request(self, end_of, monkeypatch):
         monkeypatch.setenv("ALLENNLP_DEBUG", "1")
         error = ConfigurationError("bad")
         assert end_of(error) is error
@@ -67,8 +67,8 @@ class TestEndInOneLine:
         assert "errors-test: interrupted" in capsys.readouterr().err
 
     @pytest.mark.slow
-    def test_bad_data_of_a_training_is_one_line(self, environment, tmp_path, training_configs):
-        """The log of the training has begun."""
+    def test_bad_training_data_is_one_line(self, environment, tmp_path, training_configs):
+        """The error occurs after training has set up its log."""
         overrides = {"train_data_path": str(tmp_path / "bad.txt")}
         (tmp_path / "bad.txt").write_text("word NNP\nthree columns here\n")
         command = ["train", training_configs / "ner.jsonnet", "-s", tmp_path / "run", "-o", json.dumps(overrides)]
@@ -91,13 +91,13 @@ class TestWarnOfMistypedOverrides:
             ("model.layers.0.widht", "model.layers.0.width"),
         ],
     )
-    def test_the_nearest_key_is_named(self, caplog, key, nearest):
+    def test_a_warning_names_the_nearest_key(self, caplog, key, nearest):
         with_overrides(CONFIG, {key: 1})
         (message,) = caplog.messages
         assert key in message and nearest in message
 
-    def test_other_keys_pass(self, caplog):
-        """A key of the config, and one that AllenNLP knows and the config does not have."""
+    def test_valid_keys_give_no_warning(self, caplog):
+        """One key is in the config; the other is not, but AllenNLP accepts it."""
         changed = with_overrides(CONFIG, {"trainer.num_epochs": 1, "trainer.patience": 2})
         assert changed["trainer"] == {"num_epochs": 1, "optimizer": "sgd", "patience": 2}
         assert caplog.get_records("call") == [] or logging.WARNING not in {r.levelno for r in caplog.records}

@@ -12,7 +12,7 @@ from elmo_tasks.compat.import_hooks import after_import, around_import, replaces
 
 @pytest.fixture
 def module(tmp_path, monkeypatch, request):
-    """The name of a module that has not been imported; the module stores what `sys.marks` held when it was executed."""
+    """The name of a module not yet imported; on import, it stores the contents of `sys.marks`."""
     name = f"module_of_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text("import sys\nseen = list(sys.marks)\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -31,7 +31,7 @@ def marked(name):
 
 
 class TestAroundImport:
-    def test_the_module_is_executed_inside_the_surroundings(self, module):
+    def test_the_module_is_executed_inside_the_context(self, module):
         around_import(module)(marked)
         assert importlib.import_module(module).seen == ["around"]
         assert sys.marks == []

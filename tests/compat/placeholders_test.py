@@ -11,7 +11,7 @@ from elmo_tasks.compat.placeholders import replace_missing_packages
 
 @pytest.fixture
 def broken_torchvision(tmp_path, monkeypatch):
-    """A torchvision that fails as one does that was built for another torch."""
+    """A torchvision that fails like one built for a different torch."""
     (tmp_path / "torchvision").mkdir()
     message = "operator torchvision::nms does not exist"
     (tmp_path / "torchvision" / "__init__.py").write_text(f"raise RuntimeError({message!r})\n")
@@ -25,7 +25,7 @@ def broken_torchvision(tmp_path, monkeypatch):
 
 class TestReplaceMissingPackages:
     def test_allennlp_starts_without_them(self, start):
-        """Their use is an error that names the package."""
+        """Using one is an error that names the package."""
         for use in ("fairscale checkpoints", "fairscale modules", "fairscale models"):
             assert "fairscale cannot be imported" in start["errors"][use]
 
@@ -36,7 +36,7 @@ class TestReplaceMissingPackages:
         assert inspect.getmodule(type(self)) is sys.modules[__name__]
         assert not hasattr(torchvision, "__file__")
 
-    def test_a_working_one_is_kept(self, tmp_path, monkeypatch):
+    def test_a_working_torchvision_is_kept(self, tmp_path, monkeypatch):
         package = tmp_path / "torchvision" / "ops"
         package.mkdir(parents=True)
         (package.parent / "__init__.py").write_text("real = True\n")

@@ -26,7 +26,7 @@ class TestAddOurPlugin:
 
     @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
     def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
-        """AllenNLP logs it and continues."""
+        """Without the fix, AllenNLP logs it and continues."""
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
@@ -43,7 +43,7 @@ class TestBringBackElmoEmbedder:
 class TestImportSubmodulesQuickly:
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
-        """A package that contains a package `data`, private modules and tests; and a `data` in the current folder."""
+        """A package with a subpackage `data`, private modules and tests; the current folder has a different `data`."""
         for folder in ("walked/data", "data"):
             (tmp_path / folder).mkdir(parents=True)
         for file in ("walked/__init__", "walked/data/__init__", "walked/data/reader", "data/__init__"):

@@ -61,7 +61,7 @@ class TestRestoreTransformersAdamw:
             Params({"type": "huggingface_adamw", **params}), model_parameters=list(enumerate(parameters))
         )
 
-    def test_it_optimizes_as_adamw_of_torch(self):
+    def test_it_takes_the_steps_of_torch_adamw(self):
         ours, theirs = (torch.nn.Parameter(torch.tensor([1.0, -2.0])) for _ in range(2))
         options = dict(lr=0.1, betas=(0.8, 0.9), eps=1e-8, weight_decay=0.01)
         optimizers = [self.optimizer([ours], **options), torch.optim.AdamW([theirs], **options)]

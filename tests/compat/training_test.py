@@ -55,7 +55,7 @@ def kill(*args: object, **kwargs: object) -> None:
 
 
 class TestEndRecoveredRunsThatHadEnded:
-    def test_a_run_without_patience_left_does_not_train_on(self, tmp_path):
+    def test_a_run_with_no_patience_left_does_not_continue(self, tmp_path):
         assert trainer(tmp_path, 9).train()["epoch"] == 1
         files = {path.name for path in tmp_path.iterdir()}
         trainer(tmp_path, 9).train()
@@ -63,7 +63,7 @@ class TestEndRecoveredRunsThatHadEnded:
 
 
 class TestWriteWhole:
-    def test_best_weights_stay_if_writing_is_interrupted(self, tmp_path, monkeypatch):
+    def test_the_best_weights_survive_an_interrupted_write(self, tmp_path, monkeypatch):
         trainer(tmp_path, 1).train()
         before = (tmp_path / "best.th").read_bytes()
         for file in tmp_path.glob("*_state_*"):
@@ -73,7 +73,7 @@ class TestWriteWhole:
             trainer(tmp_path, 1).train()
         assert (tmp_path / "best.th").read_bytes() == before
 
-    def test_an_archive_stays_if_writing_is_interrupted(self, tmp_path, monkeypatch):
+    def test_an_archive_survives_an_interrupted_write(self, tmp_path, monkeypatch):
         (tmp_path / "vocabulary").mkdir()
         (tmp_path / "config.json").write_text("{}")
         torch.save({}, tmp_path / "best.th")

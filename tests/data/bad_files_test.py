@@ -1,4 +1,4 @@
-"""A mistake of each kind in a data file is an error with the file and the line, or the question."""
+"""Each kind of mistake in a data file is an error that names the file and the line or question."""
 
 import re
 
@@ -56,7 +56,7 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (LmReader, "\n \n", ""),
     ],
 )
-def test_a_mistake_is_named(tmp_path, reader: type[DatasetReader], content: str | bytes, place: str):
+def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetReader], content: str | bytes, place: str):
     path = tmp_path / "file.gold_conll"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{place}"):

@@ -31,7 +31,7 @@ def read(path: Path, content: str) -> list[CorefDocument]:
 
 
 def document(*cells: str) -> str:
-    """A file of one sentence with these cells of coreference, in five columns."""
+    """A file of one sentence in five columns, with these coreference cells."""
     lines = [f"x 0 {number} word{number} {cell}" for number, cell in enumerate(cells)]
     return "\n".join(["#begin document (x); part 000", *lines, "", "#end document\n"])
 
@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class TestReadDocuments:
-    def test_columns_of_ontonotes_are_read_by_their_places(self, path):
+    def test_ontonotes_columns_are_read_by_position(self, path):
         first, second = read(path, ONTONOTES)
         assert (first.name, first.part, second.name, second.part) == (*("bc/cctv/00/cctv_0000", 0),) + (
             *("bc/cctv/00/cctv_0000", 1),
@@ -64,15 +64,15 @@ class TestReadDocuments:
             (["-", "-"], []),
         ],
     )
-    def test_mentions_may_be_inside_of_each_other_and_cross(self, path, cells, clusters):
+    def test_mentions_may_nest_and_cross(self, path, cells, clusters):
         assert read(path, document(*cells))[0].clusters == clusters
 
-    def test_clusters_with_a_mention_in_common_are_one(self, path):
-        """The first and the last share word 2."""
+    def test_clusters_that_share_a_mention_are_merged(self, path):
+        """The first and last clusters share word 2."""
         (found,) = read(path, document("(0)", "(1)", "(0)|(2)", "(1)", "(2)"))
         assert found.clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
 
-    def test_the_clusters_of_the_reader_of_allennlp_are_the_same(self, fixtures_root):
+    def test_the_clusters_match_allennlps_reader(self, fixtures_root):
         from allennlp_models.common.ontonotes import Ontonotes
 
         file = str(fixtures_root / "coref" / "train.conll")
@@ -88,7 +88,7 @@ class TestReadDocuments:
         assert [(found.sentences, found.clusters) for found in read_documents(file)] == expected
 
     def test_chained_clusters_are_merged_in_linear_time(self, path):
-        """When every link copied the chain, 5,000 took seconds."""
+        """If every link copied the chain, 5,000 links would take seconds."""
         links = "|".join
         cells = [links((f"({n})", f"({n + 1})")) for n in range(5_000)]
         (found,) = read(path, document(*cells))

@@ -10,12 +10,12 @@ from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.data import ElmoTokenIndexer, WordCharactersIndexer
 
-# A biLM that has words and no characters.
+# A biLM with words but no characters.
 NO_CNN = dict(character_dim=0, filters=(), n_highway=0)
 
 WORDS = st.one_of(
     st.text("abé.", min_size=1, max_size=5),
-    # Lone surrogates are no text: AllenNLP drops them, too.
+    # Without lone surrogates, which are not text; AllenNLP drops them too.
     st.text(min_size=1, max_size=20),
     st.text("é😀a", min_size=20, max_size=60),
     st.sampled_from(["<S>", "</S>"]),
@@ -23,7 +23,7 @@ WORDS = st.one_of(
 
 
 def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
-    """The tensors of a batch, as a model gets them."""
+    """The tensors of a batch, as a model receives them."""
     instances = [Instance({"text": TextField([Token(w) for w in words], {"x": indexer})}) for words in sentences]
     batch = Batch(instances)
     batch.index_instances(Vocabulary())
@@ -40,13 +40,13 @@ class TestElmoTokenIndexer:
         ours = ids_of(sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids")
         theirs = ids_of(sentences, ELMoTokenCharactersIndexer(token_min_padding_length=min_padding), "elmo_tokens")
         if not theirs.numel():
-            # It makes no third dimension of a batch without words, which the biLM needs.
+            # For a batch without words, AllenNLP omits the third dimension, which the biLM needs.
             assert ours.shape == (len(sentences), 0, 50)
         else:
             assert torch.equal(ours, theirs)
             assert ours.dtype == theirs.dtype
 
-    def test_an_empty_word_is_named(self):
+    def test_an_error_names_an_empty_word(self):
         for indexer in (ElmoTokenIndexer(), ElmoTokenIndexer(unicode_characters=50)):
             with pytest.raises(ValueError, match="word 1"):
                 ids_of([["a", ""]], indexer, "character_ids")

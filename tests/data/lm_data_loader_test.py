@@ -32,7 +32,7 @@ def vocabulary() -> LmVocabulary:
 
 @pytest.fixture
 def make(path, vocabulary):
-    """A function that makes a data loader with its vocabulary."""
+    """A function that makes a data loader and indexes it with the vocabulary."""
 
     def make(**options) -> LmDataLoader:
         defaults = {"max_tokens_per_batch": 100, "buffer_sentences": 80}
@@ -45,7 +45,7 @@ def make(path, vocabulary):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """A function that makes this process number `rank` of several."""
+    """A function that makes this process pretend to be number `rank` of several."""
 
     def in_process(rank: int, world_size: int) -> None:
         monkeypatch.setattr("elmo_tasks.data.lm_data_loader.is_distributed", lambda: True)
@@ -96,7 +96,7 @@ class TestLmDataLoader:
         lengths = list(chain.from_iterable(lengths_of(make(shuffle=False, buffer_sentences=N_SENTENCES))))
         assert lengths == sorted(lengths)
 
-    def test_the_order_depends_on_seed_and_epoch_alone(self, make):
+    def test_the_order_depends_only_on_seed_and_epoch(self, make):
         loader = make()
         first, second = words_of(loader), words_of(loader)
         before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
@@ -104,8 +104,8 @@ class TestLmDataLoader:
         assert words_of(make(seed=1)) != first
         assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
 
-    def test_skipping_batches_resumes_with_the_others(self, make):
-        """The first epoch is left in the middle and started again by a new loader, as AllenNLP recovers."""
+    def test_a_recovered_run_gets_the_same_batches(self, make):
+        """As in AllenNLP's recovery, the first epoch stops in the middle, and a new loader starts it again."""
         undisturbed = make()
         expected = [words_of(undisturbed) for _ in range(3)]
         assert words_of(islice(iter(make()), 3)) == expected[0][:3]

@@ -30,7 +30,7 @@ class TestLmText:
         assert list(text) == SENTENCES
         assert list(text) == SENTENCES, "the second pass"
 
-    def test_a_folder_is_its_files_by_name_without_hidden_ones(self, tmp_path):
+    def test_a_folder_is_read_in_file_name_order_without_hidden_files(self, tmp_path):
         for name in ("b.txt", "a.txt", ".hidden"):
             (tmp_path / name).write_text(f"{name}\n")
         (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"c\n"))
@@ -40,8 +40,8 @@ class TestLmText:
         assert list(LmText(f"{tmp_path}/*.txt")) == [["a.txt"], ["b.txt"]]
         assert list(LmText(f"{tmp_path}/**/*.txt")) == [["a.txt"], ["b.txt"], ["d"]]
 
-    def test_a_file_with_the_name_of_a_pattern_is_that_file(self, tmp_path):
-        """As a pattern the name matches `a.txt`."""
+    def test_a_file_name_that_looks_like_a_pattern_is_taken_literally(self, tmp_path):
+        """As a pattern, the name would match `a.txt`."""
         for name in ("[a].txt", "a.txt"):
             (tmp_path / name).write_text(f"{name}\n")
         assert list(LmText(tmp_path / "[a].txt")) == [["[a].txt"]]
@@ -64,7 +64,7 @@ class TestLmText:
         ],
         ids=["CRLF", "no final newline", "byte order mark", "empty lines", "tabs", "no-break spaces"],
     )
-    def test_white_space_separates_words_and_is_in_none(self, path, content):
+    def test_white_space_separates_words_and_is_not_part_of_them(self, path, content):
         path.write_bytes(content)
         assert list(LmText(path)) == SENTENCES
 

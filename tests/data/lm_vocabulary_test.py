@@ -22,7 +22,7 @@ def words_of(vocabulary: Vocabulary) -> list[str]:
 
 
 class TestFromCounts:
-    def test_frequent_words_come_first_and_equal_ones_by_the_alphabet(self):
+    def test_words_are_sorted_by_frequency_then_alphabetically(self):
         vocabulary = LmVocabulary.from_counts(instances("b a b c", "a d b"))
         assert words_of(vocabulary) == [*SPECIAL, "b", "a", "c", "d"]
 
@@ -37,7 +37,7 @@ class TestFromCounts:
 class TestFromWordList:
     def read(self, path: Path, content: bytes) -> Vocabulary:
         path.write_bytes(content)
-        # AllenNLP gives instances to any vocabulary.
+        # AllenNLP passes instances to every vocabulary.
         return Vocabulary.from_params(Params({"type": "elmo_lm_from_file", "path": str(path)}), instances=iter([]))
 
     @pytest.mark.parametrize("end", [b"\n", b"\r\n"])

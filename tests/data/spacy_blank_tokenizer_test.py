@@ -32,14 +32,14 @@ class TestSpacyBlankTokenizer:
         monkeypatch.setattr(spacy_tokenizer, "get_spacy_model", lambda *args: spacy.blank(language))
         theirs = SpacyTokenizer(f"{language}_of_the_test").tokenize(text)
         ours = SpacyBlankTokenizer(language).tokenize(text)
-        # Theirs keeps white space between words as a token.
+        # AllenNLP's tokenizer keeps white space between words as a token.
         expected = [(token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()]
         assert [(token.text, token.idx, token.idx_end) for token in ours] == expected
 
     @settings(max_examples=200)
     @given(TEXT)
     @example("a  b")
-    def test_the_places_match_the_tokens(self, tokenizer, text):
+    def test_the_offsets_match_the_tokens(self, tokenizer, text):
         tokens = tokenizer.tokenize(text)
         for token in tokens:
             assert text[token.idx : token.idx_end] == token.text

@@ -1,4 +1,4 @@
-"""Archives of models with random weights, which are small and need no training."""
+"""Archives of small models with random weights, which need no training."""
 
 import json
 from pathlib import Path
@@ -15,16 +15,16 @@ from tests.task_models import PLACES, model_of, variant_config
 
 def write_archive(folder: Path, task: str, places: str = "none", seed: int = 0) -> Path:
     """
-    The archive of a model of the published template.
+    The archive of a model from the published template.
 
     # Parameters
 
     folder
-        Which does not exist yet.
+        Must not exist yet.
     task, places
         See `TASKS` and `PLACES` of the tests.
     seed
-        Of the weights.
+        For the random weights.
     """
     folder.mkdir(parents=True)
     with pytest.MonkeyPatch.context() as patch:

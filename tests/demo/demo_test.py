@@ -1,4 +1,4 @@
-"""The page and its functions over HTTP, on archives with random weights."""
+"""Tests of the page and its functions over HTTP, on archives with random weights."""
 
 import json
 import socket
@@ -65,7 +65,7 @@ def url(words: Words, archives: list[TaskArchive]) -> Iterator[str]:
 
 @pytest.fixture
 def call(url: str) -> Callable[..., Any]:
-    """Calls a function over HTTP: its results, or the error as a text."""
+    """Calls a function over HTTP and returns its results or its error message."""
 
     def run(name: str, *values: str) -> Any:
         address, body = f"{url}gradio_api/call/{name}", json.dumps({"data": values}).encode()
@@ -78,7 +78,7 @@ def call(url: str) -> Callable[..., Any]:
 
 
 class TestWords:
-    def test_cosines_are_of_the_vectors_of_all_layers(self, words, elmo):
+    def test_cosines_compare_the_vectors_of_each_layer(self, words, elmo):
         table, _, _ = words.compare(f"{TEXT}\nplay and Play", "play", "layer 2")
         arrays = elmo.embed([line.split() for line in f"{TEXT}\nplay and Play".splitlines()], layers="all")
         places = [(arrays[0], 1), (arrays[1], 1), (arrays[2], 0), (arrays[2], 2)]
@@ -91,7 +91,7 @@ class TestWords:
     def test_neighbours_contain_the_static_ones(self, words):
         _, neighbors, _ = words.compare(TEXT, "play", "layer 0")
         assert list(neighbors["static vector"][:3]) == ["game", "film", ""]
-        # All occurrences have one vector in the context-insensitive layer.
+        # In the context-insensitive layer, all occurrences have the same vector.
         assert all(cell.startswith("1.00 ") and "[play]" in cell for cell in neighbors["occurrence 1"])
 
     def test_the_map_is_by_principal_components(self, words):
@@ -160,7 +160,7 @@ class TestPage:
             found = list(pool.map(lambda text: call("ner", text)[0], texts))
         assert ["".join(mark["token"] for mark in marks).split() for marks in found] == [text.split() for text in texts]
 
-    def test_only_this_machine_reads_and_nothing_is_fetched(self, url):
+    def test_foreign_hosts_and_external_resources_are_refused(self, url):
         answer = open_url(url)
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
         with pytest.raises(HTTPError, match="400"):
@@ -190,7 +190,7 @@ class TestTasks:
         document = {"sentences": [["Ann", "sang", "."], ["She", "won", "."]], "clusters": [[[0, 0], [3, 3]]]}
         assert TASKS["elmo_coref"].values(document)[0].to_numpy().tolist() == [[1, "Ann | She"]]
 
-    def test_the_mixes_are_of_each_place(self, archives):
+    def test_each_place_has_a_mix(self, archives):
         assert [mix["ELMo at"] for mix in archives[1].mixes()] == ["input", "output"]
         assert archives[0].mixes() == []
 

@@ -1,4 +1,4 @@
-"""The fenced blocks of a page, and what is said of those that cannot run."""
+"""The fenced blocks of a page, and the reasons why some are not run."""
 
 import re
 from pathlib import Path
@@ -10,13 +10,13 @@ DOCS = CHECKOUT / "docs"
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-# A command that is indented and not fenced, which would not be tested.
+# An indented command outside a fence, which would not be tested.
 _INDENTED = re.compile(r"^(?: {4}|\t)\s*(?:\$ |\S*/)?((?:allennlp|python|make) .*)$", re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 
 class Block(NamedTuple):
-    """A block, with the line that its fence is in, and why it is not run if it is not."""
+    """A block, the line of its fence, and the reason if it is not run."""
 
     page: Path
     line: int
@@ -30,12 +30,12 @@ class Block(NamedTuple):
 
 
 def indented_commands(text: str) -> list[str]:
-    """The commands of a page that stand outside of its blocks."""
+    """The commands of a page outside its blocks."""
     return _INDENTED.findall(_FENCE.sub("", text))
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """All blocks of a page, in their order."""
+    """All blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     blocks = []
     for fence in _FENCE.finditer(text):

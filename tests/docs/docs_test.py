@@ -1,4 +1,4 @@
-"""README.md and docs/: every command in them runs on small data, or says why it does not."""
+"""Every command in the documentation runs on small data, or has a note that says why it is not run."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from tests.paths import CHECKOUT, PACKAGE, TINY_BILM
 
 README = CHECKOUT / "README.md"
 BLOCKS = {page: blocks_of(page) for page in PAGES}
-# `text` is output, or the form of a file.
+# `text` is output, or the format of a file.
 LANGUAGES = {"bash", "json", "jsonnet", "python", "text"}
 REASONS = {"installs packages", "needs a GPU", "needs a cluster", "takes long", "downloads a gigabyte"}
 
@@ -56,7 +56,7 @@ def run_block(block: Block, shell: Shell, names: dict) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", with_blocks())
 def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, environment, logging_as_before):
-    """Blocks run one after another, and may use what those before have made."""
+    """Blocks run in order, and may use what earlier blocks have created."""
     monkeypatch.delenv("ELMO_TASKS_CACHE", raising=False)
     work = make_home(tmp_path)
     variables = {

@@ -1,4 +1,4 @@
-"""The folders that the pages of the docs speak of, with the small data in them."""
+"""The folders that the docs mention, filled with the small data."""
 
 import gzip
 import json
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from tests.paths import CHECKOUT, FIXTURES, TINY_BILM, TRAINING_CONFIGS
 
-# The first so many sentences, pairs, trees or documents of each file.
+# The number of sentences, pairs, trees or documents kept from each file.
 _COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm": 40}
 
 
 def make_home(home: Path) -> Path:
     """
-    A home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, all as the pages name them; returns the
-    folder to work in, which has `training_configs/`, `fixtures/`, `results/` and a text.
+    Makes a home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, named as in the docs. Returns the
+    working directory, which has `training_configs/`, `fixtures/`, `results/` and a text.
     """
     data, work = home / "data", home / "work"
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
@@ -31,7 +31,7 @@ def make_home(home: Path) -> Path:
     for folder in (home / "elmo" / "original", home / ".cache" / "elmo_tasks" / "original"):
         shutil.copytree(TINY_BILM, folder)
     shutil.copytree(TRAINING_CONFIGS, work / "training_configs")
-    # The widest model that trains fast otherwise; every width follows from this argument.
+    # Apart from its width, this model trains fast; all widths follow from this argument.
     sst = work / "training_configs" / "lib" / "sst.libsonnet"
     template = sst.read_text(encoding="utf-8")
     assert "\n  hidden=300,\n" in template
@@ -43,7 +43,7 @@ def make_home(home: Path) -> Path:
 
 
 def first_paragraphs(file: Path, count: int) -> str:
-    """A file of SQuAD with its first so many paragraphs, and their questions."""
+    """A SQuAD file with only its first `count` paragraphs and their questions."""
     content = json.loads(file.read_text(encoding="utf-8"))
     articles = []
     for article in content["data"]:

@@ -16,10 +16,10 @@ from elmo_tasks.__main__ import main as elmo_tasks_main
 from elmo_tasks.embed import add_arguments
 from tests.paths import CHECKOUT
 
-# What bash may run; anything else must be one of our commands.
+# Commands that bash may run; all others must be ours.
 _BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "zcat"}
 
-# What makes a training short: laid over the config of a model, after what the page lays over it.
+# Overrides that shorten training, applied after the overrides of the page.
 _SHORT = {"trainer.num_epochs": 1}
 _SMALL = {
     "elmo_bilm": {"trainer.learning_rate_scheduler": None},
@@ -35,7 +35,7 @@ _NEW_BILM = {
 
 
 def commands_of(text: str) -> Iterator[tuple[dict[str, str], list[str], str]]:
-    """The variables, the words and the whole line of each command."""
+    """The variables, the words and the full line of each command."""
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         variables = {}
@@ -47,14 +47,14 @@ def commands_of(text: str) -> Iterator[tuple[dict[str, str], list[str], str]]:
 
 
 class Shell:
-    """A shell of a page: its folder and its variables last from one block to the next."""
+    """The shell of a page, which keeps its folder and variables from one block to the next."""
 
     def __init__(self, work: Path, variables: dict[str, str]) -> None:
         self.work = work
         self.variables = variables
 
     def run(self, text: str) -> None:
-        """Runs all commands of a block; an error of one is an error."""
+        """Runs all commands of a block, and raises an error if one fails."""
         for variables, words, line in commands_of(text):
             with self.entered():
                 if words[:1] == ["export"]:
@@ -118,7 +118,7 @@ def _shortened(arguments: list[str]) -> list[str]:
 
 
 def check_command(words: list[str], line: str) -> None:
-    """That a command which is not run still exists: its options, its file, its target or its extra."""
+    """Checks that a command which is not run still exists, with its options, file, target or extra."""
     if words[0] == "allennlp":
         from allennlp.commands import parse_args
 
@@ -127,7 +127,7 @@ def check_command(words: list[str], line: str) -> None:
         if words[1] == "train":
             from allennlp.common import Params
 
-            # The overrides of a page must fit its config: AllenNLP refuses a name with dots that ends in nothing.
+            # AllenNLP refuses a dotted override that does not match a key of the config.
             Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
     elif words[:3] == ["python", "-m", "pytest"]:
         paths = [word for word in words[3:] if word.startswith("tests/")]

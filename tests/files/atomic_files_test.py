@@ -1,4 +1,4 @@
-"""Tests of files and folders that are written whole or not at all."""
+"""Tests of files and folders that are written completely or not at all."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ class TestAtomicFile:
 
 
 class TestAtomicFolder:
-    def test_a_folder_appears_whole(self, tmp_path):
+    def test_a_folder_appears_only_when_complete(self, tmp_path):
         with atomic_folder(tmp_path / "new" / "folder") as temporary:
             (temporary / "a").write_text("text")
             assert not (tmp_path / "new" / "folder").exists()
@@ -56,7 +56,7 @@ class TestAtomicFolder:
 
 
 class TestCheckNotInput:
-    def test_a_file_under_any_name_is_one_file(self, tmp_path):
+    def test_a_file_is_recognised_under_any_name(self, tmp_path):
         (tmp_path / "text").touch()
         (tmp_path / "link").symlink_to(tmp_path / "text")
         for output, given in (("text", "text"), ("link", "text"), ("text", "link")):
@@ -64,5 +64,5 @@ class TestCheckNotInput:
                 check_not_input(tmp_path / output, tmp_path / "other", tmp_path / given)
         check_not_input(tmp_path / "text", tmp_path / "other")
         check_not_input(tmp_path / "new", tmp_path / "text")
-        # A terminal may be input and output.
+        # The same terminal may be input and output.
         check_not_input(Path("/dev/null"), "/dev/null")

@@ -16,7 +16,7 @@ CONTENTS = {
     b"a\n\nb": ["a", "", "b"],
     b" a \r\n\tb\r\n": [" a ", "\tb"],
     b"\xef\xbb\xbfa\nb": ["a", "b"],
-    # Only the first bytes of a file can be a byte order mark.
+    # A byte order mark can only be at the start of a file.
     b"a\n\xef\xbb\xbfb": ["a", "\ufeffb"],
     # These end a line for `str.splitlines`, but not in a file.
     "a\u2028b\x0bc\x85d\n".encode(): ["a\u2028b\x0bc\x85d"],
@@ -36,7 +36,7 @@ def write(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
-def test_lines_have_numbers_and_no_ends(write, suffix):
+def test_lines_have_numbers_and_no_line_endings(write, suffix):
     for content, lines in CONTENTS.items():
         path = write(content, suffix)
         assert list(numbered_lines(path)) == list(numbered_lines(str(path))) == list(enumerate(lines, start=1))

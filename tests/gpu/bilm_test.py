@@ -1,6 +1,6 @@
 """
-The biLM on a GPU next to the biLM on the CPU in float64. Without CUDA only the same bodies on the CPU run, so that they
-stay correct.
+Compares the biLM on a GPU with the biLM on the CPU in float64. Without CUDA, the tests run only on the CPU, which keeps
+them correct.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from tests.devices import DEVICES
 
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 
-# More units than a block of a kernel, and not a multiple of one.
+# More units than the block size of a kernel, and not a multiple of it.
 OPTIONS = dataclasses.replace(SMALL, cell_dim=300, projection_dim=70)
 BATCHES = {
     "ragged": [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]],
@@ -32,7 +32,7 @@ BATCHES = {
 
 @pytest.fixture(autouse=True)
 def exact_products():
-    """TF32 would round the factors."""
+    """Disables TF32, which would round the factors."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     yield
@@ -61,7 +61,7 @@ class TestLayers:
 
     @pytest.mark.parametrize("batch", ["ragged", "many"])
     def test_bf16_is_near(self, device, batch):
-        """A device without instructions for bfloat16 computes the same products, slowly, and is made to."""
+        """A device without bfloat16 instructions computes the same products, but slowly."""
         found, expected = on(device, precision="bf16")(BATCHES[batch]), exact()(BATCHES[batch])
         for ours, theirs in zip(found.layers, expected.layers, strict=True):
             assert ours.dtype == torch.float32
@@ -96,8 +96,8 @@ class TestTraining:
             tolerance = 0.1 if is_mixed else 1e-4
             assert (gradient - theirs.grad).norm() <= tolerance * theirs.grad.norm(), name
 
-    def test_a_step_is_the_one_of_the_cpu(self, device):
-        """The loss of the softmax over all words, before the step and after it."""
+    def test_a_step_matches_the_cpu(self, device):
+        """Compares the losses of both devices, with the full softmax, before and after the step."""
         losses = []
         for bilm, dtype in ((on(device).requires_grad_(), torch.float32), (exact().requires_grad_(), torch.float64)):
             torch.manual_seed(0)

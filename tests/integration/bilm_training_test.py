@@ -1,6 +1,6 @@
 """
-Tests of the training of a language model: interrupted, in two processes, on a broken text. The processes are forked
-where there is no GPU, as new interpreters would spend most of their time on imports; `cli_test.py` starts those.
+Tests of training a language model: interrupted, and in two processes. Processes are forked if there is no GPU, because
+new interpreters would spend most of the time on imports.
 """
 
 import functools
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The small texts that ship, of that for training a part; and all names that the config uses."""
+    """The included small texts, with part of the training text, and all names that the config uses."""
     import elmo_tasks.plugin  # noqa: F401
 
     folder = tmp_path_factory.mktemp("data") / "lm"
@@ -43,8 +43,8 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 class TestRecovery:
-    def test_a_run_killed_in_an_epoch_ends_as_without_the_kill(self, tmp_path):
-        """Without dropout and sampled words a step depends on its batch alone: the weights are equal bit by bit."""
+    def test_a_run_killed_in_an_epoch_recovers_to_the_same_weights(self, tmp_path):
+        """Without dropout and sampled words, a step depends only on its batch, so the weights are equal bit for bit."""
         killed, whole = tmp_path / "killed", tmp_path / "whole"
         marker = tmp_path / "marker"
         callback = {"type": "kill_once", "epoch": 1, "batch": 5, "marker": str(marker)}
@@ -57,7 +57,7 @@ class TestRecovery:
             "trainer.learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 5},
             "trainer.callbacks": [callback],
         }
-        # While the marker is there, nothing disturbs a training.
+        # While the marker exists, the callback does not kill a run.
         marker.touch()
         train_tiny(whole, overrides)
         marker.unlink()
@@ -71,15 +71,15 @@ class TestRecovery:
 
 
 class TestTwoProcesses:
-    def test_they_take_the_steps_of_one_that_accumulates_gradients(self, tmp_path, monkeypatch):
-        """Two processes take two batches for each step; the text has eight."""
+    def test_they_take_the_steps_of_one_process_that_accumulates_gradients(self, tmp_path, monkeypatch):
+        """Two processes take two batches per step; the text has eight batches."""
         overrides = {
             "model.softmax": "full",
             "model.dropout": 0.0,
             "data_loader.max_tokens_per_batch": 252,
             "validation_data_loader.max_tokens_per_batch": 800,
             "trainer.num_epochs": 2,
-            # A step that does not depend on rounding, as one of Adam may.
+            # Unlike a step of Adam, a step of SGD does not amplify rounding errors.
             "trainer.optimizer": {"type": "sgd", "lr": 1.0},
         }
         one, two = tmp_path / "one", tmp_path / "two"

@@ -1,4 +1,4 @@
-"""Tests of AllenNLP's commands: a small tagger, from the first start to a prediction."""
+"""Tests of AllenNLP's commands on a small tagger, from training to prediction."""
 
 import atexit
 import functools
@@ -25,7 +25,7 @@ CONFIG = Path(__file__).parent / "tagger.jsonnet"
 
 
 def conll_2003(people: list[str], places: list[str]) -> str:
-    """A sentence for each person and place, one token with four columns a line."""
+    """One sentence per pair of person and place, with one token per line in four columns."""
     lines = []
     for person, place in zip(people, places, strict=True):
         words = [(person, "NNP", "I-NP", "I-PER"), ("lives", "VBZ", "I-VP", "O"), ("in", "IN", "I-PP", "O")]
@@ -36,7 +36,7 @@ def conll_2003(people: list[str], places: list[str]) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file of twelve sentences, where the config looks for it; and all names that the config uses."""
+    """A file of twelve sentences, where the config expects it, and all names that the config uses."""
     path = tmp_path_factory.mktemp("data") / "train.txt"
     people = ["Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Klara", "Leo"]
     places = ["Oslo", "Rome", "Paris", "Vienna", "Lima", "Quito", "Cairo", "Tokyo", "Delhi", "Seoul", "Lagos", "Accra"]
@@ -50,7 +50,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Threads that wait for each other are all that more of them would bring to a model of this size."""
+    """A model of this size has no work for more threads, which would only wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -63,7 +63,7 @@ def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, r
 
 
 def within(section: str, overrides: dict[str, Any]) -> dict[str, Any]:
-    """Overrides that leave the rest of a section as it is, as AllenNLP wants them written."""
+    """Overrides in AllenNLP's notation, which leave the rest of a section unchanged."""
     return {f"{section}.{key}": value for key, value in overrides.items()}
 
 
@@ -77,7 +77,7 @@ def metrics(serialization_dir: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training."""
+    """The folder of a finished run."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     train(folder)
     return folder
@@ -90,7 +90,7 @@ class TestTrain:
         assert metrics(trained)["epoch"] == 2
 
     def test_training_again_gives_the_same_weights(self, trained, tmp_path):
-        """With AllenNLP's own seeds."""
+        """With AllenNLP's default seeds."""
         train(tmp_path / "run")
         torch.testing.assert_close(weights(tmp_path / "run"), weights(trained), rtol=0, atol=0)
 
@@ -98,7 +98,7 @@ class TestTrain:
         killed, whole = tmp_path / "killed", tmp_path / "whole"
         (tmp_path / "present").touch()
         callback = {"type": "kill_once", "epoch": 2, "marker": str(tmp_path / "marker")}
-        # Without shuffling: AllenNLP does not keep the state of the generator of random numbers.
+        # Without shuffling, because AllenNLP does not save the state of the random number generator.
         overrides = {"trainer.callbacks": [callback], "trainer.num_epochs": 4, "data_loader.shuffle": False}
         assert exit_code_of(train, killed, overrides) == -signal.SIGKILL
         assert not (killed / "model.tar.gz").exists()
@@ -112,10 +112,10 @@ class TestTrain:
 class TestWorkers:
     # With max_instances_in_memory, workers make batches; without, they make instances.
     @pytest.mark.parametrize(("start_method", "max_instances"), [("fork", None), ("fork", 4), ("spawn", None)])
-    def test_workers_read_what_the_process_itself_reads(self, start_method, max_instances, trained, tmp_path, capfd):
+    def test_workers_read_the_same_as_the_main_process(self, start_method, max_instances, trained, tmp_path, capfd):
         loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
         overrides = {**within("data_loader", loader), "trainer.num_epochs": 1}
-        # A spawned worker costs the imports of a new interpreter: one is enough.
+        # One worker is enough, because each spawned worker repeats all imports.
         overrides |= {"validation_data_path": None, "trainer.learning_rate_scheduler": None}
         train(tmp_path / "run", overrides)
         assert "Traceback" not in capfd.readouterr().err
@@ -125,12 +125,12 @@ class TestWorkers:
             assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
 
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
-        """Forked where a GPU does not forbid it: spawned workers import for half a minute."""
-        # Optimizers import it, which takes seconds: here once, and not in each worker.
+        """Forked unless a GPU rules it out, because spawned workers spend half a minute on imports."""
+        # Optimizers import it, which takes seconds; here it happens once instead of in each worker.
         importlib.import_module("torch._dynamo")
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
-        # Those of this process, which a fork inherits.
+        # A fork would inherit the exit functions of this process.
         monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: None)
         train(tmp_path / "run", {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}})
         stderr = capfd.readouterr().err

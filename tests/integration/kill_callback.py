@@ -1,4 +1,4 @@
-"""A callback that ends a training as a power failure would: at once, and once; and a process to be killed."""
+"""A callback that kills a run once, like a power failure, and a function that trains in a process to be killed."""
 
 import multiprocessing
 import os
@@ -11,12 +11,12 @@ import torch
 from allennlp.common.plugins import import_plugins
 from allennlp.training.callbacks import TrainerCallback
 
-# A process that uses a GPU cannot be forked. A spawned one spends most of a small training on imports.
+# A process that uses a GPU cannot be forked. A spawned process spends most of a short run on imports.
 START_METHOD = "spawn" if torch.cuda.is_available() else "fork"
 
 
 def exit_code_of(train: Callable[..., object], *arguments: Any) -> int | None:
-    """The exit code of a process of its own that trains; negative if a signal ended it."""
+    """Trains in a new process and returns its exit code, which is negative if a signal killed it."""
     process = multiprocessing.get_context(START_METHOD).Process(target=_train, args=(train, arguments))
     process.start()
     process.join(300)
@@ -31,8 +31,8 @@ def _train(train: Callable[..., object], arguments: tuple[Any, ...]) -> None:
 @TrainerCallback.register("kill_once")
 class KillOnce(TrainerCallback):
     """
-    Kills the process at the end of `epoch`, or of its batch number `batch` (from 1), before a checkpoint of it is
-    written, unless the file `marker` is there.
+    Kills the process at the end of `epoch`, or of its batch number `batch` (from 1), before the checkpoint is written,
+    unless the file `marker` exists.
     """
 
     def __init__(self, serialization_dir: str, marker: str, epoch: int, batch: Optional[int] = None) -> None:

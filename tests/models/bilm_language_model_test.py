@@ -24,7 +24,7 @@ OPTIONS = BilmOptions(
     filters=((1, 4), (2, 4)),
     n_highway=1,
 )
-# "zebra" and "yak" are in no vocabulary.
+# "zebra" and "yak" are not in the vocabulary.
 SENTENCES = ["the cat sat .", "the zebra and the yak sat", "cat", "a dog saw the cat and the cat saw a dog ."]
 TEXT = ["the the the the cat cat cat cat sat sat sat . . .", "dog dog dog saw saw and and a a a"]
 
@@ -40,9 +40,9 @@ def make(vocab: Vocabulary, **arguments: Any) -> BilmLanguageModel:
     model = BilmLanguageModel(vocab, OPTIONS.to_dict(), **arguments)
     with torch.no_grad():
         for parameter in model.parameters():
-            # A bias of 0 would hide code that skips it; computing twice must give the same numbers.
+            # A bias of 0 would hide code that skips it.
             parameter.add_(torch.randn(parameter.shape) * 0.2)
-        # No word: the public format has no row for it.
+        # The row for padding, which the public format lacks.
         model.bilm.character_encoder.embedding.weight[0] = 0.0
     return model
 
@@ -53,8 +53,8 @@ def batch(vocab: Vocabulary, sentences: list[str] = SENTENCES) -> dict[str, torc
 
 def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, float]:
     """
-    Word by word from the top layer of the sentence with every vector that predicts: a first word has the boundary
-    alone, the vector of which is that of an empty sentence.
+    Word by word, from the top layer of the sentence. The first word is predicted from only
+    the boundary, with the vector of an empty sentence.
     """
     numbers = model.vocab.get_token_to_index_vocabulary("lm")
     words = [numbers.get(word, numbers["<UNK>"]) for word in sentence.split()]
@@ -81,7 +81,7 @@ def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, f
 class TestLossInEvaluation:
     @pytest.mark.parametrize("softmax", ["full", "sampled"])
     def test_it_matches_a_plain_loop(self, vocab, softmax):
-        """Compared with a loop over sentences and words in float64."""
+        """Compared with a float64 loop over sentences and words."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
         expected = torch.tensor([plain_likelihoods(model, sentence) for sentence in SENTENCES])
@@ -119,7 +119,7 @@ class TestLossInTraining:
         assert set(model.get_metrics()) == {"sampled_perplexity", "tokens_per_second"}
 
     @pytest.mark.parametrize("n_samples", [11, 12])
-    def test_too_few_words_for_samples_are_trained_on_in_full(self, vocab, n_samples):
+    def test_too_few_words_for_samples_use_the_full_softmax(self, vocab, n_samples):
         model = make(vocab, n_samples=n_samples, dropout=0.0)
         assert model.softmax.n_samples is None
         full = make(vocab, softmax="full", dropout=0.0)
@@ -187,7 +187,7 @@ class TestWeightsToGoOnFrom:
         assert model.softmax.n_words == 11 and not model.softmax.bias.any()
         assert "has no softmax" not in caplog.text
 
-    def test_one_with_dictionaries_is_not_trained(self, vocab):
+    def test_a_bilm_with_dictionaries_is_not_trained(self, vocab):
         sizes = DictionaryOptions(n_words=9, word_dim=3)
         options = BilmOptions(
             cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes
@@ -197,14 +197,14 @@ class TestWeightsToGoOnFrom:
 
 
 class TestPublicForm:
-    def test_a_word_that_allennlp_reads_as_the_end_of_a_line_stays_a_word(self, tmp_path):
+    def test_a_word_that_allennlp_reads_as_a_newline_is_kept(self, tmp_path):
         LmVocabulary.from_counts([LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])]).save_to_files(
             str(tmp_path / "vocabulary")
         )
         words = make(LmVocabulary.from_files(str(tmp_path / "vocabulary"))).word_list().words
         assert words == ("<S>", "</S>", "<UNK>", "@@NEWLINE@@", "a@@NEWLINE@@b")
 
-    def test_a_different_bilm_reads_it(self, vocab, tmp_path):
+    def test_a_new_bilm_reads_it(self, vocab, tmp_path):
         model = make(vocab)
         files = tmp_path / "options.json", tmp_path / "weights.hdf5"
         model.bilm.save(*files, softmax=model.softmax.state_dict())

@@ -14,12 +14,12 @@ SMALL = "{ model+: { encoder+: { hidden_size: 7 }, hidden_dim: 5, max_antecedent
 
 
 def batch_of(resolver: TaskModel, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The tensors of a document as the reader takes it."""
+    """The tensors of a document, from arguments of the reader's `text_to_instance`."""
     return resolver.tensors([resolver.reader.text_to_instance(*args, **kwargs)])
 
 
 def long_document(n_sentences: int) -> dict:
-    """Sentences of three words; the first words of all sentences are one cluster, those of all odd ones two others."""
+    """Three-word sentences. One cluster has all first words, two more the second and third words of odd sentences."""
     sentences = [[f"a{number}", "b", "c"] for number in range(n_sentences)]
     last = 3 * n_sentences
     odd = [[(start + word, start + word) for start in range(3, last, 6)] for word in (1, 2)]
@@ -38,7 +38,7 @@ class TestCorefResolver:
         assert passes == [(len(sentences), max(map(len, sentences)), 50)]
 
     def test_loss_and_antecedents_match_the_parts(self, make_model):
-        """The tested parts of the model, composed for one document, with a loop over the pairs."""
+        """Oracle: the parts of the model, which have tests, composed for one document, with a loop over the pairs."""
         resolver = make_model("coref", ["input"], SMALL)
         model = resolver.model
         speakers = [["Ann"] * 6, ["Bob"] * 4, ["Ann"] * 3]
@@ -54,7 +54,7 @@ class TestCorefResolver:
         sentences = torch.tensor([0] * 6 + [1] * 4 + [2] * 3)
         spans, vectors = model.span_embedder(torch.cat(embedded), torch.cat(hidden), sentences)
         scores = model.mention_scorer(vectors)[:, 0]
-        # 0.4 spans a word.
+        # 0.4 spans per word.
         kept = spans_without_crossings(spans, scores, 5)
         spans = spans[kept]
         assert len(kept) == 5
@@ -95,7 +95,7 @@ class TestCorefResolver:
         together = resolver.model(**resolver.tensors(resolver.instances))["loss"].item()
         assert together == pytest.approx(sum(alone) / 3, rel=1e-4)
 
-    def test_kept_spans_are_of_at_most_ten_words_of_a_sentence_and_do_not_cross(self, make_model):
+    def test_kept_spans_have_at_most_ten_words_of_one_sentence_and_do_not_cross(self, make_model):
         resolver = make_model("coref", [])
         sentences = [[f"w{word}" for word in range(30)], ["x", "y"]] * 4
         (spans,) = resolver.model(**batch_of(resolver, sentences))["spans"]
@@ -116,7 +116,7 @@ class TestCorefResolver:
         for seed in range(10):
             torch.manual_seed(seed)
             whole = resolver.model.train()(**batch_of(resolver, **document, genre="nw"))
-            # All single words are kept, which cross nothing.
+            # All single words are kept, because they cross nothing.
             first = int(whole["spans"][0].min())
             clusters = [[(m - first,) * 2 for m, _ in c if first <= m < first + 12] for c in document["clusters"]]
             sentences = document["sentences"][first // 3 : first // 3 + 4]
@@ -130,7 +130,7 @@ class TestCorefResolver:
         ("key", "values"), [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))]
     )
     def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
-        # Spans of all sentences are kept and compared, whatever their scores.
+        # Spans of all sentences are kept and compared, regardless of their scores.
         resolver = make_model("coref", [], SMALL + " + { model+: { spans_per_word: 2.0, max_antecedents: 50 } }")
         losses = []
         for value in values:
@@ -164,7 +164,7 @@ class TestCorefResolver:
 
     def test_the_metrics_match_the_clusters(self, make_model):
         resolver = make_model("coref", [])
-        # So that there are clusters, whatever the weights.
+        # Ensures clusters with any weights.
         resolver.model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
         output = resolver.model(**resolver.tensors(resolver.instances))
         resolver.model.get_metrics(reset=True)

@@ -1,4 +1,4 @@
-"""Tests of what all task models have: ELMo at their input and output, initializers, labels."""
+"""Tests of what all task models share: ELMo at the input and output, initializers, labels."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def loss_of(made):
 
 
 def zeros_of_inputs(model, *parts):
-    """A dictionary into which a batch puts, for each part of the model, where its input is zero."""
+    """A dictionary that a forward pass fills with, for each part of the model, where its input is zero."""
     zeros = {}
     for name in parts:
         part = model.get_submodule(name)
@@ -41,12 +41,12 @@ def zeros_of_inputs(model, *parts):
 
 
 def encoded_by(encoder, text):
-    """The output of an encoder for a text without padding, of shape `(1, timesteps, dim)`."""
+    """The output of an encoder for a text of shape `(1, timesteps, dim)` without padding."""
     return encoder(text, torch.ones(text.shape[:2], dtype=torch.bool))[0]
 
 
 def copy_weights(parts, other):
-    """Gives the weights of some parts, one after the other, to a module that has as many."""
+    """Copies the weights of some parts, in order, to a module with the same number of weights."""
     weights = (weight for part in parts for weight in part.parameters())
     for mine, theirs in zip(weights, other.parameters(), strict=True):
         theirs.data.copy_(mine.data)
@@ -112,7 +112,7 @@ class TestConcatTexts:
     }
 
     def tensors(self, *batches):
-        """Each batch as a model gets it, all with one vocabulary."""
+        """Each batch as a model receives it, with a common vocabulary."""
         instances = [
             [Instance({"text": TextField([Token(word) for word in words], self.INDEXERS)}) for words in batch]
             for batch in batches
@@ -123,7 +123,7 @@ class TestConcatTexts:
             yield batch.as_tensor_dict()["text"]
 
     def test_it_equals_allennlps_batch_of_both(self):
-        """Other padding, names or orders would not be equal."""
+        """Different padding, names or order would make the tensors differ."""
         long = [["Encyclopædia", "is", "a", "word"], ["x"]]
         short = [["Is", "it"], ["😀"], ["no", "extraordinarily"]]
         for first, second in ((long, short), (short, long)):

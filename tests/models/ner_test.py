@@ -11,7 +11,7 @@ WORDS = ["Jordan", "beat", "Chelsea"]
 
 
 def batch_of(tagger: TaskModel, *sentences: list[str], tags: list[list[str]] | None = None) -> dict[str, Any]:
-    """The tensors of sentences, with tags if they are given."""
+    """The tensors of sentences, with tags if given."""
     return tagger.batch(*zip(sentences, tags or [None] * len(sentences), strict=True))
 
 
@@ -33,7 +33,7 @@ def likelihoods(tagger: TaskModel, logits: torch.Tensor) -> np.ndarray:
 
 
 class TestNerTagger:
-    def test_the_loss_is_the_negative_log_likelihood_a_sentence(self, make_model):
+    def test_the_loss_is_the_negative_log_likelihood_per_sentence(self, make_model):
         tagger = make_model("ner", BOTH)
         tags = [["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]]
         output = tagger.model(**batch_of(tagger, WORDS, ["in", "old", "Paris"], tags=tags))
@@ -82,7 +82,7 @@ class TestNerTagger:
         assert readable["tags"] == [words]
 
     def test_scores_stay_probabilities_in_long_sentences(self, make_model):
-        """The partition function is so large that no digits are left after the point."""
+        """The partition function is so large that no digits are left after the decimal point."""
         tagger = make_model("ner", [])
         torch.manual_seed(0)
         logits = 30 * torch.randn(4, 120, tagger.model.vocab.get_vocab_size("labels"))
@@ -113,14 +113,14 @@ class TestNerTagger:
             encoder.register_forward_pre_hook(lambda module, args: inputs.append(args[0]))
         tagger.model.train()(**batch_of(tagger, WORDS))
         assert len(inputs) == 2
-        # The characters' part has zeroes of its own.
+        # The character part has zeros even without dropout.
         glove, hidden = inputs[0][0, :, -100:], inputs[1][0]
         for units in (glove, hidden):
             dropped = units == 0
             assert torch.equal(dropped, dropped[:1].expand_as(dropped))
             assert 0.25 < dropped[0].float().mean() < 0.75
 
-    def test_the_metrics_are_of_entities(self, make_model):
+    def test_the_metrics_count_entities(self, make_model):
         tagger = make_model("ner", [])
         model = tagger.model
         model.crf.start_transitions.data.zero_(), model.crf.end_transitions.data.zero_()

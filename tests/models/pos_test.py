@@ -1,4 +1,4 @@
-"""Tests of the model of parts of speech."""
+"""Tests of the part-of-speech model."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tests.paths import TINY_BILM
 
 @pytest.fixture
 def tagger(environment, training_configs):
-    """The classifier of Table 6 on the tiny biLM's layer 1, with random weights; and four instances."""
+    """The classifier of Table 6 with random weights, on layer 1 of the tiny biLM, and four instances."""
     params = Params.from_file(training_configs / "pos_layer.jsonnet")
     instances = list(DatasetReader.from_params(params["dataset_reader"]).read(params["validation_data_path"]))[:4]
     vocab = Vocabulary.from_instances(instances)
@@ -33,7 +33,7 @@ class TestPosClassifier:
             expected = [names[index] for index in (vectors @ weight.T + bias).argmax(-1)]
             assert output["words"] == words and output["tags"] == expected
 
-    def test_a_prediction_has_words_and_as_many_tags(self, tagger):
+    def test_a_prediction_has_one_tag_per_word(self, tagger):
         model, instances = tagger
         batch = Batch(instances)
         batch.index_instances(model.vocab)

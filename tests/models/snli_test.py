@@ -11,7 +11,7 @@ PAIRS = ROWS["snli"]
 
 
 def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
-    """The logits of one pair by the formulas of Chen et al. (2017), without padding."""
+    """The logits of one pair without padding, by the formulas of Chen et al. (2017)."""
     model, tensors = classifier.model, classifier.batch(pair)
     encoded = []
     for name in ("premise", "hypothesis"):
@@ -75,7 +75,7 @@ class TestEsim:
                 assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
 
     def test_dropout_is_where_the_paper_has_it(self, make_model):
-        """Section A.3 of the paper: half of the input of both LSTMs and of the last two layers."""
+        """Section A.3 of the paper: dropout of 0.5 on the inputs of both LSTMs and of the last two layers."""
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
             classifier = make_model("snli", elmo_at, hidden=40)
             model = classifier.model.train()
@@ -87,7 +87,7 @@ class TestEsim:
                 "output_feedforward",
                 "label_projection",
             )
-            # No zeroes but those of the dropout.
+            # Only dropout gives zeros.
             fill_biases(5.0, model.projection_feedforward, model.output_feedforward)
             sentence = "Two dogs run along the long beach"
             model(**classifier.batch(*[(sentence, sentence)] * 16))

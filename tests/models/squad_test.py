@@ -63,7 +63,7 @@ class TestSquadModel:
             n_words = alone["start_log_probs"].shape[1]
             for name in ("start_log_probs", "end_log_probs"):
                 torch.testing.assert_close(together[name][row, :n_words], alone[name][0], rtol=0, atol=1e-5)
-            # Of answers that are equally likely, rounding chooses one.
+            # Rounding decides between equally likely answers.
             start, end = (alone[name][0] for name in ("start_log_probs", "end_log_probs"))
             scores = [start[first] + end[last] for first, last in (together["best_span"][row], alone["best_span"][0])]
             torch.testing.assert_close(*scores, rtol=0, atol=1e-5)
@@ -81,5 +81,5 @@ class TestSquadModel:
         assert len(inputs) == 6
         for name, units in inputs.items():
             dropped = (units[-1] == 0).all(0)
-            # ReLU and characters give zeroes too; each unit is dropped at all words.
+            # ReLU and characters give zeros too, but dropout drops a unit at all words.
             assert 0.1 < dropped.float().mean() < 0.6, name

@@ -9,7 +9,7 @@ SENTENCE, GOLD = "Anna sells old maps", "B-ARG0 B-V B-ARG1 I-ARG1"
 
 
 def batch_of(labeler: TaskModel, *sentences: str, tags: list[str] | None = None) -> dict[str, Any]:
-    """The tensors of sentences, their second word the predicate, with tags if they are given."""
+    """The tensors of sentences in which the second word is the predicate, with tags if given."""
     rows = []
     for sentence, row in zip(sentences, tags or [None] * len(sentences), strict=True):
         words = sentence.split()
@@ -25,7 +25,7 @@ def say(labeler: TaskModel, tag: str) -> None:
 
 
 class TestSemanticRoleLabeler:
-    def test_the_published_sizes_are_the_papers(self, make_model):
+    def test_the_published_sizes_match_the_paper(self, make_model):
         """Section A.5 of the paper."""
         model = make_model("srl", [], small=False).model
         assert len(model.encoder.layers) == 8
@@ -52,7 +52,7 @@ class TestSemanticRoleLabeler:
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
-    def test_the_tags_follow_bio_where_single_words_would_not(self, make_model):
+    def test_the_tags_follow_bio_even_if_the_best_single_tags_do_not(self, make_model):
         """`I-ARG1` is best everywhere, but may not come first."""
         made = make_model("srl", [])
         say(made, "I-ARG1")
@@ -78,7 +78,7 @@ class TestSemanticRoleLabeler:
         assert made.model.get_metrics() == {}
         assert made.model.eval().get_metrics()["recall"] == 0.0
 
-    def test_the_metrics_are_of_arguments(self, make_model):
+    def test_the_metrics_count_arguments(self, make_model):
         made = make_model("srl", [])
         say(made, "B-ARG0")
         made.model(**batch_of(made, "a b", "a b c", tags=["B-ARG0 O", "B-ARG1 B-V B-C-ARG1"]))

@@ -10,7 +10,7 @@ TEXTS = ROWS["sst"]
 
 
 def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
-    """The logits of one text by the formulas of McCann et al. (2017), without padding, and with ReLU for maxout."""
+    """The logits of one text without padding, by the formulas of McCann et al. (2017), with ReLU instead of maxout."""
     model, tensors = classifier.model, classifier.batch(text)
     words = model.text_field_embedder(tensors["tokens"])
     encoded = encoded_by(model.encoder, model.pre_encode_feedforward(words))
@@ -63,23 +63,23 @@ class TestBiattentiveClassifier:
         torch.testing.assert_close(output["loss"], expected["loss"], rtol=0, atol=1e-5)
 
     def test_dropout_is_where_the_config_has_it(self, make_model):
-        """The rates are from AllenNLP's config of the BCN, with 0.5 at ELMo's output."""
+        """The rates are from AllenNLP's BCN config, plus 0.5 for ELMo at the output."""
         classifier = make_model("sst", BOTH, hidden=40)
         model = classifier.model.train()
         inputs = zeros_of_inputs(
             model, "pre_encode_feedforward", "encoder", "integrator", "output_feedforward", "label_projection"
         )
-        # No zeroes but those of the dropout.
+        # Only dropout gives zeros.
         fill_biases(5.0, model.pre_encode_feedforward, model.output_feedforward)
         model(**classifier.batch(*[(["Two", "dogs", "run", "along", "the", "beach"],)] * 16))
         rates = {"pre_encode_feedforward": 0.5, "encoder": 0.25, "output_feedforward": 0.1, "label_projection": 0.3}
         for name, rate in rates.items():
             assert inputs[name].float().mean().item() == pytest.approx(rate, abs=0.06), name
-        # The encoder's 80 units, and the 16 of ELMo.
+        # The encoder has 80 units, ELMo 16.
         assert not inputs["integrator"][..., :80].any()
         assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(0.5, abs=0.06)
 
-    def test_the_regularizer_has_the_mixes_alone(self, make_model):
+    def test_the_regularizer_covers_only_the_mixes(self, make_model):
         model = make_model("sst", BOTH).model
         mixes = [
             f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")

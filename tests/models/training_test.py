@@ -17,7 +17,7 @@ class TestTraining(ModelTestCase):
         row = TASKS[task]
         if task in (small := {"ner": small_ner, "squad": small_squad}):
             environment.setenv("ELMO_TASKS_DATA", str(small[task]))
-        # Without buckets: they are shuffled, and the instances of the two models could not be compared.
+        # Buckets would be shuffled, so the instances of the two models could not be compared.
         loader = f"{{ data_loader: {{ batch_size: {row.batch_size} }}, trainer+: {{ num_epochs: 1 }} }}"
         path: Path = write_variant(task, PLACES[place], f"{loader} + {row.trained_overrides}")
         self.ensure_model_can_train_save_and_load(path, seed=1, gradients_to_ignore=set(row.unseen))

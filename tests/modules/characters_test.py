@@ -13,7 +13,7 @@ N_CHARACTERS, DIM = 5, 3
 
 @pytest.fixture(autouse=True, scope="module")
 def double_precision():
-    """AllenNLP's mask has the default type, and overflows in float64 if the default is float32."""
+    """AllenNLP's mask has the default dtype, and overflows in float64 if the default is float32."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
@@ -35,9 +35,9 @@ def embedders(encoder="elmo_cnn", dropout=0.0):
 
 
 def results(module, *inputs):
-    """The output, and its gradients by the parameters and by the input."""
+    """The output and its gradients with respect to the parameters and inputs."""
     output = module(*inputs)
-    # A weight for each place: equal words have different gradients.
+    # A different weight per position gives equal words different gradients.
     weights = torch.linspace(-1, 1, output.numel()).view(output.shape)
     wanted = [*module.parameters(), *(tensor for tensor in inputs if tensor.requires_grad)]
     return [output, *torch.autograd.grad((output * weights).sum() + (output**2).sum(), wanted)]
@@ -109,8 +109,8 @@ class TestUnpaddedCnn:
 
     @settings(max_examples=20)
     @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.sampled_from([(1,), (3,), (2, 3, 5)]))
-    def test_with_partial_windows_a_word_has_as_many_as_characters(self, lengths, widths):
-        """AllenNLP's `cnn` reads each word alone, with zeros behind it that its mask counts."""
+    def test_with_partial_windows_a_word_has_one_window_per_character(self, lengths, widths):
+        """Oracle: AllenNLP's `cnn` on each word alone, followed by zeros that its mask includes."""
         _, theirs = cnns(ngram_filter_sizes=widths)
         ours = UnpaddedCnn(DIM, 5, partial_windows=True, ngram_filter_sizes=widths)
         ours.load_state_dict(theirs.state_dict())
@@ -122,7 +122,7 @@ class TestUnpaddedCnn:
                 expected = theirs(word, counted)[0].split(5)[place] if length else torch.zeros(5)
                 torch.testing.assert_close(features, expected, rtol=1e-9, atol=1e-12)
 
-    def test_words_that_are_all_too_short_have_zeros_and_gradients(self):
+    def test_words_that_are_all_too_short_give_zeros_and_zero_gradients(self):
         ours, _ = cnns(ngram_filter_sizes=(3, 4))
         output, *gradients = results(ours, *batch([2, 2], 2))
         assert torch.equal(output, torch.zeros(2, 10))

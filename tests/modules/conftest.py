@@ -1,4 +1,4 @@
-"""The tiny biLM that ships, and batches for it."""
+"""The tiny biLM in fixtures/, and batches for it."""
 
 import json
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def batch() -> torch.Tensor:
 
 @pytest.fixture
 def count_passes() -> Callable[[PretrainedBilm], list[torch.Tensor]]:
-    """A list that gets the input of each run of a biLM."""
+    """A function that returns a list to which each run of a biLM appends its input."""
 
     def count(pretrained: PretrainedBilm) -> list[torch.Tensor]:
         seen: list[torch.Tensor] = []

@@ -20,7 +20,7 @@ def parameters_with_gradient(module: torch.nn.Module) -> set[str]:
 class TestElmoTokenEmbedder:
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]])
     def test_it_equals_allennlp_on_a_first_batch(self, pretrained, batch, fixtures_root, weights):
-        """Only the first batch: AllenNLP's `Elmo` starts later ones from its state."""
+        """Only the first batch, because AllenNLP's `Elmo` carries its state over to later ones."""
         from allennlp.modules.elmo import Elmo
 
         folder = TINY_BILM
@@ -46,7 +46,7 @@ class TestElmoTokenEmbedder:
         dropped = embedder.train()(ids)
         kept = dropped != 0
         torch.testing.assert_close(dropped[kept], plain[kept] / 0.75)
-        # 800 units: the rate has a standard deviation of 0.015.
+        # With 800 units, the rate has a standard deviation of 0.015.
         assert kept.float().mean() == pytest.approx(0.75, abs=0.07)
 
     def test_a_copy_of_two_places_still_shares_its_bilm(self, pretrained, batch, count_passes):
@@ -119,15 +119,13 @@ class TestFromParams:
 
 
 class TestRegularization:
-    def test_l2_of_the_configs_is_on_the_weights_of_the_mixes_alone(
-        self, environment, training_configs, pretrained, tmp_path
-    ):
+    def test_l2_of_the_configs_covers_only_the_mix_weights(self, environment, training_configs, pretrained, tmp_path):
         """Section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
         snippet = tmp_path / "config.jsonnet"
         library = training_configs / "lib" / "ner.libsonnet"
         snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo={{ l2: 0.25 }})")
         params = Params.from_file(snippet)["model"]["regularizer"]
-        # A trained biLM: a regex that matches a frozen one would not show.
+        # Trained, because a frozen biLM would hide a regex that matches its weights.
         bilm = pretrained(requires_grad=True)
         model = torch.nn.ModuleDict({"input": ElmoTokenEmbedder(bilm), "output": ElmoTokenEmbedder(bilm)})
         model["input"].mix.layer_weights.data.copy_(torch.tensor([1.0, 2.0, -3.0]))
@@ -137,7 +135,7 @@ class TestRegularization:
         assert penalty.item() == pytest.approx(0.25 * (1 + 4 + 9 + 0.25))
 
     def test_a_large_lambda_pulls_the_mix_to_the_average(self, pretrained, batch):
-        """Section 3.3 of the paper: descent on the penalty alone ends at equal weights."""
+        """Section 3.3 of the paper: descent on only the penalty ends at equal weights."""
         embedder = ElmoTokenEmbedder(pretrained())
         embedder.mix.layer_weights.data.copy_(torch.tensor([3.0, -1.0, 0.5]))
         regularizer = RegularizerApplicator.from_params(

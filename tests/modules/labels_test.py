@@ -30,7 +30,7 @@ class TestBestTags:
 
     @pytest.mark.parametrize("seed", range(5))
     def test_they_are_the_best_of_all_that_bio_allows(self, seed):
-        """The scores favour tags inside of spans, so that the rules matter."""
+        """The scores favour `I-` tags, so the rules matter."""
         torch.manual_seed(seed)
         logits = torch.randn(6, 4, len(BIO)) + torch.tensor([0, 0, 1, 1, 0, 0, 1])
         found = best_tags(logits, torch.ones(6, 4, dtype=torch.bool), *bio_scores(BIO))
@@ -45,7 +45,7 @@ class TestBestTags:
             assert tags == list(best)
 
     def test_they_match_allennlps_semantic_roles(self):
-        """In float64, since `viterbi_decode` adds 100,000 to the scores."""
+        """In float64, because `viterbi_decode` adds 100,000 to the scores."""
         torch.manual_seed(0)
         transitions, starts, ends = bio_scores(BIO)
         lengths = torch.tensor([7, 1, 30, 12])

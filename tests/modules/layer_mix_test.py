@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.modules import LayerMix
 
 N_LAYERS, BATCH, TIMESTEPS, DIM = 3, 2, 4, 5
-# torch may flush subnormal numbers to zero.
+# No subnormal numbers, which torch may flush to zero.
 numbers = st.floats(-4, 4, allow_subnormal=False)
 
 
@@ -55,7 +55,7 @@ class TestLayerMix:
 
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     @pytest.mark.parametrize("layers", ["mix", "top", 1])
-    def test_where_there_is_no_word_it_is_zero(self, layer_norm, layers):
+    def test_padding_is_zero(self, layer_norm, layers):
         mixed = LayerMix(N_LAYERS, layers=layers, layer_norm=layer_norm)(random_layers(), MASK)
         assert mixed[~MASK].abs().max() == 0
         assert mixed[MASK].abs().min(-1).values.max() > 0
@@ -94,7 +94,7 @@ class TestLayerMix:
         assert mix.gamma.grad.abs() > 0
 
     @pytest.mark.parametrize(("layers", "number"), [("top", 2), (0, 0), (1, 1), (2, 2)])
-    def test_a_single_layer_is_taken_times_gamma(self, layers, number):
+    def test_a_single_layer_is_multiplied_by_gamma(self, layers, number):
         mix = LayerMix(N_LAYERS, layers=layers)
         assert [name for name, _ in mix.named_parameters()] == ["gamma"]
         mix.gamma.data.fill_(-2.0)

@@ -29,7 +29,7 @@ def text_at(text: str, place: dict) -> str:
 
 
 class TestPlaces:
-    def test_of_entities(self, made_predictor):
+    def test_places_of_entities(self, made_predictor):
         def tag_single_words(model):
             tags = model.vocab.get_index_to_token_vocabulary("labels").values()
             model.tag_projection.bias.data.copy_(torch.tensor([5.0 * tag.startswith("U-") for tag in tags]))
@@ -39,7 +39,7 @@ class TestPlaces:
         assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
         assert all("start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"])
 
-    def test_of_arguments(self, made_predictor):
+    def test_places_of_arguments(self, made_predictor):
         predictor = made_predictor("srl")
         output = predictor.predict("Anna  eats an apple.")
         (verb,) = output["verbs"]
@@ -48,7 +48,7 @@ class TestPlaces:
             words = "".join(output["words"][span["start"] : span["end"] + 1])
             assert text_at("Anna  eats an apple.", span).replace(" ", "") == words
 
-    def test_of_mentions(self, made_predictor):
+    def test_places_of_mentions(self, made_predictor):
         predictor = made_predictor("coref", lambda model: model.antecedent_scorer.rest[-1].bias.data.fill_(5.0))
         output = predictor.predict(TEXT)
         assert output["clusters"] and output["document"][:4] == ["Mr.", "Jordan", "does", "n't"]
@@ -60,8 +60,8 @@ class TestPlaces:
         assert tokenized["clusters"] == output["clusters"] and "places" not in tokenized
 
     @pytest.mark.parametrize("task", ["ner", "coref"])
-    def test_are_in_the_text_as_it_was_given(self, made_predictor, task):
-        """A text in NFD has more characters than the words in NFC that the model reads."""
+    def test_places_refer_to_the_text_as_given(self, made_predictor, task):
+        """A text in NFD has more characters than the NFC words that the model reads."""
         predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
         key = {"ner": "sentence", "coref": "document"}[task]
         field = predictor.json_to_labeled_instances({key: text})[0]["tokens"]
@@ -70,7 +70,7 @@ class TestPlaces:
         for token in tokens:
             assert unicodedata.normalize("NFC", text[token.idx : token.idx_end]) == token.text
 
-    def test_of_answers(self, made_predictor):
+    def test_places_of_answers(self, made_predictor):
         output = made_predictor("squad").predict("Who  said so?", TEXT)
         assert TEXT[output["start_char"] : output["end_char"]] == output["best_span_str"]
 

@@ -1,4 +1,4 @@
-"""Tests of what the predictors of all tasks have in common."""
+"""Tests of what all task predictors have in common."""
 
 import json
 
@@ -11,7 +11,7 @@ from allennlp.predictors import Predictor
 from elmo_tasks.predictors import SentencePredictor
 from tests.task_models import PLACES, TASKS
 
-# A line of each task, a longer one, and one without words.
+# For each task, a line, a longer one, and one without words.
 LINES = {
     "coref": [
         {"document": "Ann sang. She was tired."},
@@ -42,7 +42,7 @@ LINES = {
 }
 
 
-# Files with gold that a training refuses or skips, and the number of their inputs.
+# Files with gold annotation that training refuses or skips, and the number of their inputs.
 CONLL = "doc 0 {} {} - * {} - - - * {} -\n"
 BAD_GOLD = {
     "coref": ("#begin document (nw/x); part 000\nnw/x 0 0 It - * - - - - * 1)\n\n#end document\n", 1),
@@ -72,7 +72,7 @@ def made_predictor(make_model):
 
 
 def read(predictor: Predictor, path) -> list[Instance]:
-    """Without gold, as `allennlp predict --use-dataset-reader` does."""
+    """Reads without gold, as `allennlp predict --use-dataset-reader` does."""
     return list(predictor._dataset_reader.read(path))
 
 
@@ -130,7 +130,7 @@ class TestAllTasks:
             n_words = sum(map(len, field)) if task == "coref" else len(field)
             assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
 
-    def test_words_are_removed_while_the_prediction_stays(self, made_predictor, task):
+    def test_words_are_removed_while_the_prediction_is_unchanged(self, made_predictor, task):
         if task == "coref":
             pytest.skip("mentions are numbers of words, which change with each removed word")
         names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
@@ -140,7 +140,7 @@ class TestAllTasks:
 
 
 def rounded(value):
-    """A batch is padded, so the last digits may differ."""
+    """Rounds to four digits, because the padding of a batch may change the last ones."""
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Tests of `allennlp elmo-tables` and of the pages that are made of the results."""
+"""Tests of `allennlp elmo-tables`, and of the pages made from the results."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Runs without training: a Python that is a shell script, called as `python -m allennlp train CONFIG -s FOLDER ...`."""
+"""Runs without training: a shell script replaces Python in `python -m allennlp train CONFIG -s FOLDER ...`."""
 
 import sys
 from collections.abc import Callable
@@ -22,7 +22,7 @@ echo '{{"best_validation_accuracy": 0.5, "test_accuracy": 0.25}}' > "$6"/metrics
 
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes trainings run a line of shell: `stub("exit 1")`; `$4` is the config, `$6` the serialization directory."""
+    """Makes training run a shell command: `stub("exit 1")`; `$4` is the config, `$6` the serialization directory."""
 
     def behave(behaviour: str = "") -> None:
         script = tmp_path / "python"

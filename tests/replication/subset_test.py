@@ -1,4 +1,4 @@
-"""Tests of the parts of training sets."""
+"""Tests of subsets of training sets."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ SOURCES = {"snli": FIXTURES / "snli" / "train.jsonl", "srl": FIXTURES / "srl" / 
 
 
 class TestWriteSubset:
-    def test_a_part_is_what_the_digests_of_numbers_choose_and_in_any_larger_part(self, tmp_path):
+    def test_a_subset_is_chosen_by_digests_and_contained_in_larger_subsets(self, tmp_path):
         lines = SOURCES["snli"].read_text().splitlines()
         total = size_of(SOURCES["snli"])
         small, large = (write_subset(SOURCES["snli"], size, tmp_path).read_text().splitlines() for size in (7, 20))

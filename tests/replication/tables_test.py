@@ -1,4 +1,4 @@
-"""Tests of the tables and the figures."""
+"""Tests of the tables and figures."""
 
 import math
 import statistics
@@ -28,7 +28,7 @@ def snli(baseline=BASELINE, elmo=ELMO):
     return frame(scores_of("snli", "baseline", baseline) + scores_of("snli", "both", elmo))
 
 
-def test_runs_are_compared_with_the_same_runs_of_earlier():
+def test_runs_are_compared_with_the_same_earlier_runs():
     (first, second) = side_by_side(snli(elmo=[71.0]), snli(baseline=[60.0], elmo=ELMO)).to_dict("records")
     assert (first["variant"], first["seed"], first["dev, difference"]) == ("baseline", 1, 0)
     assert (second["variant"], second["seed"]) == ("both", 1)
@@ -46,7 +46,7 @@ class TestTable1:
         assert (row["trained on"], row["paper†: trained on"]) == ("18,000 pairs", "549,367 pairs")
         assert row["paper: increase (relative)"] == "0.70 (5.8%)"
 
-    def test_welchs_test_is_its_formula(self):
+    def test_welchs_test_matches_its_formula(self):
         first, second = numpy.array([45.1, 47.9, 46.0]), numpy.array([48.3, 47.2, 49.9])
         variances = first.var(ddof=1) / 3, second.var(ddof=1) / 3
         t = (second.mean() - first.mean()) / math.sqrt(sum(variances))
@@ -54,7 +54,7 @@ class TestTable1:
         (row,) = table("table 1", snli(first, second), {}).to_dict("records")
         assert row["p"] == f"{2 * stats.t.sf(abs(t), freedom):.3f}"
 
-    def test_the_paired_test_is_its_formula_over_the_seeds_that_both_have(self):
+    def test_the_paired_test_matches_its_formula_over_the_common_seeds(self):
         first, second = [45.1, 47.9, 46.0], [46.3, 48.2, 47.9, 50.0]
         differences = numpy.array(second[:3]) - first
         t = differences.mean() / (differences.std(ddof=1) / math.sqrt(3))
@@ -140,7 +140,7 @@ class TestFigures:
         assert mix_table(self.runs()).to_numpy().tolist() == [["snli", "input", 0.2, 0.5, 0.3, 1.5, 1]]
 
     @pytest.mark.parametrize("exhibit", ["figure 1", "figure 2"])
-    def test_equal_values_are_equal_pictures(self, tmp_path, exhibit):
+    def test_equal_values_give_identical_files(self, tmp_path, exhibit):
         first, second = (draw(exhibit, self.runs(), tmp_path / name) for name in ("first", "second"))
         assert [path.suffix for path in first[:3]] == [".svg", ".png", ".csv"]
         assert first[1].read_bytes().startswith(b"\x89PNG") and "<svg" in first[0].read_text()

@@ -1,8 +1,8 @@
 """
-Tests that the code computes what it did when the published runs were trained.
+Tests that the code still computes what it computed when the published runs were trained.
 
-The losses of three seeded training steps of each task, small where its template allows it, on the data and the tiny
-biLM that ship. If one changes, published scores cannot be compared with scores of this code.
+They compare the losses of three seeded training steps per task, on the included data and tiny biLM, with small models
+where the template allows it. If a loss changes, published scores and scores of this code are not comparable.
 """
 
 import json
@@ -22,7 +22,7 @@ from elmo_tasks.modules.dropout import Dropout
 from tests.paths import FIXTURES, TRAINING_CONFIGS
 
 KNOWN = json.loads((FIXTURES / "computation.json").read_text())["losses"]
-TOLERANCE = 1e-3  # Relative: other processors and numbers of threads differ by less than a hundredth of it.
+TOLERANCE = 1e-3  # Relative. Different processors and thread counts change less than a hundredth of it.
 STEPS, BATCH_SIZE, SEED = 3, 2, 13370
 ELMO = {
     "squad": {"elmo_at": ["input", "output"]},
@@ -37,7 +37,7 @@ ELMO = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "kind"), [(task, kind) for task in KNOWN for kind in KNOWN[task]])
-def test_the_first_training_steps_have_the_losses_that_they_had(environment, tmp_path, task, kind):
+def test_the_first_training_steps_have_the_recorded_losses(environment, tmp_path, task, kind):
     arguments = {key: value for key, value in ELMO[task].items() if kind == "elmo" or key == "hidden"}
     variant = tmp_path / "variant.jsonnet"
     template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{task}.libsonnet"))
@@ -54,7 +54,7 @@ def test_the_first_training_steps_have_the_losses_that_they_had(environment, tmp
 
 
 def losses(config: dict, folder: str) -> list[float]:
-    """The loss before each step, with the regularization."""
+    """The loss before each step, including regularization."""
     training = TrainModel.from_params(Params(config), serialization_dir=folder, local_rank=0)
     training.model.train()
     trainer, found = training.trainer, []
@@ -72,8 +72,8 @@ def losses(config: dict, folder: str) -> list[float]:
 @contextmanager
 def dropout_of_numpy() -> Iterator[None]:
     """
-    Dropout with the random numbers of NumPy: torch has different ones on a different kind of processor. Our `Dropout`
-    draws as torch does (`tests/modules/dropout_test.py`), and is replaced too.
+    Dropout with NumPy's random numbers, because torch's depend on the kind of processor. Our `Dropout` draws the same
+    numbers as torch (`tests/modules/dropout_test.py`), so it is replaced too.
     """
     generator = numpy.random.default_rng(SEED)
 

@@ -1,4 +1,4 @@
-"""Tests of trainings, by a stub of `allennlp train`; `command_test.py` has a real one."""
+"""Tests of training runs with a stub of `allennlp train`; `command_test.py` has a real one."""
 
 import fcntl
 import json
@@ -36,7 +36,7 @@ class TestTrainAll:
         first, second = (tmp_path / "calls").read_text().splitlines()
         assert first.endswith("--force") and second.endswith("--recover")
 
-    def test_if_one_fails_the_others_go_on(self, stub, make_run):
+    def test_a_failed_run_does_not_stop_the_others(self, stub, make_run):
         runs = [make_run(1), make_run(2)]
         stub('case "$4" in */1/*) echo nan loss encountered; exit 1;; esac')
         ended = {run.name: problem for run, problem in train_all(runs, jobs=2)}
@@ -55,7 +55,7 @@ class TestTrainAll:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
-    """SIGTERM and Ctrl-C end the training too; after SIGKILL it goes on, and holds the lock."""
+    """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds the lock."""
     run = make_run()
     stub(f"echo $$ > {tmp_path}/pid; [ -e {tmp_path}/resumed ] || exec sleep 60")
     script = textwrap.dedent(f"""
@@ -96,7 +96,7 @@ class TestFinished:
         list(train_all([make_run(data="1234")]))
         assert finished(make_run())["dev"] == 50
 
-    def test_one_damaged_file_hides_no_others(self, stub, make_run):
+    def test_a_damaged_file_does_not_hide_the_others(self, stub, make_run):
         runs = [make_run(seed) for seed in (1, 2, 3)]
         list(train_all(runs[:2]))
         runs[0].file.write_text('{"task": "snli"')

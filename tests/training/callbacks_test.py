@@ -17,7 +17,7 @@ LAYERS = [torch.full((1, 1, 1), value) for value in (1.0, 2.0, 4.0)]
 
 
 class Embedder(torch.nn.Module):
-    """An embedder of text fields by its names: the token embedder `elmo` has a mix."""
+    """Imitates the names of a text field embedder, with a mix in its token embedder `elmo`."""
 
     def __init__(self, layers: Any) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def train(model: Model, folder: Path, *callbacks: TrainerCallback) -> None:
 
 
 def by_hand(n_steps: int) -> list[tuple[float, list[float], float, list[float]]]:
-    """Gamma, the weights after the softmax and the gradients of both, after each step, in float64."""
+    """Gamma, the weights after the softmax, and the gradients of both after each step, in float64."""
     values = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
     gamma, weights, found = torch.tensor(1.0, dtype=torch.float64), torch.zeros(3, dtype=torch.float64), []
     for _ in range(n_steps):
@@ -70,7 +70,7 @@ def by_hand(n_steps: int) -> list[tuple[float, list[float], float, list[float]]]
 
 class TestLearnedMixCallback:
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
-        """A single layer has a gamma alone: 1 - 0.5 * 4 - 0.5 * 4."""
+        """A single layer has only a gamma: 1 - 0.5 * 4 - 0.5 * 4."""
         train(Mixes(text_field_embedder="mix", output_embedder="top"), tmp_path)
         gamma, weights, _, _ = by_hand(2)[-1]
         shown = " ".join(f"{weight:.3f}" for weight in weights)
@@ -84,7 +84,7 @@ class TestLearnedMixCallback:
 
 
 class Guess(Model):
-    """Its perplexity is its only weight; it knows seven of eight words."""
+    """Its perplexity is its only weight; one of eight words is unknown."""
 
     def __init__(self) -> None:
         super().__init__(Vocabulary())
@@ -98,7 +98,7 @@ class Guess(Model):
 
 
 def train_guess(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Model:
-    """Trains: each epoch takes 1 from the weight."""
+    """Trains a `Guess`; each epoch subtracts 1 from its weight."""
     instances = [Instance({"x": TensorField(torch.ones(1))})]
     loaders = [SimpleDataLoader(instances, batch_size=1, vocab=Vocabulary()) for _ in range(2)]
     model = Guess()

@@ -16,7 +16,7 @@ from allennlp.training.callbacks import TrainerCallback
 from elmo_tasks.training import FrozenOnceCheckpointer, RecoverableMovingAverage
 
 FROZEN_WIDTH = 120
-# The model has its frozen part at two places, as a tagger has its biLM: it goes by two names.
+# The model uses its frozen part at two places, like a tagger its biLM, so that part has two names.
 FROZEN = {"frozen.weight", "frozen.bias", "second_place.weight", "second_place.bias"}
 TRAINED = {"trained.weight", "trained.bias"}
 
@@ -37,7 +37,7 @@ class SmallModel(Model):
 
 
 class AfterEpoch(TrainerCallback):
-    """Does something to the trainer after one of its epochs, before the checkpoint of the epoch is written."""
+    """Applies an action to the trainer after an epoch, before the checkpoint of that epoch is written."""
 
     def __init__(self, epoch: int, action: Callable[[Any], None]) -> None:
         super().__init__("")
@@ -105,7 +105,7 @@ class TestFrozenOnceCheckpointer:
         assert names_in(tmp_path / "best.th") == FROZEN | TRAINED
 
     @pytest.mark.parametrize("other_seed", [0, 7])
-    def test_a_resumed_run_ends_as_one_that_was_not_interrupted(self, tmp_path, other_seed):
+    def test_a_resumed_run_ends_like_an_uninterrupted_one(self, tmp_path, other_seed):
         straight = train(tmp_path / "straight", SmallModel(), 2)
         train(tmp_path / "interrupted", SmallModel(), 1)
         recovered = train(tmp_path / "interrupted", SmallModel(seed=other_seed), 2)
@@ -124,13 +124,13 @@ class TestFrozenOnceCheckpointer:
         for name, value in model.state_dict().items():
             assert torch.equal(ours.model_state[name], value), name
 
-    def test_unfrozen_weights_go_into_the_checkpoint_before_they_have_changed(self, tmp_path):
+    def test_unfrozen_weights_are_in_the_checkpoint_before_they_change(self, tmp_path):
         train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
     def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(self, tmp_path, monkeypatch, n_whole):
-        """The second checkpoint has none, or one whole, of its two files."""
+        """The second checkpoint has zero or one complete file out of two."""
         straight = train(tmp_path / "straight", SmallModel(), 3)
         train(tmp_path / "killed", SmallModel(), 1)
         save = torch.save
@@ -165,7 +165,7 @@ class TestFrozenOnceCheckpointer:
         assert FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint() is None
         assert_equal_weights(train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2))
 
-    def test_old_checkpoints_go_and_the_frozen_weights_stay(self, tmp_path):
+    def test_old_checkpoints_are_deleted_and_the_frozen_weights_kept(self, tmp_path):
         model = train(tmp_path, SmallModel(), 3, keep_most_recent_by_count=1)
         files = {"best.th", "frozen_weights.th", "model_state_e3_b0.th", "training_state_e3_b0.th"}
         assert {name for name in os.listdir(tmp_path) if name.endswith(".th")} == files

@@ -25,14 +25,14 @@ class Network(torch.nn.Module):
 
 
 def networks(n_words: int) -> list[Network]:
-    """Two that are equal."""
+    """Two equal networks."""
     torch.manual_seed(0)
     network = Network(n_words)
     return [network, copy.deepcopy(network)]
 
 
 def made(name: str, network: Network, **options: Any) -> Optimizer:
-    """The optimizer of that name, as a config makes it."""
+    """The optimizer of that name, made from a config."""
     params = Params({"type": name, **copy.deepcopy(options)})
     return Optimizer.from_params(params, model_parameters=list(network.named_parameters()))
 
@@ -87,8 +87,8 @@ class TestFusedAdam:
         train(whole, made("adam", whole, amsgrad=True), range(20))
         assert_equal(stopped, whole)
 
-    def test_gradients_may_be_in_another_order_in_memory(self):
-        """The kernel by itself would mix up their numbers."""
+    def test_gradients_may_have_a_different_memory_layout(self):
+        """The kernel by itself would mix up the elements."""
         weights = []
         for kind in (FusedAdam, AdamOptimizer):
             weight = torch.nn.Parameter(torch.arange(6.0).view(2, 3))
@@ -122,8 +122,8 @@ def averages(layer: torch.nn.Linear, average: MovingAverage) -> list[torch.Tenso
 
 
 class TestRecoverableMovingAverage:
-    def test_a_recovered_run_averages_as_one_that_was_not_interrupted(self):
-        """With AllenNLP's own average a recovered run differs."""
+    def test_a_recovered_run_averages_like_an_uninterrupted_one(self):
+        """With AllenNLP's own average, a recovered run differs."""
         layer = model()
         whole = ExponentialMovingAverage(layer.named_parameters(), decay=0.9)
         average_steps(layer, whole, range(1, 9))
@@ -194,7 +194,7 @@ def test_a_warm_up_is_at_most_a_tenth_of_the_training(n_steps, warmup_steps):
     for _ in range(n_steps):
         scheduler.step_batch()
         found += rates(adam)
-    # Up to the peak, and down to zero.
+    # Up to the peak, then down to zero.
     expected = np.arange(1, warmup_steps + 1) / warmup_steps
     assert found[:warmup_steps] == pytest.approx(expected)
     assert found[warmup_steps:] == pytest.approx(np.linspace(1, 0, n_steps - warmup_steps + 1)[1:])

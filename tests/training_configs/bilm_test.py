@@ -16,8 +16,8 @@ TRAINED_BILMS = ["bilm", "bilm_finetune", "bilm_softmax"]
 
 
 class TestBilmConfigs:
-    def test_the_original_is_the_papers(self, environment):
-        """Section 3.4 of the paper, and the options and the loop of bilm-tf's training."""
+    def test_the_original_config_matches_the_paper(self, environment):
+        """Oracle: section 3.4 of the paper, and the options and training loop of bilm-tf."""
         config = evaluated(TRAINING_CONFIGS / "bilm_original.jsonnet")
         model, trainer = config["model"], config["trainer"]
         lstm, characters = model["options"]["lstm"], model["options"]["char_cnn"]
@@ -28,7 +28,7 @@ class TestBilmConfigs:
         assert (model["dropout"], model["softmax"]) == (0.1, "sampled")
         assert inspect.signature(BilmLanguageModel).parameters["n_samples"].default == 8192
         assert trainer["num_epochs"] == 10
-        # bilm-tf: 0.2, 1.0 and 10.0, for a gradient that is 20 times ours.
+        # bilm-tf uses 0.2, 1.0 and 10.0 for a gradient that is 20 times as large as ours.
         optimizer = trainer["optimizer"]
         assert (optimizer["type"], optimizer["lr"]) == ("adagrad", 0.2)
         assert optimizer["initial_accumulator_value"] == pytest.approx(1.0 / 20**2)
@@ -53,7 +53,7 @@ class TestBilmConfigs:
             ends.append(weight.detach())
         torch.testing.assert_close(*ends)
 
-    def test_the_small_one_has_the_small_shape(self, environment):
+    def test_the_small_config_has_the_shape_of_the_included_bilm(self, environment):
         options = evaluated(TRAINING_CONFIGS / "bilm.jsonnet")["model"]["options"]
         published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert published["lstm"]["dim"] == 32, "the tiny biLM of the tests"
@@ -70,7 +70,7 @@ class TestBilmConfigs:
         assert "elmo_perplexity_before" in config["trainer"]["callbacks"]
         assert "learning_rate_scheduler" not in config["trainer"]
 
-    def test_a_softmax_alone_is_trained_once_over_the_text(self, environment):
+    def test_bilm_softmax_trains_only_a_softmax_for_one_epoch(self, environment):
         config = evaluated(TRAINING_CONFIGS / "bilm_softmax.jsonnet")
         assert Path(config["model"]["pretrained_file"]) == TINY_BILM / "weights.hdf5"
         assert config["vocabulary"]["max_words"] == 30000
@@ -80,7 +80,7 @@ class TestBilmConfigs:
         assert config["model"]["pretrained_softmax"] is False
         assert "callbacks" not in config["trainer"]
 
-    def test_a_word_list_and_another_softmax_are_arguments(self, environment, tmp_path):
+    def test_word_list_and_softmax_are_arguments(self, environment, tmp_path):
         snippet = tmp_path / "variant.jsonnet"
         arguments = "word_list='vocab.txt', softmax='full', epochs=3"
         snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
@@ -97,7 +97,7 @@ class TestTraining:
     def test_a_published_bilm_config_trains_a_self_contained_archive(
         self, environment, command, tmp_path, fixtures_root, name, capsys
     ):
-        """Text and biLM are deleted before the archive is used."""
+        """The text and biLM are deleted before the archive is used."""
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
         shutil.copytree(fixtures_root / "lm", text)
         shutil.copytree(TINY_BILM, bilm)
@@ -133,7 +133,7 @@ class TestTraining:
 
 class TestWords:
     @pytest.mark.parametrize("name", ["bilm_finetune", "bilm_softmax"])
-    def test_a_softmax_to_start_from_has_its_own_words(self, environment, tmp_path, name):
+    def test_only_fine_tuning_uses_the_word_list_of_the_bilm(self, environment, tmp_path, name):
         shutil.copytree(TINY_BILM, tmp_path / "bilm")
         environment.setenv("ELMO_TASKS_BILM", str(tmp_path / "bilm"))
         counted = evaluated(TRAINING_CONFIGS / f"{name}.jsonnet")["vocabulary"]
@@ -146,7 +146,7 @@ class TestWords:
 
 
 class TestSizes:
-    def test_a_size_of_ones_own_is_the_small_one_but_for_what_it_says(self, environment, tmp_path, training_configs):
+    def test_a_custom_size_changes_only_the_given_settings(self, environment, tmp_path, training_configs):
         library = training_configs / "lib" / "bilm.libsonnet"
         own, small = (
             evaluated_text(tmp_path, f"(import '{library}')(size={size})")

@@ -11,7 +11,7 @@ from tests.paths import TRAINING_CONFIGS
 PLANS = {"open.jsonnet", "paper.jsonnet"}
 PUBLISHED = sorted({path.name for path in TRAINING_CONFIGS.glob("*.jsonnet")} - PLANS)
 PLACES = [["input"], ["output"], ["input", "output"]]
-# Configs of parts of speech: on a single layer of the biLM, as in the paper, and taggers that are not in it.
+# Part-of-speech configs: `pos_layer` on a single biLM layer as in the paper, and taggers that are not in it.
 PARTS_OF_SPEECH = ["pos", "pos_elmo", "pos_layer"]
 
 
@@ -20,7 +20,7 @@ def evaluated(path: Path) -> dict[str, Any]:
 
 
 def at(config: dict[str, Any], key: str) -> Any:
-    """The value of a key as `differences` names it."""
+    """The value of a key in the notation of `differences`."""
     value: Any = config
     for name in key.split("."):
         value = value[int(name) if isinstance(value, list) else name]
@@ -28,7 +28,7 @@ def at(config: dict[str, Any], key: str) -> Any:
 
 
 def differences(one: Any, other: Any, key: str = "") -> set[str]:
-    """The keys at which two configs differ, each as deep as both have it."""
+    """The keys at which two configs differ, each as deep as it exists in both."""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         one, other = (dict(enumerate(values)) for values in (one, other))
     if not (isinstance(one, dict) and isinstance(other, dict)):

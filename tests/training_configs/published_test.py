@@ -13,7 +13,7 @@ from tests.training_configs.configs import PARTS_OF_SPEECH, PLACES, PUBLISHED, a
 
 @pytest.fixture
 def called(environment, tmp_path):
-    """The config that a call of a template makes: `called("ner", "elmo_at=['input']")`."""
+    """The config that a template call returns: `called("ner", "elmo_at=['input']")`."""
 
     def call(task, arguments):
         snippet = tmp_path / "variant.jsonnet"
@@ -47,7 +47,7 @@ class TestPublishedConfigs:
     def test_its_archive_is_self_contained(
         self, environment, command, tmp_path, fixtures_root, small_ner, small_squad, name
     ):
-        """Data, word vectors and biLM are deleted before the archive is used."""
+        """The data, word vectors and biLM are deleted before the archive is used."""
         task = name.partition("_")[0]
         data, bilm, run, kept = (tmp_path / part for part in ("data", "bilm", "run", "kept"))
         source = {"ner": small_ner, "squad": small_squad}.get(task, fixtures_root)

@@ -1,4 +1,4 @@
-"""Tests of the batches."""
+"""Tests of batching sentences."""
 
 from hypothesis import given
 from hypothesis import strategies as st

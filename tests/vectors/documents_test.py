@@ -1,4 +1,4 @@
-"""Tests of the vectors of documents."""
+"""Tests of document vectors."""
 
 import itertools
 from functools import partial
@@ -57,7 +57,7 @@ class TestEmbedDocuments:
         assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
 
-    def test_a_tokenizer_of_ones_own_splits_a_text(self, elmo):
+    def test_a_custom_tokenizer_splits_a_text(self, elmo):
         (found,) = elmo.embed_documents(["Don't go z.B. now . It rains 。 \n Stop."])
         (expected,) = elmo.embed_documents([[["Don't", "go", "z.B.", "now", "."], ["It", "rains", "。"], ["Stop."]]])
         assert np.array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""Tests of `ElmoEmbedder`, among them the ways in which public programs call it."""
+"""Tests of `ElmoEmbedder`, including the calls that public programs make."""
 
 import io
 import json
@@ -70,7 +70,7 @@ class TestMethods:
         assert all(np.array_equal(*arrays) for arrays in zip(found, expected, strict=True))
         assert embedder.batch_to_embeddings(iter(SENTENCES))[0].shape == (4, 3, 4, 12)
 
-    def test_no_sentences_have_no_vectors(self, embedder):
+    def test_no_sentences_give_no_vectors(self, embedder):
         assert embedder.embed_batch([]) == []
         assert embedder.batch_to_embeddings([[]])[0].shape == (1, 3, 0, 12)
 
@@ -95,7 +95,7 @@ class TestEmbedFile:
 
 
 class TestPublicPrograms:
-    """The calls that public programs make, written anew; `bilm` is the oracle for all of them."""
+    """Reimplements the calls that public programs make; `bilm` is the oracle for all of them."""
 
     def test_protein_embedders_pass_letters(self, old_files, bilm):
         options_file, weight_file = old_files

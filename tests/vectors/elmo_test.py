@@ -17,7 +17,7 @@ from tests.bilm.helpers import batches, random_bilm, save
 from tests.paths import CHECKOUT
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"], ["<S>"]]
-# The environment without anything but what Python needs, for a folder that is not the checkout.
+# An environment with only what Python needs to run outside the checkout.
 ALONE = {"PYTHONPATH": str(CHECKOUT), "PATH": os.defpath, "OMP_NUM_THREADS": "1"}
 
 
@@ -27,14 +27,14 @@ def elmo(bilm: Bilm) -> Elmo:
 
 
 def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
-    """Shape `(n_layers, n_words, dim)`, without batch mates."""
+    """Shape `(n_layers, n_words, dim)`, from a batch of only this sentence."""
     return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
 
 
 class TestEmbed:
     @settings(max_examples=20)
     @given(batches(max_size=7), st.sampled_from([1, 7, 40, 4096]))
-    def test_a_sentence_has_the_layers_that_it_has_alone(self, elmo, bilm, sentences, batch_tokens):
+    def test_layers_do_not_depend_on_the_other_sentences(self, elmo, bilm, sentences, batch_tokens):
         found = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)
         assert len(found) == len(sentences)
         for array, sentence in zip(found, sentences, strict=True):
@@ -95,7 +95,7 @@ class TestEmbed:
             assert np.array_equal(ours, theirs)
             assert np.array_equal(again, theirs)
 
-    def test_another_tokenizer_may_be_given(self, bilm, elmo):
+    def test_a_custom_tokenizer_may_be_given(self, bilm, elmo):
         found = Elmo(bilm, tokenizer=str.split).embed(["Don't stop,", ["a b"]])
         expected = elmo.embed([["Don't", "stop,"], ["a b"]])
         assert all(np.array_equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
@@ -124,7 +124,7 @@ class TestEmbedIter:
         assert not read
         first = [next(vectors) for _ in range(40)]
         assert len(first) == 40
-        # Eight batches of 20 words are 16 sentences of 8 words and two boundaries.
+        # Eight batches of 20 words are 16 sentences, each with 8 words and two boundaries.
         assert 40 <= len(read) <= 56
 
     def test_gradients_stay_on_for_the_caller(self, elmo):
@@ -133,14 +133,14 @@ class TestEmbedIter:
 
 
 class TestFromPretrained:
-    def test_a_folder_and_two_files_are_the_bilm(self, bilm, tmp_path):
+    def test_a_folder_or_two_files_give_the_bilm(self, bilm, tmp_path):
         files = save(bilm, tmp_path)
         expected = Elmo(bilm).embed(SENTENCES[:1])[0]
         for elmo in (Elmo.from_pretrained(tmp_path), Elmo.from_pretrained(str(tmp_path)), Elmo.from_files(*files)):
             assert np.array_equal(elmo.embed(SENTENCES[:1])[0], expected)
             assert not any(weight.requires_grad for weight in elmo.bilm.parameters())
 
-    def test_the_small_one_ships(self, shipped_bilm):
+    def test_the_small_bilm_is_included(self, shipped_bilm):
         elmo = Elmo.from_pretrained()
         assert (elmo.dim, elmo.n_layers) == (256, 3)
         bilm = Bilm.from_files(shipped_bilm / "options.json", shipped_bilm / "weights.hdf5")
@@ -172,7 +172,7 @@ class TestFromPretrained:
         ([["a"]], {"weights": [1.0]}, "3 weights"),
     ],
 )
-def test_bad_input_is_named(elmo, sentences, arguments, names):
+def test_an_error_names_bad_input(elmo, sentences, arguments, names):
     with pytest.raises(ValueError, match=names):
         elmo.embed(sentences, **arguments)
 

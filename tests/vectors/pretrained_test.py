@@ -1,4 +1,4 @@
-"""Tests of the names of biLMs, and of downloads, from addresses of local files."""
+"""Tests of biLM names and of downloads, which use the URLs of local files."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_name_is_downloaded_once(home, tmp_path, monkeypatch):
     shutil.rmtree(server)
     assert pretrained_files("small") == files
     assert np.array_equal(Elmo.from_pretrained("small").embed([["a"]]), Elmo.from_pretrained(TINY_BILM).embed([["a"]]))
-    # Old programs give the two addresses.
+    # Old programs pass the two URLs.
     embedder = ElmoEmbedder(f"{server.as_uri()}/elmo_options.json", f"{server.as_uri()}/elmo_weights.hdf5")
     assert embedder.elmo_bilm.options == Elmo.from_pretrained(TINY_BILM).bilm.options
 
@@ -63,7 +63,7 @@ def test_an_archive_of_many_langs_becomes_a_folder(home, tmp_path, monkeypatch):
     assert sorted(path.name for path in home.iterdir()) == ["efml-ar"]
 
 
-def test_a_name_goes_before_a_folder(tmp_path, monkeypatch):
+def test_a_name_takes_precedence_over_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(TINY_BILM, tmp_path / "small-open")
     assert pretrained_files("small-open")[0].parent == PRETRAINED / "small-open"
@@ -78,7 +78,7 @@ def test_weights_may_be_safetensors(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "names"), [("smal-open", "small-open"), ("no/such/folder", "no/such/folder")])
-def test_a_wrong_name_is_named(tmp_path, monkeypatch, name, names):
+def test_an_error_names_a_wrong_name(tmp_path, monkeypatch, name, names):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=names):
         pretrained.pretrained_files(name)

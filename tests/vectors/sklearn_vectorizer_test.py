@@ -1,4 +1,4 @@
-"""Tests of the transformer for scikit-learn."""
+"""Tests of the scikit-learn transformer."""
 
 import pickle
 from pathlib import Path
@@ -53,7 +53,7 @@ class TestWhatTheOtherChecksCheck:
         assert np.array_equal(found, vectorizer.fit(TEXTS[:1]).transform(TEXTS))
         assert np.array_equal(found, clone(vectorizer).fit_transform(TEXTS, [1, 2, 3, 4]))
 
-    def test_rows_depend_neither_on_others_nor_on_their_order(self, vectorizer):
+    def test_rows_do_not_depend_on_other_rows_or_their_order(self, vectorizer):
         found = vectorizer.transform(TEXTS)
         np.testing.assert_allclose(vectorizer.transform(TEXTS[::-1]), found[::-1], rtol=0, atol=1e-6)
         for row, text in zip(found, TEXTS, strict=True):
@@ -104,7 +104,7 @@ class TestInPipelines:
         search = GridSearchCV(pipeline, {"elmovectorizer__layers": [0, "top"]}, cv=2).fit(texts, labels)
         assert search.predict(["good", "bad"]).tolist() == [1, 0]
 
-    def test_a_column_is_given_by_itself(self, tiny, elmo):
+    def test_a_column_must_be_selected_without_a_list(self, tiny, elmo):
         table = np.array([[number, text] for number, text in enumerate(TEXTS)], dtype=object)
         found = ColumnTransformer([("elmo", ElmoVectorizer(tiny), 1)]).fit_transform(table)
         assert np.array_equal(found, np.stack(elmo.embed(TEXTS, pool="mean")))

@@ -33,7 +33,7 @@ def blank() -> spacy.Language:
 
 
 def pipeline(bilm: str, *, sentencizer: bool = True, **config: object) -> spacy.Language:
-    # Making a tokenizer takes longer than everything else here.
+    # Shares one tokenizer, because making one takes longer than everything else here.
     nlp = type(blank())(vocab=blank().vocab, create_tokenizer=lambda nlp: blank().tokenizer)
     if sentencizer:
         nlp.add_pipe("sentencizer")
@@ -56,7 +56,7 @@ class TestVectors:
         assert len(spaces) == 3
         assert not any(token._.elmo.any() for token in spaces)
 
-    def test_without_sentences_a_document_is_one(self, tiny, elmo):
+    def test_without_sentences_a_document_is_one_sequence(self, tiny, elmo):
         doc = pipeline(tiny, sentencizer=False)(TEXT)
         (expected,) = elmo.embed([SENTENCES[0] + SENTENCES[1]])
         np.testing.assert_allclose([token._.elmo for token in words(doc)], expected, rtol=0, atol=1e-6)
@@ -95,7 +95,7 @@ class TestVectors:
 
 
 class TestPipe:
-    def test_many_documents_have_the_vectors_that_each_has(self, tiny):
+    def test_a_stream_gives_the_vectors_of_single_documents(self, tiny):
         nlp = pipeline(tiny, batch_tokens=12)
         texts = [TEXT, "", "Yes.", "  ", "One. Two. Three, four.", TEXT] * 3
         found = list(nlp.pipe([(text, index) for index, text in enumerate(texts)], as_tuples=True, batch_size=2))
@@ -136,7 +136,7 @@ class TestSimilarity:
         assert doc[1].is_space
         assert doc[1].similarity(doc[0]) == 0.0
 
-    def test_only_with_similarity_are_vectors_those_of_elmo(self, tiny):
+    def test_vectors_are_elmo_vectors_only_with_similarity(self, tiny):
         doc = pipeline(tiny, similarity=True)(TEXT)
         for what in (doc, doc[0], doc[0:3]):
             assert what.has_vector

@@ -18,7 +18,7 @@ def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
 
 
 def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0):
-    """For each LSTM sentences from the longest down, and a state for each sentence."""
+    """For each LSTM, sentences from long to short, and a state for each sentence."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -31,7 +31,7 @@ def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0)
 
 
 def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
-    """For each LSTM the outputs sentence by sentence, and the last states."""
+    """For each LSTM, the outputs per sentence, and the last states."""
     packed = [pack_sequence(some) for some in sentences]
     inputs = torch.stack([each.data for each in packed])
     batch_sizes = packed[0].batch_sizes.tolist()
@@ -40,7 +40,7 @@ def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
 
 
 def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):
-    """One sentence, word by word, unit by unit of the docstring's formula; NumPy only."""
+    """One sentence, word by word, by the formula in the docstring of `ProjectedLstm`, in NumPy only."""
 
     def sigmoid(x):
         return 1 / (1 + np.exp(-x))
@@ -91,16 +91,16 @@ class TestBidirectionalLayer:
                     np.testing.assert_allclose(our.detach().numpy(), plain, rtol=0, atol=1e-12)
 
     @pytest.mark.parametrize("clips", [(0.3, None), (None, 0.3), (0.3, 0.3)])
-    def test_clips_bite(self, clips):
+    def test_clips_take_effect(self, clips):
         lstm = random_lstm(std=3.0, cell_clip=clips[0], projection_clip=clips[1])
         sentences, initial = random_inputs([lstm], [6, 4])
         (outputs,), ((_, memory),) = run_lstms([lstm], sentences, initial)
-        # The outputs of the first step see a first state beyond the clip, but are clipped themselves.
+        # The first step reads an initial state beyond the clip, but its outputs are clipped.
         for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
             assert (values.abs().max().item() == 0.3) == (clip is not None)
 
-    def test_they_are_torch_lstm_without_clips(self):
-        """`torch.nn.LSTM` with `proj_size`, its gates reordered and the forget gate's 1 in its bias."""
+    def test_without_clips_they_equal_torch_lstm(self):
+        """Oracle: `torch.nn.LSTM` with `proj_size`, reordered gates, and the forget gate's 1 in the bias."""
         lstm = random_lstm()
         theirs = torch.nn.LSTM(3, 5, proj_size=2).double()
 
@@ -130,7 +130,7 @@ class TestBidirectionalLayer:
         states = [part for state in initial for part in state]
 
         def flat(inputs, *tensors):
-            # The parameters are those of the LSTMs: gradcheck changes them in place.
+            # The other tensors are the parameters of the LSTMs, which gradcheck changes in place.
             begin = list(zip(tensors[0:4:2], tensors[1:4:2], strict=True))
             outputs, last = joint(inputs, packed[0].batch_sizes.tolist(), begin, returns_states=True)
             return outputs, *(part for state in last for part in state)

@@ -50,7 +50,7 @@ class TestCellForward:
         np.testing.assert_allclose(now.numpy(), last, rtol=0, atol=1e-14)
         np.testing.assert_allclose(gates.numpy(), of_gates, rtol=0, atol=1e-14)
 
-    def test_the_products_stay_and_so_do_other_rows(self):
+    def test_the_products_and_other_rows_are_unchanged(self):
         products, memory, gates = draw(0, 2, 3, 16), draw(1, 2, 7, 4), draw(2, 2, 9, 16)
         before = [tensor.clone() for tensor in (products, memory, gates)]
         cell_forward(products, memory[:, :3], 1.0, dtype=torch.float64, gates=gates[:, 4:7])
@@ -60,7 +60,7 @@ class TestCellForward:
         assert torch.equal(gates[:, :4], before[2][:, :4]) and torch.equal(gates[:, 7:], before[2][:, 7:])
         assert not (gates[:, 4:7] == before[2][:, 4:7]).any()
 
-    def test_products_of_bfloat16_are_all_that_is_rounded(self):
+    def test_only_the_products_and_the_output_are_bfloat16(self):
         products, memory = draw(0, 2, 3, 16).bfloat16(), draw(1, 2, 3, 4).float()
         expected_memory, now = memory.clone(), memory.clone()
         gates, expected_gates = torch.empty(2, 3, 16), torch.empty(2, 3, 16)

@@ -6,8 +6,8 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.lstm.packed_linear import Int8Linear, PackedLinear, StackedLinear
 
-# How far a result may be from the exact one, relative to the sum of the magnitudes that it adds up. A CPU without
-# instructions for bfloat16 can round a product and then the sum. In float64 `linear` computes it, not oneDNN.
+# The largest error allowed, relative to the sum of the magnitudes of the terms. A CPU without bfloat16 instructions
+# may round a product and then the sum. In float64, `linear` computes the product instead of oneDNN.
 IN_BF16 = 2**-7
 ROUNDING = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: IN_BF16}
 
@@ -19,7 +19,7 @@ def draw(seed: int, *shape: int) -> torch.Tensor:
 def assert_is_the_product(
     result: torch.Tensor, inputs: torch.Tensor, weight: torch.Tensor, other: torch.Tensor, dtype: torch.dtype
 ) -> None:
-    """Compares with `torch.nn.functional.linear` in float64 of the rounded factors; `other` is bias or addend."""
+    """Compares with float64 `torch.nn.functional.linear` on the rounded factors; `other` is the bias or addend."""
     assert result.dtype == dtype
     inputs, weight, other = (tensor.to(dtype).double() for tensor in (inputs, weight, other))
     size = linear(inputs.abs(), weight.abs()) + other.abs()
@@ -54,7 +54,7 @@ class TestPackedLinear:
 
     @pytest.mark.parametrize(("input_dim", "output_dim"), [(64, 256), (512, 100), (33, 2048)])
     def test_each_row_is_independent_of_the_number_of_rows(self, input_dim, output_dim):
-        """To the last bit on an AMD processor, the reason for the packed layout."""
+        """On an AMD processor, to the last bit. This independence is the reason for the packed layout."""
         weight, inputs = draw(0, output_dim, input_dim).float(), draw(1, 130, input_dim).float()
         packed, addend = PackedLinear(weight), draw(3, 130, output_dim).float()
         expected = packed(inputs, addend)
@@ -73,7 +73,7 @@ class TestInt8Linear:
     )
     def test_it_is_the_product_to_half_a_step_of_each_factor(self, n_rows, input_dim, output_dim, seed):
         weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
-        # Rows of very different sizes, and one of zeros.
+        # Rows of very different magnitudes, and one of zeros.
         weight, inputs = weight * draw(seed + 2, output_dim, 1).exp(), inputs * draw(seed + 3, n_rows, 1).exp()
         weight[0] = 0.0
         inputs[:1] = 0.0
@@ -91,7 +91,7 @@ class TestInt8Linear:
             assert ((result - linear(inputs, weight) - other).abs() <= 1.001 * bound + 1e-5).all()
 
     def test_the_largest_sums_are_exact(self):
-        """Kernels of CPUs without VNNI add two products in 16 bits, where inputs of 8 bits overflow."""
+        """On CPUs without VNNI, the kernels add two products in 16 bits, which 8-bit inputs overflow."""
         signs = (draw(0, 5, 1024) > 0.0).float() * 2.0 - 1.0
         torch.testing.assert_close(Int8Linear(signs)(signs), signs @ signs.T, rtol=1e-6, atol=1e-3)
 
@@ -107,7 +107,7 @@ class TestStackedLinear:
     @settings(max_examples=50)
     @given(n=st.integers(1, 3), **SIZES)
     def test_each_is_a_product(self, n, n_rows, input_dim, output_dim, dtype, seed):
-        """The rows are views of a larger tensor, as the rows of a step are."""
+        """The rows are views of a larger tensor, like the rows of a step."""
         weights, inputs = draw(seed, n, output_dim, input_dim), draw(seed + 1, n, n_rows + 3, input_dim)
         biases, addends = draw(seed + 2, n, output_dim), draw(seed + 3, n, n_rows + 3, output_dim)
         rows = inputs.to(dtype)[:, 2:-1]

@@ -2,7 +2,7 @@ from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 
 
 class TestProjectedLstm:
-    def test_a_new_lstm_starts_as_tensorflow_says(self):
+    def test_a_new_lstm_is_initialised_as_in_tensorflow(self):
         """Glorot and Bengio's bound for each matrix, zero for each bias."""
         lstm = ProjectedLstm(input_dim=30, cell_dim=50, projection_dim=20)
         assert not lstm.bias.any()
@@ -11,7 +11,7 @@ class TestProjectedLstm:
             assert bound * 0.9 < weight.abs().max().item() <= bound
         assert set(lstm.state_dict()) == {"kernel", "bias", "projection"}
 
-    def test_the_forget_gate_gets_its_one(self):
+    def test_the_forget_gate_bias_includes_the_one(self):
         lstm = ProjectedLstm(input_dim=3, cell_dim=2, projection_dim=4)
         kernel, bias, projection = lstm.recurrent_parameters()
         assert bias.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]

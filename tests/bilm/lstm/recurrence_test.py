@@ -42,7 +42,7 @@ def apply(given: dict[str, torch.Tensor]) -> Any:
 
 
 class TestRun:
-    def test_what_backward_needs_is_kept_and_changes_nothing(self):
+    def test_keeping_values_for_backward_does_not_change_the_outputs(self):
         given, n_words = tensors(), sum(BATCH_SIZES)
         kept = {
             name: torch.full((2, n_words, dim), torch.nan, dtype=torch.float64)
@@ -66,7 +66,7 @@ class TestRecurrenceFunction:
                 tuple(tensors().values()),
             )
 
-    def test_backward_in_autocast_is_what_it_is_outside(self):
+    def test_autocast_does_not_change_backward(self):
         gradients = []
         for enabled in (False, True):
             given = tensors(torch.float32)

@@ -1,4 +1,4 @@
-"""Tests of ELMoForManyLangs: a whole model in, its layers out."""
+"""Tests of reading ELMoForManyLangs models, and of their layers."""
 
 import json
 import pickle
@@ -31,9 +31,9 @@ def read(folder: Path, *, stateful: bool = False) -> Bilm:
 
 
 def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
-    """Of each sentence, of shape `(n_layers, n_words, dim)`."""
+    """For each sentence, of shape `(n_layers, n_words, dim)`."""
     rows = bilm.word_rows
-    # Not by `rows.batch`, which refuses the empty word that the original outputs have too.
+    # `rows.batch` would refuse the empty word, which the original outputs include.
     ids = [torch.tensor(np.array([rows.row_of(word) for word in s]).reshape(-1, rows.width)).long() for s in sentences]
     # Shape: (n_layers, batch_size, timesteps, dim)
     layers = np.stack([layer.numpy() for layer in bilm(pad_sequence(ids, batch_first=True)).layers])
@@ -62,7 +62,7 @@ class TestLayers:
             np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
     def test_outputs_and_ids_equal_the_original_ones(self, reference):
-        """What the original code computes for each sentence alone: equal ids, layers within 2e-5."""
+        """Compared with the original code on each sentence alone: equal ids, and layers to within 2e-5."""
         folder = reference / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
         outputs = np.load(folder / "outputs.npz")
@@ -108,7 +108,7 @@ class TestLayers:
         assert_same(pickle.loads(pickle.dumps(bilm))(SENTENCES), bilm(SENTENCES))
         assert_same(bilm(bilm.word_rows.batch(SENTENCES)), bilm(SENTENCES))
 
-    def test_each_parameter_learns(self, bilm):
+    def test_each_parameter_has_a_gradient(self, bilm):
         trained = Bilm(bilm.options)
         trained.load_state_dict(bilm.state_dict())
         sum(layer.square().sum() for layer in trained(SENTENCES).layers).backward()
@@ -139,7 +139,7 @@ class TestFiles:
         assert BilmOptions.from_dict(found.to_dict()) == found
 
     def test_the_network_of_the_published_models_is_known(self, tmp_path):
-        """Characters of 50 units and words of 100: the archives lack the file."""
+        """Characters have 50 units and words 100. The archives do not contain the file that describes the network."""
         folder = write_model(tmp_path / "model", network=None)
         path = "/users4/conll18st/elmo/configs/cnn_50_100_512_4096_sample.json"
         (folder / "config.json").write_text(json.dumps({"config_path": path}))
@@ -151,7 +151,7 @@ class TestFiles:
         [
             ("b\t1\r\na\t0\r\n", ["a", "b"]),
             ("a\t0\n\u3000\t1\n", ["a", "\u3000"]),
-            # Any white space is this one, as in the original.
+            # Like the original, it reads any white space as this one.
             ("a\t0\n\u00a0\t1\n", ["a", "\u3000"]),
             ("a\t0\n1\n", ["a", "\u3000"]),
             ("New York\t0\n\\\t1", ["New York", "\\"]),
@@ -162,7 +162,7 @@ class TestFiles:
         options = read_any_options(folder / "config.json")
         assert options.dictionaries.n_words == len(keys)
 
-    def test_its_folder_is_told_from_the_public_format(self, folder):
+    def test_its_folder_is_distinguished_from_the_public_format(self, folder):
         assert model_files(folder) == (folder / "config.json", folder / "encoder.pkl")
         (folder / "options.json").touch()
         assert model_files(folder) is None
@@ -191,7 +191,7 @@ class TestFiles:
             ("cnn_small.json", b'{"token_embedder": {}}', r"cnn_small\.json"),
         ],
     )
-    def test_a_wrong_file_is_named(self, folder, name, content, found):
+    def test_an_error_names_the_wrong_file(self, folder, name, content, found):
         (folder / name).write_bytes(content)
         with pytest.raises(ValueError, match=found):
             read(folder)

@@ -1,4 +1,4 @@
-"""Small models in the form of ELMoForManyLangs with random weights, and what they compute by the formulas in NumPy."""
+"""Small ELMoForManyLangs models with random weights, and their layers, computed from the formulas in NumPy."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def write_model(
     is_new_format: bool = True,
     network: str | None = "cnn_small.json",
 ) -> Path:
-    """Writes the folder of a model; `network` is the name of the file that describes it, `None` for no such file."""
+    """Writes the folder of a model; `network` names the file that describes it, and `None` omits that file."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps({"config_path": f"/of/another/machine/{network}", "gpu": 3}))
     if network is not None:

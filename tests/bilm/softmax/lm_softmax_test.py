@@ -13,7 +13,7 @@ N_WORDS, DIM = 50, 6
 
 
 def random_softmax(n_words: int = N_WORDS, dim: int = DIM, *, n_samples: int | None = None, seed: int = 0) -> LmSoftmax:
-    """In float64; the bias, which starts at zero, is drawn too."""
+    """In float64, with a random bias instead of zeros."""
     torch.manual_seed(seed)
     softmax = LmSoftmax(n_words, dim, n_samples=n_samples).double()
     torch.nn.init.normal_(softmax.bias)
@@ -39,7 +39,7 @@ def gradients(loss: torch.Tensor, softmax: LmSoftmax, hidden: torch.Tensor) -> t
 def assert_same_loss(
     softmax: LmSoftmax, ours: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor, **tolerances: float
 ) -> None:
-    """Value and gradients."""
+    """Compares the values and the gradients."""
     torch.testing.assert_close(ours, expected, **tolerances)
     pairs = zip(gradients(ours, softmax, hidden), gradients(expected, softmax, hidden), strict=True)
     for our, their in pairs:
@@ -47,7 +47,7 @@ def assert_same_loss(
 
 
 def draw_these(monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float = math.inf) -> None:
-    """Lets these words be drawn; by default, they count as drawn for sure."""
+    """Makes these words the samples; by default, as if they were drawn with certainty."""
     negatives = Negatives(torch.tensor(words, dtype=torch.int64), torch.tensor(horizon))
     monkeypatch.setattr(softmax_module, "draw_negatives", lambda n_words, n_samples, device: negatives)
 
@@ -109,7 +109,7 @@ class TestLogLikelihood:
         torch.testing.assert_close(ours.double().sum(), expected.sum(), rtol=1e-6, atol=0)
 
     @pytest.mark.parametrize("scale", [1.0, 100.0, 1e4])
-    def test_no_word_is_too_unlikely(self, scale):
+    def test_very_unlikely_words_do_not_underflow(self, scale):
         softmax = random_softmax().float()
         hidden, targets = (scale * random_rows()[0].float(), random_rows()[1])
         expected = -cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="none").detach()
@@ -118,7 +118,7 @@ class TestLogLikelihood:
 
     @pytest.mark.parametrize("shift", [-200.0, -60.0, 60.0, 200.0])
     @pytest.mark.parametrize("is_in_biases", [True, False])
-    def test_what_all_logits_have_in_common_does_not_matter(self, shift, is_in_biases):
+    def test_a_constant_added_to_all_logits_does_not_matter(self, shift, is_in_biases):
         softmax = random_softmax()
         hidden, targets = random_rows()
         with torch.no_grad():
@@ -156,13 +156,13 @@ class TestSampled:
         hidden, targets = random_rows()
         assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
-    def test_the_more_samples_the_nearer_the_mean_comes_to_the_full_softmax(self):
-        """The sampled loss is too small, as TensorFlow's."""
+    def test_the_mean_approaches_the_full_softmax_with_more_samples(self):
+        """The sampled loss is too small, as in TensorFlow."""
         softmax = random_softmax(n_words=200)
         hidden, targets = random_rows(64, n_words=200)
         expected = torch_loss(softmax, hidden, targets)
         expected_gradient = gradients(expected, softmax, hidden)[1]
-        # Of the losses and of the gradients.
+        # For the losses and for the gradients.
         distances: tuple[list[float], list[float]] = ([], [])
         for n_samples in (10, 50, 150, 199):
             softmax.n_samples = n_samples
@@ -174,8 +174,8 @@ class TestSampled:
             assert each == sorted(each, reverse=True)
             assert each[0] > 0.1 and 0 < each[-1] < 0.005
 
-    def test_the_logits_of_the_distribution_that_is_learned_are_not_driven_away(self):
-        """With counts the mean gradient is zero, within 5 standard errors, as with the full softmax."""
+    def test_the_mean_gradient_at_the_true_distribution_is_zero(self):
+        """With expected counts, the mean gradient is zero to within 5 standard errors, as with the full softmax."""
         softmax = LmSoftmax(N_WORDS, 1, n_samples=25)
         torch.manual_seed(0)
         probabilities = (torch.rand(N_WORDS) + 0.1) / torch.arange(1, N_WORDS + 1)

@@ -18,7 +18,7 @@ def log_uniform(n_words: int) -> np.ndarray:
 
 
 def draw_with_rejection(n_words: int, n_samples: int, rng: np.random.Generator) -> tuple[list[int], int]:
-    """As TensorFlow's sampler: words are drawn until enough different ones are there; these, and how many draws."""
+    """Like TensorFlow's sampler, draws until there are enough distinct words; returns them and the number of draws."""
     words: dict[int, None] = {}
     n_tries = 0
     while len(words) < n_samples:
@@ -38,15 +38,15 @@ class TestDrawNegatives:
         assert words.min() >= 0 and words.max() < n_words
 
     def test_the_first_word_is_log_uniform(self):
-        """Within 5 standard deviations of a binomial."""
+        """To within 5 standard deviations of the binomial distribution."""
         torch.manual_seed(0)
         words = [draw_negatives(12, 3, CPU).words[0].item() for _ in range(4000)]
         expected = log_uniform(12)
         frequencies = np.bincount(words, minlength=12) / 4000
         assert (np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)).all()
 
-    def test_sets_are_drawn_as_by_tensorflow(self):
-        """Sets drawn by rejection, within 5 standard deviations of a difference."""
+    def test_sets_are_drawn_as_in_tensorflow(self):
+        """Compared with sets drawn by rejection, to within 5 standard deviations of the difference."""
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
         ours, theirs = np.zeros(12), np.zeros(12)
@@ -55,7 +55,7 @@ class TestDrawNegatives:
             theirs[draw_with_rejection(12, 5, rng)[0]] += 1 / 2000
         assert (np.abs(ours - theirs) < 5 * np.sqrt(2 * theirs * (1 - theirs) / 2000)).all()
 
-    def test_no_value_is_waited_for(self):
+    def test_no_value_is_read_back_from_the_device(self):
         negatives = draw_negatives(1000, 50, torch.device("meta"))
         assert negatives.words.shape == (50,)
         assert negatives.log_expected_counts(negatives.words).shape == (50,)
@@ -84,7 +84,7 @@ class TestExpectedCounts:
         error = math.sqrt((ours.var() + theirs.var()) / 2000)
         assert abs(ours.mean() - theirs.mean()) < 5 * error
 
-    def test_the_counts_are_tensorflows_where_the_vocabulary_is_large(self):
+    def test_the_counts_match_tensorflow_for_a_large_vocabulary(self):
         torch.manual_seed(0)
         negatives = draw_negatives(180_000, 8192, CPU)
         n_tries = negatives.horizon.item() * math.log(180_001)

@@ -38,7 +38,7 @@ class TestWordList:
             b"<S>\n</S>\n!!!MAXTERMID\n<UNK>\na\n",
         ],
     )
-    def test_what_bilm_tf_reads_is_read(self, tmp_path, content):
+    def test_files_that_bilm_tf_reads_are_read(self, tmp_path, content):
         (tmp_path / "vocab.txt").write_bytes(content)
         assert WordList.from_file(tmp_path / "vocab.txt").words == (*SPECIAL, "a")
 
@@ -50,13 +50,13 @@ class TestWordList:
             (b"<S>\n</S>\n<UNK>\na\ncaf\xe9\n", "line 5"),
         ],
     )
-    def test_a_wrong_file_is_named(self, tmp_path, content, found):
+    def test_an_error_names_the_wrong_file(self, tmp_path, content, found):
         (tmp_path / "vocab.txt").write_bytes(content)
         with pytest.raises(ValueError, match=r"vocab\.txt") as error:
             WordList.from_file(tmp_path / "vocab.txt")
         assert found in str(error.value)
 
-    def test_words_come_by_frequency_then_by_the_alphabet(self):
+    def test_words_are_sorted_by_frequency_then_alphabetically(self):
         counts = {"b": 2, "a": 2, "<UNK>": 9, "c": 5, "</S>": 1, "d": 1}
         assert WordList.from_counts(counts).words == (*SPECIAL, "c", "a", "b", "d")
         assert WordList.from_counts(counts, min_count=2).words == (*SPECIAL, "c", "a", "b")

@@ -1,4 +1,4 @@
-"""Tests of the contract that AllenNLP has with every dataset reader."""
+"""Tests of what AllenNLP expects of every dataset reader."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.data import ElmoTokenIndexer
 from tests.paths import FIXTURES
 
-# A small file of each reader that is registered for a task.
+# A small file for each registered task reader.
 FILES = {
     "elmo_coref": FIXTURES / "coref" / "dev.conll",
     "elmo_ner": FIXTURES / "ner" / "dev.txt",

@@ -17,7 +17,7 @@ SCHEMES = {
 
 
 def read(path: Path, content: str | bytes) -> list[tuple[list[str], list[str] | None]]:
-    """Words and tags of the instances, by the fields that a model gets."""
+    """Words and tags of the instances, from the fields that a model receives."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return [content_of(instance) for instance in NerReader().read(str(path))]
 
@@ -41,7 +41,7 @@ class TestNerReader:
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
 
     @pytest.mark.parametrize(("scheme", "second"), [("IOB1", "B-LOC"), ("BIO", "B-LOC")])
-    def test_adjacent_entities_of_a_type_stay_two(self, path, scheme, second):
+    def test_adjacent_entities_of_one_type_stay_separate(self, path, scheme, second):
         first = {"IOB1": "I-LOC", "BIO": "B-LOC"}[scheme]
         assert read(path, f"Paris {first}\nRome {second}\n") == [(["Paris", "Rome"], ["U-LOC", "U-LOC"])]
 

@@ -10,7 +10,7 @@ PASSAGE = "Built in 1854-1855 (by Ann Lee),  the U.S. hall\nhas 30%\u00a0of Euro
 
 
 def squad(path: Path, *passages: tuple[str, list[list[str]]]) -> str:
-    """A file of passages with the answers to their questions, each where it first occurs."""
+    """A file of passages and questions; each answer points to its first occurrence."""
     paragraphs = []
     for number, (passage, questions) in enumerate(passages):
         qas = [
@@ -27,7 +27,7 @@ def squad(path: Path, *passages: tuple[str, list[list[str]]]) -> str:
 
 
 def answer_of(instance: Instance) -> str:
-    """The tokens of the gold span, as the passage has them."""
+    """The text of the passage from the first to the last token of the gold span."""
     metadata = instance["metadata"].metadata
     first, last = instance["span_start"].sequence_index, instance["span_end"].sequence_index
     return metadata["original_passage"][metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]
@@ -71,14 +71,14 @@ class TestSquadReader:
         (instance,) = SquadReader().read(squad(path, (PASSAGE, [[answer]])))
         assert answer_of(instance) == expected
 
-    def test_the_answer_of_most_people_is_learnt_and_all_are_right(self, path):
+    def test_the_most_common_answer_is_the_target_and_all_answers_are_right(self, path):
         answers = [["Ann", "Ann Lee", "Ann Lee"], ["Lee", "Ann"]]
         instances = list(SquadReader().read(squad(path, (PASSAGE, answers))))
         assert [answer_of(instance) for instance in instances] == ["Ann Lee", "Lee"]
         assert [instance["metadata"]["answer_texts"] for instance in instances] == answers
 
     def test_long_passages_are_cut_and_questions_without_answers_dropped(self, path):
-        """Of four tokens the answers in the third and around the cut."""
+        """With a limit of four tokens: answers in the third token and around the cut."""
         file = squad(path, ("one two three four five six", [["three"], ["five"], ["four five"], ["four"]]))
         instances = list(SquadReader(max_passage_tokens=4).read(file))
         assert [answer_of(instance) for instance in instances] == ["three", "four"]
@@ -101,7 +101,7 @@ class TestSquadReader:
                     assert [t.text for t in one[field].tokens] == [t.text for t in other[field].tokens]
 
     def test_a_prediction_reads_no_answers(self, path):
-        """SQuAD 2.0 has questions without answers; a wrong place does not matter either."""
+        """SQuAD 2.0 has questions without answers; a wrong answer position does not matter either."""
         squad(path, ("Ann Lee won.", [["Ann"], ["Lee"]]))
         path.write_text(path.read_text().replace('"answer_start": 0', '"answer_start": 9'))
         reader = SquadReader()

@@ -9,7 +9,7 @@ from elmo_tasks.data import SrlReader
 
 
 def rows(words: str, *columns: str) -> str:
-    """A sentence in the columns of CoNLL-2012, each predicate's column given as one string."""
+    """A sentence in CoNLL-2012 columns, with each predicate's column given as one string."""
     cells = zip(words.split(), *(column.split() for column in columns), strict=True)
     return "".join(
         f"d   0   {n}   {word}   XX   *   -   -   -   -   *   {'   '.join([*more, '-'])}\n"
@@ -44,7 +44,7 @@ class TestSrlReader:
             (["Go"], [1], ["B-V"]),
         ]
 
-    def test_parts_and_long_predicates_stay_what_they_are(self, path):
+    def test_continuations_and_long_predicates_are_kept(self, path):
         content = rows("It , he went on , did up", "(ARG1*) * (ARG0*) (V* *) * (C-ARG1*) (C-V*)")
         tags = ["B-ARG1", "O", "B-ARG0", "B-V", "I-V", "O", "B-C-ARG1", "B-C-V"]
         words = ["It", ",", "he", "went", "on", ",", "did", "up"]
@@ -100,12 +100,12 @@ class TestSrlReader:
         assert len(expected) > 100
         assert [(words, tags) for words, _, tags in map(content_of, SrlReader().read(folder))] == expected
 
-    def test_marks_of_conversations_lose_their_slash(self, path):
+    def test_punctuation_in_conversations_loses_its_slash(self, path):
         ((words, *_),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
         assert words == ["Go", ".", "?", "/-"]
 
     def test_a_prediction_reads_no_arguments(self, path):
-        """Overlapping arguments are an error of a training only; a column without a predicate has no prediction."""
+        """Overlapping arguments are an error only in training; a column without a predicate gives no prediction."""
         path.write_text(rows("Ann went on", "(ARG0* (V*(ARG1*) *)", "(ARG0*) * *"))
         reader = SrlReader()
         with pytest.raises(ValueError, match="line 2"):

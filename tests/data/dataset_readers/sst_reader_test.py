@@ -74,11 +74,11 @@ class TestSstReader:
         assert read(path, tree) == [(expected, "2")]
 
     def test_a_number_with_its_fraction_is_two_words(self, path):
-        """The treebank writes it as one, with a no-break space, which no word vector has."""
+        """The treebank writes them as one word, with a no-break space, for which no word vector exists."""
         assert read(path, "(2 (2 8\u00a01\\/2) (2 hours))") == [(["8", "1/2", "hours"], "2")]
 
     @pytest.mark.parametrize("content", [f"{TREE}\r\n{TREE}\r\n", f"\ufeff\n{TREE}\n \n\n  {TREE}"])
-    def test_ends_of_lines_do_not_matter(self, path, content):
+    def test_line_endings_do_not_matter(self, path, content):
         assert read(path, content) == [(["It", "'s", "good"], "3")] * 2
 
     def test_text_to_instance_takes_words_and_tokens(self):

@@ -1,4 +1,4 @@
-"""Tiny checkpoints with random weights of each family of transformers, as the hub has them, made without a network."""
+"""Tiny checkpoints of each family of transformers with random weights, in the hub's format, made without a network."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ def write_checkpoint(family: str, folder: Path) -> Path:
     torch.manual_seed(0)
     model = make(len(tokenizer)).eval()
     with torch.no_grad():
-        # Random weights of the usual size give nearly the same vector to all pieces; T5's are larger.
+        # Random weights of the usual scale give all pieces nearly the same vector; T5's weights are larger.
         for parameter in model.parameters():
             if parameter.dim() > 1 and family != "t5":
                 parameter.mul_(10)
@@ -61,7 +61,7 @@ def _bert() -> Any:
     tokenizer = _word_piece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.BertTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
-    # As published: trained on masked words, without the pooler that no word needs.
+    # Like the published one: trained on masked words, without the pooler, which word vectors do not need.
     return fast, lambda size: transformers.BertForMaskedLM(
         transformers.BertConfig(vocab_size=size, max_position_embeddings=_POSITIONS, **_SIZE)
     )
@@ -85,7 +85,7 @@ def _roberta() -> Any:
     tokenizer.train_from_iterator(_text(), trainer)
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     fast = transformers.RobertaTokenizerFast(tokenizer_object=tokenizer)
-    # Positions begin after that of the padding.
+    # Positions start after the padding position.
     return fast, lambda size: transformers.RobertaForMaskedLM(
         transformers.RobertaConfig(vocab_size=size, max_position_embeddings=_POSITIONS + 2, pad_token_id=1, **_SIZE)
     )
@@ -133,8 +133,8 @@ def _t5() -> Any:
 
 def reference_layers(folder: Path, words: list[str], pooling: str = "avg") -> list[torch.Tensor]:
     """
-    The layers of a sentence as the library itself gives them, each of shape `(n_words, dim)`: its tokenizer splits the
-    words one by one, as AllenNLP does, and its model reads all pieces at once.
+    The layers of a sentence from the library itself, each of shape `(n_words, dim)`. Its tokenizer splits the words one
+    by one, as AllenNLP does, and its model reads all pieces in one pass.
     """
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_kwargs(folder))
     model = transformers.AutoModel.from_pretrained(folder).eval()
@@ -149,7 +149,7 @@ def reference_layers(folder: Path, words: list[str], pooling: str = "avg") -> li
 
 
 def tokenizer_kwargs(folder: Path) -> dict[str, bool]:
-    """Byte-level tokenizers split words only with this; others have no such argument."""
+    """Byte-level tokenizers need this argument to split words; others do not have it."""
     return {"add_prefix_space": True} if folder.name == "roberta" else {}
 
 

@@ -25,7 +25,7 @@ class Passes:
     def __call__(self, words, mode=None):
         def compute():
             self.n += 1
-            # What computes a layer does not keep the batch itself.
+            # The graph of the layers must not keep the batch alive.
             numbers = words.clone()
             return BilmOutput((numbers * self.weight, numbers * self.weight * 2), words > 0)
 
@@ -39,7 +39,7 @@ class TestSharedPass:
             weight.grad = None
             loss = passes(words).layers[0].sum() + 3 * passes(words).layers[1].sum()
             loss.backward()
-            # After a gradient, what computed the layers is freed: the next step over the same batch is a new pass.
+            # A backward pass frees the graph of the layers, so the next step on the same batch is a new pass.
             assert passes.n == n
             assert weight.grad.tolist() == [7, 7]
 
@@ -55,7 +55,7 @@ class TestSharedPass:
         assert passes(words, "evaluation").layers[0].tolist() == [4, 4]
         assert passes(torch.ones(2), "evaluation").layers[0].tolist() == [2, 2]
 
-    def test_layers_go_with_their_batch(self, weight):
+    def test_layers_are_freed_with_their_batch(self, weight):
         passes, words = Passes(weight), torch.ones(2)
         layer = weakref.ref(passes(words).layers[0])
         del words

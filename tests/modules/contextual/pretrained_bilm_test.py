@@ -24,7 +24,7 @@ class TestPretrainedBilm:
         assert pretrained().num_layers == len(expected.layers)
         assert pretrained().output_dim == expected.layers[0].size(-1)
 
-    def test_a_model_of_many_langs_is_read_and_is_whole_in_its_state(self, tmp_path):
+    def test_a_many_langs_model_is_read_and_its_state_is_complete(self, tmp_path):
         folder = write_model(tmp_path / "model")
         options = read_any_options(folder / "config.json").to_dict()
         made = PretrainedBilm.from_params(Params({"options": options, "pretrained_file": f"{folder}/encoder.pkl"}))
@@ -37,7 +37,7 @@ class TestPretrainedBilm:
                 np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
     @pytest.mark.parametrize("stateful", [False, True])
-    def test_two_places_of_one_that_is_trained_share_a_pass(self, pretrained, batch, count_passes, stateful):
+    def test_two_places_of_a_trained_bilm_share_a_pass(self, pretrained, batch, count_passes, stateful):
         trained, other = (pretrained(requires_grad=True, stateful=stateful).train() for _ in range(2))
         passes = count_passes(trained)
         for step in range(1, 3):
@@ -51,7 +51,7 @@ class TestPretrainedBilm:
                 torch.testing.assert_close(ours.grad, theirs.grad)
 
     def test_it_runs_in_inference_mode(self, pretrained, batch):
-        """Tensors made in inference mode do not count their changes."""
+        """Tensors made in inference mode have no version counter."""
         expected = pretrained()(batch).layers[-1]
         bilm = pretrained()
         with torch.inference_mode():
@@ -59,13 +59,13 @@ class TestPretrainedBilm:
             assert torch.equal(bilm(ids).layers[-1], expected)
             assert torch.equal(bilm(ids).layers[-1], expected)
 
-    def test_a_stateful_one_continues_where_it_ended(self, pretrained, batch):
+    def test_a_stateful_bilm_continues_where_it_stopped(self, pretrained, batch):
         bilm, stateless = pretrained(stateful=True), pretrained()
         again = batch.clone()
         assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
         assert not torch.equal(bilm(again).layers[-1], stateless(again).layers[-1])
 
-    def test_a_frozen_one_without_weights_is_an_error(self, pretrained, batch):
+    def test_a_frozen_bilm_without_weights_is_an_error(self, pretrained, batch):
         bilm = pretrained(pretrained_file=None)
         with pytest.raises(ConfigurationError, match="expected weights for the frozen biLM"):
             bilm(batch)
@@ -109,8 +109,8 @@ class TestPretrainedBilm:
             assert all(torch.equal(*pair) for pair in zip(output.layers, pretrained()(batch).layers, strict=True))
         assert bilm(batch).layers[0] is second.layers[0]
 
-    def test_a_training_between_is_seen_by_the_cache(self, pretrained, batch, tmp_path):
-        """The weights are changed without a trace, as fused optimizers do."""
+    def test_the_cache_notices_training_in_between(self, pretrained, batch, tmp_path):
+        """Like a fused optimizer, the test changes weights without changing their version counters."""
         bilm = pretrained(cache_folder=str(tmp_path / "cache"))
         before = bilm(batch.clone()).layers[-1]
         bilm.bilm.requires_grad_(True)

@@ -64,7 +64,7 @@ class TestPretrainedTransformer:
         assert all(layer.isfinite().all() and layer[0].abs().sum(-1).min() > 0 for layer in output.layers)
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_a_frozen_one_has_no_dropout_and_a_trained_one_gradients(self, checkpoint, family):
+    def test_frozen_weights_have_no_dropout_and_trained_ones_have_gradients(self, checkpoint, family):
         folder = checkpoint(family)
         batch = batch_of(folder)
         frozen = made(folder)
@@ -73,7 +73,7 @@ class TestPretrainedTransformer:
         assert torch.equal(in_training, expected) and not in_training.requires_grad
         trained = made(folder, requires_grad=True).train()
         sum(layer.square().sum() for layer in trained(**batch).layers).backward()
-        # XLNet's vector of masked words is not used.
+        # XLNet's vector for masked words is not used.
         lacking = {name.rpartition(".")[2] for name, weight in trained.named_parameters() if weight.grad is None}
         assert lacking <= {"mask_emb"}
 

@@ -31,7 +31,7 @@ def inputs(n_mentions: int, span_dim: int = 6) -> tuple[torch.Tensor, torch.Tens
 
 
 def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int) -> torch.Tensor:
-    """Lee et al.'s formula for one pair, with its parts concatenated."""
+    """Lee et al.'s formula for one pair, on the concatenated parts."""
     bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
     parts = [
         vectors[i],
@@ -61,7 +61,7 @@ class TestAntecedentScorer:
                     torch.testing.assert_close(found[i, column], pair_score(module, *data, i, j))
 
     def test_gradients_match_the_pairs(self):
-        # Four parts of two mentions each.
+        # Four chunks of two mentions each.
         module, data = scorer(max_antecedents=3000), inputs(8)
         is_right = antecedents_in_clusters(data[2], 7)
         rows = [
@@ -76,7 +76,7 @@ class TestAntecedentScorer:
         assert all(gradient.abs().max() > 0 for gradient in gradients[0].values())
         torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-8)
 
-    def test_without_pairs_there_are_no_scores_but_a_loss(self):
+    def test_without_pairs_there_are_no_scores_and_the_loss_is_zero(self):
         vectors, scores, speakers, genre = inputs(1)
         found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
         assert found.shape == (1, 0)
@@ -153,8 +153,8 @@ class TestPairProducts:
 
 class TestQuickDropout:
     @pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
-    def test_it_drops_as_many_as_it_says_and_scales_the_others(self, p):
-        """The share is within five standard deviations of the mean of the binomial distribution."""
+    def test_it_drops_the_given_share_and_scales_the_rest(self, p):
+        """The share is within five standard deviations of the binomial mean."""
         torch.manual_seed(5)
         n = 300_003
         dropped = QuickDropout(p)(torch.ones(n))
@@ -169,7 +169,7 @@ class TestQuickDropout:
             both = float((dropped[:, first] & dropped[:, second]).double().mean())
             assert abs(both - 0.09) < 5 * (0.09 * 0.91 / len(dropped)) ** 0.5
 
-    def test_the_gradient_is_dropped_as_the_value_was(self):
+    def test_gradients_are_dropped_where_values_are(self):
         torch.manual_seed(7)
         tensor = torch.randn(13, 5, 3, requires_grad=True)
         dropped = QuickDropout(0.4)(tensor)
@@ -177,7 +177,7 @@ class TestQuickDropout:
         torch.testing.assert_close(tensor.grad * tensor, dropped)
 
     @pytest.mark.parametrize("p", [0.0, 1.0])
-    def test_nothing_and_everything_are_as_in_torch(self, p):
+    def test_dropping_nothing_or_everything_matches_torch(self, p):
         assert torch.equal(QuickDropout(p)(torch.ones(9)), torch.nn.Dropout(p)(torch.ones(9)))
 
     def test_nothing_is_dropped_in_evaluation(self):

@@ -12,7 +12,7 @@ def embedder(max_width: int = 3, dropout: float = 0.0) -> SpanEmbedder:
 
 
 def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether two spans overlap, and neither is inside of the other."""
+    """Whether two spans overlap and neither contains the other."""
     words, others = (set(range(start, end + 1)) for start, end in (one, other))
     return bool(words & others) and not words <= others and not others <= words
 
@@ -45,7 +45,7 @@ class TestSpanEmbedder:
             width = module.width_embedding.weight[end - start]
             torch.testing.assert_close(vector, torch.cat([hidden[start], hidden[end], width, head]))
 
-    def test_only_the_width_is_dropped_out_here(self):
+    def test_dropout_applies_only_to_the_width(self):
         _, vectors = embedder(dropout=0.5).train()(torch.ones(50, 5), torch.ones(50, 4), torch.zeros(50))
         zero = vectors == 0
         assert not zero[:, :8].any() and not zero[:, 10:].any()
@@ -59,10 +59,10 @@ class TestSpansWithoutCrossings:
         limit=st.integers(0, 30),
         seed=st.integers(0, 1000),
     )
-    def test_spans_that_cross_none_are_taken_from_the_best_down(self, spans, limit, seed):
+    def test_the_best_spans_that_do_not_cross_better_ones_are_kept(self, spans, limit, seed):
         ordered = sorted(spans)
         generator = torch.Generator().manual_seed(seed)
-        # Few different scores: the first of equal ones in the text goes first.
+        # Few distinct scores, because ties go to the span that comes first in the text.
         scores = torch.randint(8, (len(ordered),), generator=generator).float()
         taken: list[int] = []
         for row in sorted(range(len(ordered)), key=lambda row: (-scores[row], row)):

@@ -15,7 +15,7 @@ def masked(lengths: list[int]) -> torch.Tensor:
 
 
 def names_of_allennlp(ours: str) -> str:
-    """`layers.3.input_weight` is `_module.layer_3.cell.input_linearity.weight`."""
+    """`layers.3.input_weight` becomes `_module.layer_3.cell.input_linearity.weight`."""
     layer, part, kind = re.fullmatch(r"layers\.(\d+)\.(input|state)_(weight|bias)", ours).groups()
     return f"_module.layer_{layer}.cell.{part}_linearity.{kind}"
 
@@ -56,7 +56,7 @@ class TestAlternatingHighwayLstm:
 
     @pytest.mark.parametrize("dropout", [0.1, 0.6])
     def test_dropout_matches_allennlp(self, dropout):
-        """Sentences of one length could change places."""
+        """All lengths differ, because sentences of equal length could swap places."""
         ours, theirs = both(4, dropout=dropout)
         mask = masked(LENGTHS)
         inputs = torch.randn(*mask.shape, 6, dtype=torch.float64)

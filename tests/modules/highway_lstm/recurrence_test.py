@@ -9,7 +9,7 @@ DIM = 3
 
 
 def mask_of(lengths: list[int], padding: int = 1) -> torch.Tensor:
-    """A mask of sentences that are padded at the end."""
+    """A mask of sentences with padding at the end."""
     return torch.arange(max(lengths, default=0) + padding) < torch.tensor(lengths).unsqueeze(-1)
 
 
@@ -17,7 +17,7 @@ class TestHighwayRecurrence:
     @pytest.mark.parametrize("runs_backward", [False, True])
     @pytest.mark.parametrize("with_dropout", [False, True])
     def test_it_is_the_formula_sentence_by_sentence(self, runs_backward, with_dropout):
-        """The equations of He et al. (2017), section 2.2, one word at a time."""
+        """Oracle: the equations of He et al. (2017), section 2.2, one word at a time."""
         torch.manual_seed(5)
         lengths = [2, 4, 0, 4]
         batch = pack(mask_of(lengths))
@@ -36,7 +36,7 @@ class TestHighwayRecurrence:
 
     @pytest.mark.parametrize("runs_backward", [False, True])
     @pytest.mark.parametrize("with_dropout", [False, True])
-    def test_gradients_match_differences(self, runs_backward, with_dropout):
+    def test_gradients_match_finite_differences(self, runs_backward, with_dropout):
         torch.manual_seed(6)
         batch = pack(mask_of([3, 1, 0, 3]))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)

@@ -15,7 +15,7 @@ def masked(lengths: list[int], padding: int = 0) -> torch.Tensor:
 
 
 def both(name: str, dtype: torch.dtype = torch.float64, **options) -> tuple[Seq2SeqEncoder, Seq2SeqEncoder]:
-    """Ours and AllenNLP's, of the same options and random weights, from configs."""
+    """Ours and AllenNLP's, from configs with the same options, with equal random weights."""
     torch.manual_seed(0)
     options = {"input_size": 6, "hidden_size": 4, "bidirectional": True} | options
     ours, theirs = (Seq2SeqEncoder.from_params(Params({"type": kind, **options})) for kind in (f"elmo_{name}", name))
@@ -26,7 +26,7 @@ def both(name: str, dtype: torch.dtype = torch.float64, **options) -> tuple[Seq2
 
 
 def computed(encoder: Seq2SeqEncoder, mask: torch.Tensor | None, shape: tuple[int, ...], dtype=torch.float64):
-    """Outputs, and the gradients of the inputs and of all parameters, of random inputs and gradients."""
+    """The outputs for random inputs, and the gradients of inputs and parameters for random output gradients."""
     torch.manual_seed(1)
     inputs = torch.randn(*shape, encoder.get_input_dim(), dtype=dtype, requires_grad=True)
     outputs = encoder(inputs, mask)
@@ -67,8 +67,8 @@ class TestRecurrentEncoder:
         for one, other in zip((*found[:2], *found[2].values()), (*expected[:2], *expected[2].values()), strict=True):
             torch.testing.assert_close(one, other, rtol=0.0, atol=1e-5 * float(other.abs().max().clamp(min=1.0)))
 
-    def test_layers_have_the_dropout_of_torch(self, name):
-        """The sentences are in the order in which AllenNLP packs them."""
+    def test_dropout_between_layers_matches_torch(self, name):
+        """The sentences are in AllenNLP's packing order, so both draw the same masks."""
         mask, results = masked([6, 4, 3]), []
         for encoder in both(name, num_layers=3, dropout=0.5):
             torch.manual_seed(2)
@@ -88,7 +88,7 @@ class TestRecurrentEncoder:
         ours.load_state_dict(theirs.state_dict())
         torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=0, atol=0)
 
-    def test_it_begins_with_the_random_weights_of_allennlp(self, name):
+    def test_its_initial_weights_match_allennlp(self, name):
         made = []
         for kind in (f"elmo_{name}", name):
             torch.manual_seed(3)

@@ -6,7 +6,7 @@ from elmo_tasks.modules.recurrent.packed_batch import pack
 
 
 def mask_of(lengths: list[int], padding: int = 1) -> torch.Tensor:
-    """A mask of sentences that are padded at the end."""
+    """A mask of sentences with padding at the end."""
     return torch.arange(max(lengths, default=0) + padding) < torch.tensor(lengths).unsqueeze(-1)
 
 

@@ -16,7 +16,7 @@ def clusters(text: str) -> list[list[str]]:
 
 
 def scored(*documents: tuple[str, str]) -> dict[str, float]:
-    """The metrics of documents, each a key and a response as `clusters` reads them."""
+    """The metrics of documents, each given as a key and a response in the notation of `clusters`."""
     metric = CorefScores()
     metric([clusters(response) for _, response in documents], [clusters(key) for key, _ in documents])
     return metric.get_metric()
@@ -41,7 +41,7 @@ def muc_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, 
 
 
 def b_cubed_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, float]:
-    """Bagga and Baldwin 1998: the mean over the key's mentions of the part of its cluster that is together."""
+    """Bagga and Baldwin 1998: the mean, over the key's mentions, of the share of the cluster that is kept together."""
     numerator = 0.0
     for cluster in key:
         for mention in cluster:
@@ -51,7 +51,7 @@ def b_cubed_recall(key: list[list[str]], response: list[list[str]]) -> tuple[flo
 
 
 def ceafe_similarity(key: list[list[str]], response: list[list[str]]) -> float:
-    """Luo 2005: the largest sum of phi 4 of all ways to pair clusters, enumerated."""
+    """Luo 2005: the largest sum of phi 4 over all ways to pair clusters, by enumeration."""
     short, long = sorted((key, response), key=len)
 
     def phi(one: list[str], other: list[str]) -> float:
@@ -62,7 +62,7 @@ def ceafe_similarity(key: list[list[str]], response: list[list[str]]) -> float:
 
 @st.composite
 def key_and_response(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
-    """Any clusters, of one mention too, with mentions that only one side has."""
+    """Random clusters, including singletons, with mentions that only one side has."""
     sides = []
     for letters in ("abcdefg", "cdefghi"):
         numbers = draw(st.lists(st.integers(0, 4), min_size=7, max_size=7))
@@ -73,7 +73,7 @@ def key_and_response(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]
 
 def count_in_a_worker(rank: int) -> dict[str, Any]:
     metric = CorefScores()
-    # Worker 0 has two documents, worker 1 one.
+    # Worker 0 has two documents, worker 1 has one.
     batches = [(["ab cd", "abc"], ["ab cd", "ab c"]), (["abcd"], ["ab cd"])]
     predicted, gold = ([clusters(text) for text in texts] for texts in batches[rank])
     metric(predicted, gold, kept=[["a", "b"]] * len(gold))
@@ -95,7 +95,7 @@ class TestCorefScores:
         ],
     )
     def test_ceafe_matches_the_tests_of_the_reference_scorer(self, response, recall, precision, f1):
-        """Cases 1 to 6 of the reference scorer with its numbers; the key is `a bc def`."""
+        """Cases 1 to 6 of the reference scorer's tests, with its numbers; the key is `a bc def`."""
         metric = CorefScores()
         metric([clusters(response)], [clusters("a bc def")])
         right, n_system, same, n_key = metric._counts[2].tolist()
@@ -105,7 +105,7 @@ class TestCorefScores:
         assert metric.get_metric()["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
 
     def test_an_example_of_the_authors_of_the_reference_scorer(self):
-        """Pradhan et al. 2014, by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
+        """Pradhan et al. 2014, computed by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
         found = scored(("abc defg", "ab cd fghi"))
         assert found["muc_f1"] == pytest.approx(0.4)
         assert found["b_cubed_f1"] == pytest.approx(f1(4 / 8, 35 / 12 / 7))
@@ -121,7 +121,7 @@ class TestCorefScores:
         ],
     )
     def test_the_example_of_bagga_and_baldwin(self, response, b_cubed, ceafe):
-        """B-cubed as published (.76 and .58), CEAF-e by hand; MUC is the same for both, which is its flaw."""
+        """B-cubed as published (.76 and .58), CEAF-e by hand; MUC's flaw is that it is the same for both."""
         found = scored(("12345 67 89ABC", response))
         assert found["muc_f1"] == pytest.approx(f1(9 / 10, 1.0))
         assert found["b_cubed_f1"] == pytest.approx(f1(*b_cubed))
@@ -149,7 +149,7 @@ class TestCorefScores:
 
     @settings(max_examples=100)
     @given(document=key_and_response())
-    def test_without_clusters_of_one_mention_allennlp_counts_the_same(self, document):
+    def test_without_singletons_the_scores_match_allennlp(self, document):
         key, response = ([tuple(c) for c in side if len(c) > 1] for side in document)
         metric = CorefScores()
         metric([response], [key])
@@ -163,8 +163,8 @@ class TestCorefScores:
             scorer.update(response, key, of_response, of_key)
             assert found[f"{name}_f1"] == pytest.approx(scorer.get_f1())
 
-    def test_mentions_are_recalled_if_they_are_kept(self):
-        """2 of 3 and 1 of 2: a kept span that is not a mention does not count."""
+    def test_mention_recall_counts_kept_mentions(self):
+        """2 of 3 and 1 of 2 mentions; a kept span that is not a mention does not count."""
         metric = CorefScores()
         metric([[], []], [clusters("ab c"), clusters("xy")], kept=[["a", "c", "q"], iter(["y"])])
         assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)

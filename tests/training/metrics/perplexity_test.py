@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.training.metrics import Perplexity, perplexity
 
 UNKNOWN = 2
-# Losses of both directions, how many predictions, the words.
+# The losses of both directions, and the words.
 BATCH = tuple[float, float, list[int]]
 BATCHES = st.lists(
     st.tuples(st.integers(0, 50), st.integers(0, 50), st.lists(st.integers(-1, 5), min_size=1)), min_size=1
@@ -24,7 +24,7 @@ def given_to(metric: Perplexity, *batches: BATCH) -> Perplexity:
 class TestPerplexity:
     @settings(max_examples=50)
     @given(BATCHES)
-    def test_it_is_of_a_prediction_and_not_of_a_batch(self, batches):
+    def test_it_is_per_prediction_and_not_per_batch(self, batches):
         metrics = given_to(Perplexity(UNKNOWN), *batches).get_metric()
         words = [word for *_, some in batches for word in some]
         forward, backward = (math.exp(sum(batch[i] for batch in batches) / len(words)) for i in (0, 1))
@@ -39,7 +39,7 @@ class TestPerplexity:
         assert [round(metrics[f"{name}perplexity"], 3) for name in ("forward_", "backward_", "")] == [50, 20, 35]
         assert metrics["unknown_share"] == pytest.approx(1 / 3)
 
-    def test_before_the_first_batch_all_is_zero(self):
+    def test_all_metrics_are_zero_before_the_first_batch(self):
         metric = Perplexity(UNKNOWN)
         assert set(metric.get_metric().values()) == {0.0}
         given_to(metric, (1.0, 1.0, [2, 3])).get_metric(reset=True)

@@ -52,13 +52,13 @@ def bioul_pairs(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
 
 def count_in_a_worker(rank: int) -> dict[str, Any]:
     metric = SpanF1()
-    # Worker 0 has one right of two; worker 1 one right of one, and misses one.
+    # Worker 0 has one right out of two; worker 1 has one right out of one, and misses one.
     batches = [
         ([["U-PER", "U-ORG"]], [["U-PER", "O"]]),
         ([["U-LOC", "O"]], [["U-LOC", "U-PER"]]),
     ]
     metric(*batches[rank])
-    # A second call shows that a worker does not take over the sum of the others.
+    # A second call checks that workers do not count the sum of the others again.
     metric([["U-ORG"]], [["U-ORG"]])
     metrics: dict[str, Any] = metric.get_metric()
     return metrics
@@ -81,7 +81,7 @@ class TestSpanF1:
         ],
     )
     def test_the_counts_match_conlleval(self, gold, predicted, counts):
-        """Correct, found and gold phrases as `conlleval` prints them for these lines."""
+        """The numbers of correct, found and gold phrases that `conlleval` prints for these lines."""
         gold, predicted = gold.split(), predicted.split()
         assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
         metric = SpanF1()
@@ -129,7 +129,7 @@ class TestSpanF1:
 
     @pytest.mark.slow
     def test_all_workers_report_the_sum(self, tmp_path):
-        """By hand: 4 right, 5 found, 5 gold."""
+        """Counted by hand: 4 right, 5 found, 5 gold."""
         first, second = reports_of_two_workers(tmp_path, count_in_a_worker)
         assert first == second
         assert scores_in(first) == pytest.approx((4 / 5, 4 / 5, 4 / 5))

@@ -33,7 +33,7 @@ def propositions(draw: st.DrawFn, length: int) -> list[str]:
 
 @st.composite
 def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
-    """Gold and predicted tags; often the same but for a few."""
+    """Gold and predicted tags, which often differ in only a few."""
     pairs = []
     for length in draw(st.lists(st.integers(0, 9), max_size=4)):
         gold, other = draw(propositions(length)), draw(propositions(length))
@@ -46,13 +46,13 @@ def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
 
 def count_in_a_worker(rank: int) -> dict[str, Any]:
     metric = SrlF1()
-    # Worker 0 has one right of two; worker 1 one right of one, and misses one.
+    # Worker 0 has one right out of two; worker 1 has one right out of one, and misses one.
     batches = [
         ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
         ([["B-V", "B-ARG1", "O"]], [["B-V", "B-ARG1", "B-ARG0"]]),
     ]
     metric(*batches[rank])
-    # A second call shows that a worker does not take over the sum of the others.
+    # A second call checks that workers do not count the sum of the others again.
     metric([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])
     metrics: dict[str, Any] = metric.get_metric()
     return metrics
@@ -98,8 +98,8 @@ class TestSrlF1:
 
     @given(pairs_of_propositions())
     @settings(max_examples=200)
-    def test_it_counts_as_the_script_of_the_shared_task(self, pairs):
-        """`tests/srl_eval.py`, of columns of brackets."""
+    def test_it_counts_like_the_script_of_the_shared_task(self, pairs):
+        """Oracle: `tests/srl_eval.py`, on columns of brackets."""
         metric = SrlF1()
         metric([predicted for _, predicted in pairs], [gold for gold, _ in pairs])
         columns = [(srl_eval.brackets(gold), srl_eval.brackets(predicted)) for gold, predicted in pairs]
@@ -123,7 +123,7 @@ class TestSrlF1:
 
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
-        """By hand: four right of five predicted and five gold, two of four perfect."""
+        """Counted by hand: four right out of five predicted and five gold, two of four perfect."""
         for metrics in reports_of_two_workers(tmp_path, count_in_a_worker):
             assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
             assert metrics["perfect"] == 0.5
