@@ -5,8 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from elmo_tasks.compat.import_hooks import around_import
 
@@ -49,6 +50,48 @@ def replace_missing_packages(module: str) -> Iterator[None]:
                 del sys.modules[name]
             _put_placeholders(modules, f"the package {package} cannot be imported ({error})")
     yield
+
+
+# The addresses that cached-path can read, with the module that it imports for them, and where that comes from.
+_CLIENTS = {
+    "gs": ("google.cloud.storage", "google-cloud-storage"),
+    "r2": ("boto3", "boto3"),
+    "s3": ("boto3", "boto3"),
+}
+
+
+@around_import("cached_path.schemes")
+@contextmanager
+def replace_missing_clients(module: str) -> Iterator[None]:
+    """
+    Symptom: `import allennlp` raises `No module named 'boto3'`, or `'google.cloud'`.
+    Cause: cached-path imports both unconditionally, and some twenty packages with them. Now an address such as
+    `s3://...` names the package that it needs.
+    """
+    for scheme, (name, package) in _CLIENTS.items():
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            placeholder, client = f"{module}.{scheme}", f"{scheme.title()}Client"
+            _put_placeholders({placeholder: (client,)}, f"{scheme}:// addresses need the package {package}")
+            getattr(sys.modules[placeholder], client).scheme = scheme
+    yield
+
+
+@around_import("allennlp.common.push_to_hf")
+@contextmanager
+def replace_removed_repositories(module: str) -> Iterator[None]:
+    """
+    Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`.
+    Cause: huggingface-hub 1 has removed it and `Repository`. `allennlp push-to-hf` still needs an older release.
+    """
+    import huggingface_hub
+
+    removed = _placeholder_class("push-to-hf", "expected huggingface-hub 0.x; or upload the archive with `hf upload`")
+    placeholders: dict[str, Any] = {"HfFolder": SimpleNamespace(get_token=removed), "Repository": removed}
+    names = {name: getattr(huggingface_hub, name, placeholder) for name, placeholder in placeholders.items()}
+    with mock.patch.multiple(huggingface_hub, create=True, **names):
+        yield
 
 
 def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:

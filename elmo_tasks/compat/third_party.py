@@ -43,18 +43,22 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
 
 
 @after_import("allennlp.common.cached_transformers")
-def accept_add_special_tokens(cached_transformers: Module) -> None:
+def accept_current_tokenizers(cached_transformers: Module) -> None:
     """
-    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`.
+    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`, or `BertTokenizer
+    has no attribute encode_plus`.
     Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
     4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
-    to `encode`, so dropping it here does not change any output.
+    to `encode`, so dropping it here does not change any output. transformers 5 has removed two methods.
     """
 
     @replaces(cached_transformers, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
         kwargs.pop("add_special_tokens", None)
-        return original(model_name, **kwargs)
+        tokenizer = original(model_name, **kwargs)
+        if not hasattr(tokenizer, "encode_plus"):
+            tokenizer.encode_plus = tokenizer.__call__
+        return tokenizer
 
 
 @around_import("allennlp.training.optimizers")

@@ -3,7 +3,7 @@
 from elmo_tasks.modules.characters import DistinctCharactersEncoder, UnpaddedCnn
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
-from elmo_tasks.modules.contextual.pretrained_transformer import PretrainedTransformer
+from elmo_tasks.modules.contextual.pretrained_transformer import PretrainedTransformer, TransformerIndexer
 from elmo_tasks.modules.elmo_token_embedder import ElmoTokenEmbedder, TransformerTokenEmbedder
 from elmo_tasks.modules.highway_lstm import AlternatingHighwayLstm
 from elmo_tasks.modules.layer_mix import LayerMix
@@ -19,6 +19,7 @@ __all__ = [
     "LstmEncoder",
     "PretrainedBilm",
     "PretrainedTransformer",
+    "TransformerIndexer",
     "TransformerTokenEmbedder",
     "UnpaddedCnn",
 ]

@@ -68,7 +68,7 @@ class TransformerTokenEmbedder(ElmoTokenEmbedder):
     """`ElmoTokenEmbedder` over a transformer."""
 
     def forward(  # type: ignore[override]
-        self, token_ids: torch.Tensor, mask: torch.Tensor, **pieces: torch.Tensor
+        self, input_ids: torch.Tensor, word_numbers: torch.Tensor, mask: torch.Tensor, **inputs: torch.Tensor
     ) -> torch.Tensor:
-        """Takes the tensors of `PretrainedTransformer.forward`; the result is as in `ElmoTokenEmbedder.forward`."""
-        return self.mixed(self.bilm(token_ids, mask, **pieces))
+        """Takes the tensors of `TransformerIndexer`; the result is as in `ElmoTokenEmbedder.forward`."""
+        return self.mixed(self.bilm(input_ids, word_numbers, mask, **inputs))

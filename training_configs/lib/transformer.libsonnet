@@ -16,17 +16,17 @@ function(
   warmup_steps=null,
 ) {
   local about = std.native('elmo_transformer')(model_name),
-  local read = {
+
+  width: about.width,
+  indexer: {
+    type: 'elmo_transformer',
     model_name: model_name,
     max_length: max_length,
     // With byte-level pieces, a word begins with the space before it.
     [if about.model_type == 'roberta' then 'tokenizer_kwargs']: { add_prefix_space: true },
   },
-
-  width: about.width,
-  indexer: { type: 'pretrained_transformer_mismatched' } + read,
   embedder: 'elmo_transformer',
-  model: { type: 'transformer', pooling: pooling, [if lr != null then 'requires_grad']: true } + read,
+  model: { type: 'transformer', model_name: model_name, pooling: pooling, [if lr != null then 'requires_grad']: true },
   trainer: {
     // Adadelta's learning rate has no meaning for a transformer, so Adam then trains all weights.
     [if lr != null then 'optimizer']:

@@ -1,111 +1,174 @@
-"""A transformer instead of the biLM, via AllenNLP's own embedder."""
+"""A transformer instead of the biLM: words as pieces, and the layers of each word."""
 
 from typing import Any, Literal, Optional
 
 import torch
+from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
-from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
-__all__ = ["PretrainedTransformer"]
+__all__ = ["PretrainedTransformer", "TransformerIndexer"]
 
 
-@ContextualModel.register("transformer")
-class PretrainedTransformer(ContextualModel):
+@TokenIndexer.register("elmo_transformer")
+class TransformerIndexer(TokenIndexer):
     """
-    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or T5's encoder for each word: AllenNLP's
-    `PretrainedTransformerMismatchedEmbedder` without its mix, because each embedder of a model mixes the layers itself.
-    Use the token indexer `pretrained_transformer_mismatched` with the same `model_name` and `max_length`.
+    Splits the words of a sentence into the pieces of a transformer, and the pieces into segments. It produces what the
+    tokenizer gives to its model (`input_ids`, `attention_mask`, ...), padded with zeros, and `word_numbers`, the number
+    of the word that a piece belongs to: from 1, and 0 for special pieces. Each has shape `(n_segments, n_pieces)`.
 
     # Parameters
 
     model_name : `str`
         A folder with a checkpoint, or a name on the Hugging Face hub.
-    max_length : `int`, optional
-        The largest number of word pieces per segment; longer sentences are split into segments.
+    max_length : `int`
+        The largest number of pieces per segment, with the special ones.
+    tokenizer_kwargs : `Dict[str, Any]`, optional
+        Of `AutoTokenizer.from_pretrained`: RoBERTa's needs `{"add_prefix_space": true}` to split words.
+    """
+
+    def __init__(
+        self, model_name: str, max_length: int = 512, tokenizer_kwargs: Optional[dict[str, Any]] = None
+    ) -> None:
+        super().__init__()
+        self._model_name, self._max_length = model_name, max_length
+        self._tokenizer_kwargs = tokenizer_kwargs or {}
+
+    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
+        """Does nothing: the pieces do not depend on a vocabulary."""
+
+    def get_empty_token_list(self) -> IndexedTokenList:
+        return self.tokens_to_indices([], Vocabulary())
+
+    def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        # AllenNLP keeps the tokenizer, so that copies of an instance do not copy it.
+        tokenizer = cached_transformers.get_tokenizer(self._model_name, **self._tokenizer_kwargs)
+        segments = tokenizer(
+            [token.ensure_text() for token in tokens],
+            is_split_into_words=True,
+            truncation=True,
+            max_length=self._max_length,
+            return_overflowing_tokens=True,
+        )
+        numbers = [
+            [0 if word is None else word + 1 for word in segments.word_ids(segment)]
+            for segment in range(len(segments["input_ids"]))
+        ]
+        inputs = {name: segments[name] for name in tokenizer.model_input_names if name in segments}
+        return {**inputs, "word_numbers": numbers, "mask": [True] * len(tokens)}
+
+    def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> dict[str, int]:
+        segments = indexed_tokens["input_ids"]
+        words = len(indexed_tokens["mask"])
+        return {"segments": len(segments), "pieces": max(map(len, segments)), "words": words}
+
+    def as_padded_tensor_dict(
+        self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
+    ) -> dict[str, torch.Tensor]:
+        shape = padding_lengths["segments"], padding_lengths["pieces"]
+        tensors = {name: torch.zeros(shape, dtype=torch.long) for name in tokens if name != "mask"}
+        for name, padded in tensors.items():
+            for row, segment in zip(padded, tokens[name], strict=False):
+                row[: len(segment)] = torch.tensor(segment)
+        return {**tensors, "mask": torch.arange(padding_lengths["words"]) < len(tokens["mask"])}
+
+
+@ContextualModel.register("transformer")
+class PretrainedTransformer(ContextualModel):
+    """
+    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or T5's encoder for each word, which each embedder of a
+    model mixes with its own weights. Use the token indexer `elmo_transformer` with the same `model_name`.
+
+    # Parameters
+
+    model_name : `str`
+        A folder with a checkpoint, or a name on the Hugging Face hub.
     requires_grad : `bool`
         Whether the transformer is trained with the model. A frozen transformer has no dropout, even in training.
     pooling : `Literal["first", "avg"]`
         The vector of a word: its first piece, or the mean of its pieces.
-    tokenizer_kwargs : `Dict[str, Any]`, optional
-        As in the token indexer, for example `{"add_prefix_space": true}` for RoBERTa.
     """
 
     def __init__(
         self,
         model_name: str,
-        max_length: Optional[int] = None,
         requires_grad: bool = False,
         pooling: Literal["first", "avg"] = "avg",
-        tokenizer_kwargs: Optional[dict[str, Any]] = None,
+        **of_indexer: Any,
     ) -> None:
         super().__init__()
         # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
         from transformers import AutoModel
 
-        # AllenNLP would leave missing weights random.
-        loaded, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
-        is_encoder_decoder = loaded.config.is_encoder_decoder
-        del loaded
+        if of_indexer:
+            raise ConfigurationError(
+                f"a transformer: expected model_name, requires_grad and pooling, got {sorted(of_indexer)}: they belong "
+                "to the token indexer elmo_transformer (an archive with another indexer must be trained again)"
+            )
+        transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
+        is_encoder_decoder = transformer.config.is_encoder_decoder
         not_needed = ("pooler.", "decoder.") if is_encoder_decoder else "pooler."
+        # transformers would leave them random.
         if missing := sorted(name for name in info["missing_keys"] if not name.startswith(not_needed)):
             raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
-        self._embedder = PretrainedTransformerMismatchedEmbedder(
-            model_name,
-            max_length=max_length,
-            sub_module="encoder" if is_encoder_decoder else None,
-            train_parameters=requires_grad,
-            last_layer_only=False,
-            tokenizer_kwargs=tokenizer_kwargs,
-            # T5's encoder has its own copy of the config, which AllenNLP does not set.
-            transformer_kwargs={"output_hidden_states": True},
-            sub_token_mode=pooling,
-        )
-        matched = self._embedder._matched_embedder
-        matched._scalar_mix = _SideBySide()
-        if not matched._num_added_tokens:
-            # AllenNLP's method expects special pieces around a segment, which GPT lacks.
-            matched._unfold_long_sequences = _unfolded
-        network = matched.transformer_model
+        self.transformer_model = transformer.get_encoder() if is_encoder_decoder else transformer
         # No word uses the pooler, so it would never get a gradient.
-        network.pooler = None
-        # AllenNLP's mix omits the first layer, the embeddings.
-        network.register_forward_hook(_with_a_layer_to_leave_out)
-        self.num_layers = matched.config.num_hidden_layers + 1
-        self.output_dim = self._embedder.get_output_dim()
-        self._requires_grad = requires_grad
+        self.transformer_model.pooler = None
+        self.transformer_model.requires_grad_(requires_grad)
+        self.num_layers = transformer.config.num_hidden_layers + 1
+        self.output_dim = transformer.config.hidden_size
+        self._requires_grad, self._pooling = requires_grad, pooling
         self._pass = SharedPass()
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode and self._requires_grad)
         return self
 
-    def forward(self, token_ids: torch.Tensor, mask: torch.Tensor, **pieces: torch.Tensor) -> BilmOutput:
-        """All layers, the embeddings first, and the mask of the words; arguments as in AllenNLP's embedder."""
+    def forward(
+        self, input_ids: torch.Tensor, word_numbers: torch.Tensor, mask: torch.Tensor, **inputs: torch.Tensor
+    ) -> BilmOutput:
+        """
+        All layers, the embeddings first, and the mask of the words, of shape `(batch_size, timesteps)`. The other
+        tensors come from `TransformerIndexer`, with the batch in front. A word without pieces has zero vectors.
+        """
 
         def compute() -> BilmOutput:
+            # Shape: (batch_size, n_segments)
+            is_segment = inputs["attention_mask"].any(-1)
             with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
-                # Shape: (batch_size, timesteps, num_layers * dim)
-                vectors = self._embedder(token_ids=token_ids, mask=mask, **pieces) * mask.unsqueeze(-1)
-            return BilmOutput(tuple(vectors.chunk(self.num_layers, -1)), mask)
+                # Each of shape (n_all_segments, n_pieces, dim)
+                layers = self.transformer_model(
+                    input_ids=input_ids[is_segment],
+                    **{name: tensor[is_segment] for name, tensor in inputs.items()},
+                    output_hidden_states=True,
+                ).hidden_states
+                pieces, starts = self._pieces_of_words(word_numbers[is_segment], is_segment, mask)
+                # Each of shape (batch_size * timesteps, dim)
+                vectors = [
+                    torch.nn.functional.embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean")
+                    for layer in layers
+                ]
+            return BilmOutput(tuple(vector.view(*mask.shape, -1) for vector in vectors), mask)
 
         mode = self.training, torch.is_grad_enabled()
-        return self._pass.output(token_ids, self._embedder.parameters(), mode, compute)
+        return self._pass.output(input_ids, self.transformer_model.parameters(), mode, compute)
 
-
-class _SideBySide(torch.nn.Module):
-    """Replaces the mix by all layers, concatenated in the last dimension."""
-
-    def forward(self, layers: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        return torch.cat(layers, -1)
-
-
-def _with_a_layer_to_leave_out(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
-    output["hidden_states"] = (output.hidden_states[0], *output.hidden_states)
-    return output
-
-
-def _unfolded(embeddings: torch.Tensor, mask: torch.Tensor, batch_size: int, n_pieces: int) -> torch.Tensor:
-    return embeddings.reshape(batch_size, -1, embeddings.size(-1))[:, :n_pieces]
+    def _pieces_of_words(
+        self, word_numbers: torch.Tensor, is_segment: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The pieces of all words, from `word_numbers` of shape `(n_all_segments, n_pieces)`, and where each begins."""
+        sentences = is_segment.nonzero()[:, :1]
+        is_piece = word_numbers > 0
+        # Shape: (n_pieces_of_words,), in ascending order
+        words = (sentences * mask.size(1) + word_numbers - 1)[is_piece]
+        pieces = is_piece.flatten().nonzero().squeeze(1)
+        if self._pooling == "first":
+            is_first = words.diff(prepend=words.new_tensor([-1])) > 0
+            words, pieces = words[is_first], pieces[is_first]
+        # Shape: (batch_size * timesteps,)
+        counts = torch.bincount(words, minlength=mask.numel())
+        return pieces, counts.cumsum(0) - counts

@@ -15,9 +15,9 @@ from tests.task_models import BOTH, TASKS, model_of, variant_config
 SENTENCES = [["The", "cat", "sat", "on", "the", "mat", "."], ["Hello"], ["They", "visit", "Paris"]]
 
 
-def indexer_of(folder, max_length=None):
+def indexer_of(folder, max_length=40):
     config = {
-        "type": "pretrained_transformer_mismatched",
+        "type": "elmo_transformer",
         "model_name": str(folder),
         "max_length": max_length,
         "tokenizer_kwargs": tokenizer_kwargs(folder),
@@ -25,16 +25,12 @@ def indexer_of(folder, max_length=None):
     return TokenIndexer.from_params(Params(config))
 
 
-def batch_of(folder, sentences=SENTENCES, max_length=None):
+def batch_of(folder, sentences=SENTENCES, max_length=40):
     indexer = indexer_of(folder, max_length)
     fields = [TextField([Token(word) for word in words], {"elmo": indexer}) for words in sentences]
     batch = Batch([Instance({"tokens": field}) for field in fields])
     batch.index_instances(Vocabulary())
     return batch.as_tensor_dict()["tokens"]["elmo"]
-
-
-def made(folder, **options):
-    return PretrainedTransformer(str(folder), tokenizer_kwargs=tokenizer_kwargs(folder), **options)
 
 
 @pytest.fixture
@@ -47,7 +43,7 @@ class TestPretrainedTransformer:
     def test_the_layers_of_words_match_the_library(self, checkpoint, family):
         folder = checkpoint(family)
         for pooling in ("avg", "first"):
-            output = made(folder, pooling=pooling).eval()(**batch_of(folder))
+            output = PretrainedTransformer(folder, pooling=pooling).eval()(**batch_of(folder))
             assert output.mask.sum(1).tolist() == [len(words) for words in SENTENCES]
             assert len(output.layers) == 3
             for row, words in enumerate(SENTENCES):
@@ -59,23 +55,52 @@ class TestPretrainedTransformer:
     @pytest.mark.parametrize("family", FAMILIES)
     def test_a_long_sentence_is_read_in_segments(self, checkpoint, family):
         folder = checkpoint(family)
-        output = made(folder, max_length=20).eval()(**batch_of(folder, [["a", "b"] * 60], max_length=20))
-        assert output.mask.sum() == 120
-        assert all(layer.isfinite().all() and layer[0].abs().sum(-1).min() > 0 for layer in output.layers)
+        words = ["a", "b", "b"] * 20
+        special = {"gpt": 0, "t5": 1}.get(family, 2)
+        for max_length in (17, 20):
+            batch = batch_of(folder, [words, *SENTENCES], max_length=max_length)
+            output = PretrainedTransformer(folder).eval()(**batch)
+            assert output.mask.sum(1).tolist() == [60, 7, 1, 3]
+            # Each of these words is one piece.
+            size = max_length - special
+            segments = [reference_layers(folder, words[start : start + size]) for start in range(0, 60, size)]
+            for layer, *of_library in zip(output.layers, *segments, strict=True):
+                torch.testing.assert_close(layer[0], torch.cat(of_library), rtol=1e-4, atol=1e-5)
+
+    def test_a_word_in_two_segments_and_a_word_without_pieces(self, bert):
+        # Each 5 of "bbbbb..." are a piece or more, so the long word does not fit into one segment.
+        batch = batch_of(bert, [["a", "", "b" * 60, "a"]], max_length=20)
+        assert batch["word_numbers"][0, 1].ne(0).any() and len(batch["input_ids"][0]) > 2
+        layers = PretrainedTransformer(bert).eval()(**batch).layers
+        assert not any(layer[0, 1].any() for layer in layers)
+        first = PretrainedTransformer(bert, pooling="first").eval()(**batch).layers
+        hidden = [torch.cat(list(rows)) for rows in self.hidden_states(bert, batch)]
+        of_word = batch["word_numbers"][0].flatten() == 3
+        for mean_layer, first_layer, pieces in zip(layers, first, hidden, strict=True):
+            torch.testing.assert_close(mean_layer[0, 2], pieces[of_word].mean(0))
+            torch.testing.assert_close(first_layer[0, 2], pieces[of_word][0])
+
+    def hidden_states(self, folder, batch):
+        from transformers import AutoModel
+
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        inputs = {name: batch[name][0] for name in names}
+        with torch.no_grad():
+            return AutoModel.from_pretrained(folder).eval()(**inputs, output_hidden_states=True).hidden_states
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_frozen_weights_have_no_dropout_and_trained_ones_have_gradients(self, checkpoint, family):
         folder = checkpoint(family)
         batch = batch_of(folder)
-        frozen = made(folder)
+        frozen = PretrainedTransformer(folder)
         expected = frozen.eval()(**batch).layers[-1]
         in_training = frozen.train()(**copy.deepcopy(batch)).layers[-1]
         assert torch.equal(in_training, expected) and not in_training.requires_grad
-        trained = made(folder, requires_grad=True).train()
+        trained = PretrainedTransformer(folder, requires_grad=True).train()
         sum(layer.square().sum() for layer in trained(**batch).layers).backward()
-        # XLNet's vector for masked words is not used.
+        # XLNet's vector for masked words is not used, nor, with transformers 5, are the types of its segments.
         lacking = {name.rpartition(".")[2] for name, weight in trained.named_parameters() if weight.grad is None}
-        assert lacking <= {"mask_emb"}
+        assert lacking <= {"mask_emb", "seg_embed", "r_s_bias"}
 
     def test_two_places_share_one_pass(self, bert):
         batch = batch_of(bert)
@@ -84,7 +109,7 @@ class TestPretrainedTransformer:
                 Params({"type": "transformer", "model_name": str(bert), "requires_grad": requires_grad})
             ).train()
             passes = []
-            transformer._embedder.register_forward_pre_hook(lambda *args, passes=passes: passes.append(args))
+            transformer.transformer_model.register_forward_pre_hook(lambda *args, passes=passes: passes.append(args))
             one, other = (TransformerTokenEmbedder(transformer) for _ in range(2))
             mixed = one(**batch)
             assert torch.equal(mixed, other(**batch))
@@ -101,6 +126,11 @@ class TestPretrainedTransformer:
         save_file({key: value for key, value in weights.items() if key != name}, tmp_path / "model.safetensors")
         with pytest.raises(ConfigurationError, match=r"encoder\.layer\.1"):
             PretrainedTransformer(str(tmp_path))
+
+    def test_the_config_of_an_earlier_version_is_an_error(self, bert):
+        config = Params({"type": "transformer", "model_name": str(bert), "max_length": 512})
+        with pytest.raises(ConfigurationError, match="must be trained again"):
+            ContextualModel.from_params(config)
 
 
 @pytest.mark.parametrize("task", TASKS)

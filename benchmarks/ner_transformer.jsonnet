@@ -1,0 +1,15 @@
+// The open plan's NER with a frozen transformer at the input, where Table 1 has ELMo:
+//
+//     export TRANSFORMER=all-MiniLM-L6-v2 SEED=1 ELMO_TASKS_DATA=output/open
+//     allennlp train benchmarks/ner_transformer.jsonnet -s output/ner_transformer_$SEED
+local ner = import 'lib/ner.libsonnet';
+local seed = std.parseInt(std.extVar('SEED'));
+
+ner(elmo_at=['input'], elmo={ transformer: std.extVar('TRANSFORMER') }) + {
+  random_seed: seed,
+  numpy_seed: seed,
+  pytorch_seed: seed,
+  evaluate_on_test: true,
+  data_loader+: { batch_sampler+: { batch_size: 32 } },
+  trainer+: { num_epochs: 14, patience: null },
+}
