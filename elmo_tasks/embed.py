@@ -210,7 +210,7 @@ def _embedded(
         with Pool(workers, ray_address=ray, ray_remote_args=on_gpu) as pool:
             yield from pool.imap(write_part, parts)
         return
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // (workers or 1))))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // (workers or 1))))
     # Spawned, because a process forked from one with torch threads can hang. Only this process handles Ctrl-C.
     ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
     with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:

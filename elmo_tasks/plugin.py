@@ -1,7 +1,6 @@
 """The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
 
 import gc
-import warnings
 
 import allennlp.commands.train
 import allennlp.common.params
@@ -21,4 +20,3 @@ trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCall
 torch.set_flush_denormal(True)
 # Data sets are millions of mostly long-lived objects: Python's thresholds would cost a third of the loading time.
 gc.set_threshold(100_000, 50, 50)
-warnings.filterwarnings("ignore", r"`torch\.cuda\.amp", FutureWarning)

@@ -1,5 +1,6 @@
 """Functions that torch and transformers changed or removed after AllenNLP 2.10.1."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -59,6 +60,15 @@ def accept_current_tokenizers(cached_transformers: Module) -> None:
         if not hasattr(tokenizer, "encode_plus"):
             tokenizer.encode_plus = tokenizer.__call__
         return tokenizer
+
+
+@after_import("allennlp.training.gradient_descent_trainer")
+def silence_warnings_of_amp(gradient_descent_trainer: Module) -> None:
+    """
+    Symptom: every epoch prints `FutureWarning: torch.cuda.amp.autocast(args...) is deprecated`.
+    Cause: the trainer uses it also without mixed precision. The new name does the same.
+    """
+    warnings.filterwarnings("ignore", r"`torch\.cuda\.amp", FutureWarning)
 
 
 @around_import("allennlp.training.optimizers")

@@ -8,14 +8,17 @@ from tests.paths import CHECKOUT
 
 NO_ALLENNLP = """
 import sys
-class NotInstalled:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"allennlp", "allennlp_models", "spacy", "transformers", "nltk", "wrapt"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, NotInstalled())
+from importlib.machinery import PathFinder
+class WithoutAllennlp(PathFinder):
+    @classmethod
+    def find_spec(cls, name, *args):
+        missing = {"allennlp", "allennlp_models", "spacy", "transformers", "nltk"}
+        return None if name.split(".")[0] in missing else super().find_spec(name, *args)
+sys.meta_path[sys.meta_path.index(PathFinder)] = WithoutAllennlp
+finders = len(sys.meta_path)
 import torch
-import elmo_tasks.compat
-print(torch.ones(2).sum().item())
+print(torch.ones(2).sum().item(), len(sys.meta_path) - finders)
+print(sorted(name for name in sys.modules if name.startswith("elmo_tasks.")))
 """
 
 
@@ -32,8 +35,10 @@ SWITCHED_OFF = "import torch, allennlp.common.params as p\nprint(hasattr(p.with_
 
 
 class TestInstall:
-    def test_torch_is_imported_where_allennlp_is_not_installed(self, run_python):
-        assert run_python(NO_ALLENNLP).split() == ["2.0"]
+    def test_nothing_is_changed_where_allennlp_is_not_installed(self, run_python):
+        result, modules = run_python(NO_ALLENNLP).splitlines()
+        assert result.split() == ["2.0", "0"]
+        assert modules == "['elmo_tasks.compat', 'elmo_tasks.version']"
 
     @pytest.mark.parametrize(("action", "n_warnings"), [("always", "1"), ("error", "0")])
     def test_fixes_that_cannot_be_registered_do_not_disturb_torch(self, run_python, action, n_warnings):

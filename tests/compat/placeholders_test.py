@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import sys
 
+import huggingface_hub
 import pytest
 
 from elmo_tasks.compat.placeholders import replace_missing_packages
@@ -51,3 +52,24 @@ class TestReplaceMissingPackages:
         assert torchvision.real
         for name in ("torchvision", "torchvision.ops", "torchvision.ops.boxes"):
             monkeypatch.delitem(sys.modules, name)
+
+
+class TestReplaceMissingClients:
+    def test_an_address_names_the_package_that_it_needs(self, run_python):
+        code = "import sys; sys.modules['boto3'] = sys.modules['google.cloud.storage'] = None\n"
+        code += "import torch, allennlp.common.file_utils as files\n"
+        code += "for address in ('s3://a/b', 'gs://a/b'):\n"
+        code += "    try: files.cached_path(address)\n"
+        code += "    except ImportError as error: print(error)\n"
+        s3, gs = run_python(code).splitlines()
+        assert s3.endswith("the package boto3") and gs.endswith("the package google-cloud-storage")
+
+
+class TestReplaceRemovedRepositories:
+    def test_allennlp_is_imported_and_uploads_name_a_way(self, run_python):
+        code = "import huggingface_hub as hub\n"
+        code += "hub.__dict__.pop('Repository', None); hub.__dict__.pop('HfFolder', None)\n"
+        code += "import torch, allennlp.common.push_to_hf as push\n"
+        code += "try: push.HfFolder.get_token()\nexcept ImportError as error: print(error)"
+        # Where huggingface_hub still has them, they are used.
+        assert "hf upload" in run_python(code) or hasattr(huggingface_hub, "Repository")
