@@ -11,7 +11,7 @@ from unittest import mock
 
 from elmo_tasks.compat.import_hooks import around_import
 
-# The modules that AllenNLP imports, and the names that it imports *from* them (a `from` import needs the name).
+# The modules that AllenNLP and cached-path import, and the names for which they need a `from` import.
 _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "torchvision": {"torchvision": (), "torchvision.ops": (), "torchvision.ops.boxes": ()},
     "fairscale": {
@@ -23,6 +23,8 @@ _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
         "fairscale.optim": (),
         "fairscale.optim.grad_scaler": ("GradScaler",),
     },
+    "boto3": {"cached_path.schemes.s3": ("S3Client",), "cached_path.schemes.r2": ("R2Client",)},
+    "google-cloud-storage": {"cached_path.schemes.gs": ("GsClient",)},
 }
 
 
@@ -40,24 +42,8 @@ def replace_missing_packages(module: str) -> Iterator[None]:
     torch, `operator torchvision::nms does not exist`), and `No module named 'fairscale'`.
     Cause: AllenNLP imports both unconditionally, for images and sharded models. fairscale is no longer maintained.
     """
-    for package, modules in _PACKAGES.items():
-        try:
-            for name in modules:
-                importlib.import_module(name)
-        # A torchvision of the wrong version raises RuntimeError, a broken library OSError.
-        except Exception as error:
-            for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
-                del sys.modules[name]
-            _put_placeholders(modules, f"the package {package} cannot be imported ({error})")
+    _replace_missing("torchvision", "fairscale")
     yield
-
-
-# The addresses that cached-path can read, with the module that it imports for them, and where that comes from.
-_CLIENTS = {
-    "gs": ("google.cloud.storage", "google-cloud-storage"),
-    "r2": ("boto3", "boto3"),
-    "s3": ("boto3", "boto3"),
-}
 
 
 @around_import("cached_path.schemes")
@@ -65,16 +51,10 @@ _CLIENTS = {
 def replace_missing_clients(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'boto3'`, or `'google.cloud'`.
-    Cause: cached-path imports both unconditionally, and some twenty packages with them. Now an address such as
-    `s3://...` names the package that it needs.
+    Cause: cached-path imports both unconditionally, and twenty packages with them. Now an address such as `s3://...`
+    names the package that it needs.
     """
-    for scheme, (name, package) in _CLIENTS.items():
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            placeholder, client = f"{module}.{scheme}", f"{scheme.title()}Client"
-            _put_placeholders({placeholder: (client,)}, f"{scheme}:// addresses need the package {package}")
-            getattr(sys.modules[placeholder], client).scheme = scheme
+    _replace_missing("boto3", "google-cloud-storage")
     yield
 
 
@@ -92,6 +72,18 @@ def replace_removed_repositories(module: str) -> Iterator[None]:
     names = {name: getattr(huggingface_hub, name, placeholder) for name, placeholder in placeholders.items()}
     with mock.patch.multiple(huggingface_hub, create=True, **names):
         yield
+
+
+def _replace_missing(*packages: str) -> None:
+    for package in packages:
+        try:
+            for name in _PACKAGES[package]:
+                importlib.import_module(name)
+        # A torchvision of the wrong version raises RuntimeError, a broken library OSError.
+        except Exception as error:
+            for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+                del sys.modules[name]
+            _put_placeholders(_PACKAGES[package], f"the package {package} cannot be imported ({error})")
 
 
 def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:
@@ -112,4 +104,5 @@ def _placeholder_class(name: str, reason: str) -> type:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         raise ImportError(f"{name}: {reason}")
 
-    return type(name, (), {"__init__": __init__})
+    # cached-path registers its clients by `scheme`.
+    return type(name, (), {"__init__": __init__, "scheme": name.removesuffix("Client").lower()})

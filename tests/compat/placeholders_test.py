@@ -62,14 +62,12 @@ class TestReplaceMissingClients:
         code += "    try: files.cached_path(address)\n"
         code += "    except ImportError as error: print(error)\n"
         s3, gs = run_python(code).splitlines()
-        assert s3.endswith("the package boto3") and gs.endswith("the package google-cloud-storage")
+        assert "the package boto3 cannot" in s3 and "the package google-cloud-storage cannot" in gs
 
 
 class TestReplaceRemovedRepositories:
     def test_allennlp_is_imported_and_uploads_name_a_way(self, run_python):
-        code = "import huggingface_hub as hub\n"
-        code += "hub.__dict__.pop('Repository', None); hub.__dict__.pop('HfFolder', None)\n"
-        code += "import torch, allennlp.common.push_to_hf as push\n"
-        code += "try: push.HfFolder.get_token()\nexcept ImportError as error: print(error)"
+        code = "import torch\nfrom allennlp.common.push_to_hf import HfFolder\n"
+        code += "try: HfFolder.get_token()\nexcept ImportError as error: print(error)"
         # Where huggingface_hub still has them, they are used.
         assert "hf upload" in run_python(code) or hasattr(huggingface_hub, "Repository")
