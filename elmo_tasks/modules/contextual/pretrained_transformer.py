@@ -111,9 +111,9 @@ class PretrainedTransformer(ContextualModel):
             )
         transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
         is_encoder_decoder = transformer.config.is_encoder_decoder
-        not_needed = ("pooler.", "decoder.") if is_encoder_decoder else "pooler."
+        not_needed = {"pooler", "decoder"} if is_encoder_decoder else {"pooler"}
         # transformers would leave them random.
-        if missing := sorted(name for name in info["missing_keys"] if not name.startswith(not_needed)):
+        if missing := sorted(name for name in info["missing_keys"] if not_needed.isdisjoint(name.split("."))):
             raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
         self.transformer_model = transformer.get_encoder() if is_encoder_decoder else transformer
         # No word uses the pooler, so it would never get a gradient.
