@@ -123,7 +123,8 @@ class TestPretrainedTransformer:
             (tmp_path / file.name).write_bytes(file.read_bytes())
         weights = load_file(bert / "model.safetensors")
         name = next(name for name in weights if "layer.1" in name)
-        save_file({key: value for key, value in weights.items() if key != name}, tmp_path / "model.safetensors")
+        others = {key: value for key, value in weights.items() if key != name}
+        save_file(others, tmp_path / "model.safetensors", metadata={"format": "pt"})
         with pytest.raises(ConfigurationError, match=r"encoder\.layer\.1"):
             PretrainedTransformer(str(tmp_path))
 
