@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest, read_json, write_json
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.sentences import text_sentences
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import add_nfc_argument, in_nfc
 from elmo_tasks.tokenization import blank_tokenizer
@@ -39,7 +39,7 @@ __all__ = ["DESCRIPTION", "EmbedOptions", "add_arguments", "embed", "embed_file"
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
-_Part = tuple[Path, list[str]]
+_Part = tuple[Path, list[str | list[str]]]
 _Vectors = Iterator[tuple[list[str], list[np.ndarray]]]
 
 
@@ -50,8 +50,9 @@ def _layers(text: str) -> str | int:
 @dataclass(frozen=True)
 class EmbedOptions:
     """
-    The vectors to compute for each line of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize` splits
-    lines by spaCy's rules instead of at white space, and `part_lines` lines are computed and written together.
+    The vectors to compute for each line of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize` is
+    `"letters"`, or spaCy's code of the language with the rules that split lines, by default only at white space;
+    `part_lines` lines are computed and written together.
     """
 
     bilm: str = DEFAULT_BILM
@@ -59,7 +60,7 @@ class EmbedOptions:
     weights: tuple[float, ...] | None = None
     gamma: float = 1.0
     pool: str | None = None
-    tokenize: bool = False
+    tokenize: str | None = None
     dtype: str = "float32"
     device: str | None = None
     precision: str | None = None
@@ -74,7 +75,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "weights": {"type": float, "nargs": "+", "help": "one per layer of the mix, before the softmax; default: all 0"},
     "gamma": {"type": float, "help": "factor of the vectors"},
     "pool": {"choices": ["mean", "max", "first-last"], "help": "write one vector per sentence instead of per word"},
-    "tokenize": {"action": "store_true", "help": "split lines by spaCy's rules instead of at white space"},
+    "tokenize": {"help": "letters (of lines or FASTA), or spaCy's rules for en, de, ...; default: at white space"},
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
     "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
     "precision": {"choices": ["float32", "bf16", "int8"], "help": "of the biLM's matrix products; default: float32"},
@@ -101,7 +102,8 @@ def embed_file(
     # Parameters
 
     text, output
-        The text is UTF-8, plain, `.gz` or `.xz`. The output is Parquet if its name ends with `.parquet`, else HDF5.
+        The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is Parquet if its name ends with
+        `.parquet`, else HDF5.
     layout
         For HDF5. `"full"`: arrays named by line number, `sentences`, and AllenNLP's `sentence_to_index`. `"index"`:
         without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by sentence, without blank lines and
@@ -120,18 +122,24 @@ def embed_file(
     if output.exists() and not force:
         raise FileExistsError(f"{output} exists: use --force to replace it")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    n_lines, n_words, n_cut = _count(text, options.nfc)
+    n_lines, n_words, n_cut, n_words_of_part = _count(text, options)
     if force:
         output.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
     job = _open(folder, text, options, elmo)
-    n_numbers = (n_lines if options.pool else n_words) * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
-    parts = _missing_parts(text, folder, options.part_lines)
+    parts = _missing_parts(text, folder, options)
     done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
+    n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
+    n_vectors, n_of_part = (n_lines, options.part_lines) if options.pool else (n_words, n_words_of_part)
     # For the parts and the output. HDF5 ends the process if the disk is full.
-    n_bytes = 2 * n_numbers * np.dtype(options.dtype).itemsize - sum(file.stat().st_size for file in folder.iterdir())
-    if (free := shutil.disk_usage(folder).free) < n_bytes:
-        raise OSError(f"expected {n_bytes:,} free bytes for the output and its parts, got {free:,}: {folder}")
+    on_disk = 2 * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
+    on_disk -= sum(file.stat().st_size for file in folder.iterdir())
+    # Of each process, a part and its copy.
+    in_memory = 8 * n_of_part * n_numbers * (workers or 1)
+    disk, memory = shutil.disk_usage(folder).free, _free_memory()
+    for needed, free, where in ((on_disk, disk, folder), (in_memory, memory, "memory: use smaller parts (part_lines)")):
+        if free < needed:
+            raise OSError(f"expected {needed:,} free bytes for the output and its parts, got {free:,}: {where}")
     if n_cut:
         logger.warning("%d words longer than 48 bytes are cut", n_cut)
     try:
@@ -154,17 +162,29 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _count(text: Path, nfc: bool) -> tuple[int, int, int]:
-    """The numbers of lines, words and words that are cut. An encoding error in any line is raised here."""
+def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
+    """The numbers of lines, words, cut words, and words of the longest part. An error in any line is raised here."""
     from elmo_tasks.bilm.characters import MAX_BYTES
 
-    n_lines = n_words = n_cut = 0
-    for _, line in numbered_lines(text):
-        words = (in_nfc(line) if nfc else line).split()
+    n_lines = n_words = n_cut = n_of_part = n_of_longest = 0
+    for sentence in _sentences(text, options):
+        words = sentence.split() if isinstance(sentence, str) else sentence
+        n_of_part = len(words) + (n_of_part if n_lines % options.part_lines else 0)
+        n_of_longest = max(n_of_longest, n_of_part)
         n_lines += 1
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
-    return n_lines, n_words, n_cut
+    return n_lines, n_words, n_cut, n_of_longest
+
+
+def _sentences(text: Path, options: EmbedOptions) -> Iterator[str | list[str]]:
+    for _, sentence in text_sentences(text, letters=options.tokenize == "letters"):
+        yield in_nfc(sentence) if options.nfc else sentence
+
+
+def _free_memory() -> int:
+    """Of the machine. The limit of a container may be lower."""
+    return 1024 * int(Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0])
 
 
 def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
@@ -186,10 +206,10 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     return job
 
 
-def _missing_parts(text: Path, folder: Path, part_lines: int) -> Iterator[_Part]:
-    lines = (line for _, line in numbered_lines(text))
+def _missing_parts(text: Path, folder: Path, options: EmbedOptions) -> Iterator[_Part]:
+    sentences = _sentences(text, options)
     for number in count():
-        if not (part := list(islice(lines, part_lines))):
+        if not (part := list(islice(sentences, options.part_lines))):
             return
         if not (file := folder / f"part-{number:08}.npz").exists():
             yield file, part
@@ -232,8 +252,8 @@ def _embedded(
 def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
     path, lines = part
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    split = blank_tokenizer() if options.tokenize else str.split
-    sentences = [split(in_nfc(line) if options.nfc else line) for line in lines]
+    split = str.split if options.tokenize in (None, "letters") else blank_tokenizer(options.tokenize)
+    sentences = [split(line) if isinstance(line, str) else line for line in lines]
     arguments: Any = {key: getattr(options, key) for key in ("layers", "weights", "gamma", "pool", "batch_tokens")}
     vectors = elmo.embed(sentences, progress=False, **arguments)
     # One array for all lines: writing many takes longer than computing them.
@@ -280,7 +300,8 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
                 if name in names:
                     continue
                 names.add(name)
-                checked = {"fletcher32": True, "chunks": array.shape} if array.size else {}
+                # HDF5 has no larger chunks, and no checksum without chunks.
+                checked = {"fletcher32": True, "chunks": array.shape} if 0 < array.nbytes < 2**32 else {}
                 file.create_dataset(name, data=array, **checked)
             sentences += lines
         if layout == "full":

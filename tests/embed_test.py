@@ -152,11 +152,28 @@ def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
     assert message.startswith("2 words")
 
 
-def test_a_full_disk_is_detected_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
-    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
+def test_a_limit_is_detected_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
     monkeypatch.setattr(elmo, "embed", None)
-    with pytest.raises(OSError, match="free bytes"):
+    with pytest.raises(OSError, match="memory"):
+        embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo, workers=10**10)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match=r"out\.h5\.parts"):
         embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "sentences"),
+    [
+        ("a.conllu", "1\tquan trọng" + "\t_" * 8 + "\n2\t." + "\t_" * 8 + "\n", {}, [["quan trọng", "."]]),
+        ("a.fasta", ">P1\nMK\nQ\n>P2\nA\n", {"tokenize": "letters"}, [["M", "K", "Q"], ["A"]]),
+    ],
+)
+def test_words_and_letters_are_read_as_they_are(tmp_path, elmo, name, content, options, sentences):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    embed_file(tmp_path / name, tmp_path / "out.h5", EmbedOptions(BILM, **options), elmo=elmo)
+    with h5py.File(tmp_path / "out.h5") as file:
+        for number, array in enumerate(elmo.embed(sentences)):
+            assert np.array_equal(file[str(number)][()], array)
 
 
 def test_text_forms(tmp_path, elmo):
@@ -166,7 +183,7 @@ def test_text_forms(tmp_path, elmo):
         [
             ({}, ["Café", ",", "don't"]),
             ({"nfc": False}, ["Cafe\u0301", ",", "don't"]),
-            ({"tokenize": True}, ["Café", ",", "do", "n't"]),
+            ({"tokenize": "en"}, ["Café", ",", "do", "n't"]),
         ]
     ):
         embed_file(tmp_path / "text.txt", tmp_path / f"{number}.h5", EmbedOptions(BILM, **options), elmo=elmo)

@@ -9,7 +9,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from elmo_tasks.data import (
     SrlReader,
     SstReader,
 )
+from elmo_tasks.embed import EmbedOptions, embed_file
 from tests.paths import FIXTURES, SHIPPED_BILM, TINY_BILM
 
 WSD = FIXTURES / "wsd" / "test"
@@ -135,6 +136,40 @@ FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "words": (SHIPPED_BILM / "vocab.txt", WordList.from_file),
 }
 TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd"]
+
+
+# Files of other corpora, and the formats that read them.
+NER = b"".join(b"%s NNP I-NP %s\n" % pair for pair in [(b"Anna", b"B-PER"), (b"sang", b"O"), (b".", b"O")] * 2)
+SKELETON = b"bn/abc 0 %d [WORD] NN * - - - - * (V*) -\n"
+FOREIGN: dict[str, tuple[bytes, set[str]]] = {
+    "CoNLL-U": (
+        b"# sent_id = 1\n" + b"".join(b"%d\tik\tik\tPRON\tPRP" % n + b"\t_" * 5 + b"\n" for n in (1, 2)),
+        {"pos"},
+    ),
+    "GermEval": (b"#\thttp://a\t[2010]\n1\tAnna\tB-PER\tO\n2\tsang\tO\tO\n", {"pos"}),
+    "CoNLL-2003": (b"-DOCSTART- -X- -X- O\n\n" + NER, {"ner"}),
+    "CoNLL-2000": (NER, {"ner"}),
+    "skeleton": (b"#begin document (bn/abc); part 000\n" + SKELETON % 0 + SKELETON % 1 + b"\n#end document\n", set()),
+    "FASTA": (b">sp|P1 a protein\nMGSSHHHHHH\nMKQ\n", set()),
+    "JSON lines": (b'{"sentence": "Jordan beat Chelsea."}\n', set()),
+    "JSON array": (b'[{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}]', set()),
+    "markup": (b'<doc id="1" title="A">\nA sentence .\n</doc>\n', {"wsd"}),
+    "table": (b"id\ttext\n1\tA good film .\n2\tBad .\n", set()),
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+@pytest.mark.parametrize("name", [*TEXT_FORMATS, "embed"])
+def test_a_file_of_a_different_format_is_refused(tmp_path, name, foreign):
+    content, readers = FOREIGN[foreign]
+    path = tmp_path / "file.txt"
+    path.write_bytes(content)
+    if name in readers:
+        FORMATS[name][1](path)
+        return
+    job = partial(embed_file, output=tmp_path / "out.h5", options=EmbedOptions(str(TINY_BILM)))
+    with pytest.raises((ValueError, ConfigurationError), match=r"file\.txt|file\.gold"):
+        (job if name == "embed" else FORMATS[name][1])(path)
 
 
 @pytest.mark.slow

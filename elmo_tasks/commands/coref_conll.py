@@ -1,14 +1,14 @@
 """`allennlp elmo-coref-conll`: coreference predictions in CoNLL columns."""
 
 import argparse
-import json
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.data.dataset_readers.coref_reader import document_lines
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.json_files import json_lines
+from elmo_tasks.files.text_lines import located
 
 __all__ = ["CorefConll"]
 
@@ -29,8 +29,9 @@ def _write(arguments: argparse.Namespace) -> None:
     check_not_input(arguments.output, arguments.predictions)
     keys = ("document_name", "part", "sentences", "clusters")
     columns: list[str] = []
-    for _, line in numbered_lines(arguments.predictions):
-        columns += document_lines(*map(json.loads(line).__getitem__, keys))
+    for number, prediction in json_lines(arguments.predictions):
+        with located(arguments.predictions, number):
+            columns += document_lines(*map(prediction.__getitem__, keys))
     with atomic_file(arguments.output) as file:
         file.write_text("".join(f"{line}\n" for line in columns), encoding="utf-8")
     print(f"wrote {columns.count('#end document')} documents to {arguments.output}")

@@ -31,6 +31,7 @@ class PerplexityOfText(Subcommand):
         subparser.add_argument(
             "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
         )
+        subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
         add_nfc_argument(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
@@ -38,7 +39,7 @@ class PerplexityOfText(Subcommand):
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
     model = LanguageModel(arguments.bilm, precision=arguments.precision)
-    text = LmText(arguments.text, nfc=arguments.nfc)
+    text = LmText(arguments.text, nfc=arguments.nfc, letters=arguments.tokenize == "letters")
     output = arguments.output_file
     if output is not None:
         check_not_input(output, *text.files, *model.files)

@@ -163,10 +163,8 @@ class TaskArchive:
         self.task = TASKS[model]
         self.name = path.resolve().parent.name if path.name == "model.tar.gz" else path.name
         known = signature(Predictor.by_name(Model.by_name(model).default_predictor)).parameters
-        wanted = {"attention": True, "language": language}
-        self._predictor = Predictor.from_archive(
-            archive, extra_args={key: wanted[key] for key in wanted if key in known}
-        )
+        extra_args = {"language": language} | ({"attention": True} if "attention" in known else {})
+        self._predictor = Predictor.from_archive(archive, extra_args=extra_args)
 
     def predict(self, *texts: str) -> _Prediction:
         """The prediction, as `allennlp predict` writes it."""

@@ -1,6 +1,5 @@
 """Batches for a student: labelled texts, and texts with the soft labels of its teachers."""
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any
@@ -12,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
 from allennlp.data.fields import TensorField
 
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.models.elmo_model import labels_of
 
 __all__ = ["DistilledDataLoader"]
@@ -27,8 +26,8 @@ class _SoftLabelReader(DatasetReader):
         self.labels: list[str] = []
 
     def _read(self, file_path: Any) -> Iterator[Instance]:
-        for lines in zip(*map(numbered_lines, self._files), strict=True):
-            outputs = [json.loads(line) for _, line in lines]
+        for lines in zip(*map(json_lines, self._files), strict=True):
+            outputs = [output for _, output in lines]
             self.labels, teacher = outputs[0]["labels"], np.mean([output["probabilities"] for output in outputs], 0)
             if any(output["labels"] != self.labels for output in outputs):
                 raise ValueError(f"the teachers have different labels: {', '.join(self._files)}")

@@ -3,13 +3,14 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.text_lines import whole_text
+from elmo_tasks.files.text_lines import numbered_lines, whole_text
 
-__all__ = ["file_digest", "read_json", "text_digest", "write_json"]
+__all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -19,6 +20,19 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON: {os.fspath(path)}: {error}") from None
+
+
+def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects in a file with one JSON object per line, each with its line number. Blank lines are ignored."""
+    for number, line in numbered_lines(path):
+        try:
+            content = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError):
+            content = line
+        if content is not None:
+            if not isinstance(content, dict):
+                raise ValueError(f"expected a JSON object in each line, got {line[:60]!r}: {path}, line {number}")
+            yield number, content
 
 
 def write_json(path: Path, value: Any) -> None:

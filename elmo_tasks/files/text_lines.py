@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["numbered_lines", "opened", "whole_text"]
+__all__ = ["located", "numbered_lines", "opened", "whole_text"]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
@@ -31,6 +31,17 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
                 place = f"{fspath(path)}, line {number}, byte {error.start + 1}"
                 raise ValueError(f"expected UTF-8, got byte {content[error.start]:#04x}: {place}") from None
             yield number, text.rstrip("\r\n")
+
+
+@contextmanager
+def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
+    """Adds the file, and the line or other place in it, to the errors of a parser."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
+        what = f"expected the key {error}" if isinstance(error, KeyError) else what
+        raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error
 
 
 def whole_text(path: str | PathLike[str]) -> str:

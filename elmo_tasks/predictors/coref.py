@@ -1,15 +1,16 @@
 """Coreference for documents in JSON lines."""
 
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Token
-from allennlp.models import Model
+from allennlp.data import Instance, Token
 from allennlp.predictors import Predictor
 from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, list_of, places, tokens_of
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
+from elmo_tasks.text import as_words
 from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
@@ -26,21 +27,15 @@ class CorefPredictor(JsonLinesPredictor):
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
-
-    # Parameters
-
-    language : `str`
-        spaCy's language code for the rules.
-    kwargs
-        See `JsonLinesPredictor`.
     """
 
     example = '{"document": "Ann sang. She was tired."}'
 
-    def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
-        super().__init__(model, dataset_reader, **kwargs)
-        self._pipeline = blank_pipeline(language)
-        self._pipeline.add_pipe("sentencizer")
+    @cached_property
+    def _pipeline(self) -> Any:
+        pipeline = blank_pipeline(self._language)
+        pipeline.add_pipe("sentencizer")
+        return pipeline
 
     def predict(self, document: str) -> JsonDict:
         return self.predict_json({"document": document})
@@ -63,7 +58,7 @@ class CorefPredictor(JsonLinesPredictor):
 
     def outcome_of(self, inputs: JsonDict) -> Instance:
         if "sentences" in inputs:
-            sentences = list(map(list_of, inputs["sentences"]))
+            sentences = list(map(as_words, inputs["sentences"]))
         else:
             parsed = self._pipeline(inputs["document"]).sents
             sentences = [[Token(t.text, t.idx, t.idx + len(t)) for t in of if not t.is_space] for of in parsed]

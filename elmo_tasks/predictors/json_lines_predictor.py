@@ -2,9 +2,10 @@
 
 import copy
 import json
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.common.util import JsonDict
@@ -13,9 +14,10 @@ from allennlp.data.fields import ListField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.text import in_nfc
 
-__all__ = ["JsonLinesPredictor", "list_of", "places", "tokens_of"]
+__all__ = ["JsonLinesPredictor", "places", "tokens_of"]
 
 # Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
 _MAX_WORDS = 8192
@@ -33,6 +35,8 @@ class JsonLinesPredictor(Predictor):
 
     keep_going : `bool`
         Whether a bad line gets `{"error": ..., "line": n}` instead of a prediction.
+    language : `str`, optional
+        spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
     """
 
     example: str
@@ -40,12 +44,20 @@ class JsonLinesPredictor(Predictor):
     texts: tuple[str, ...] = ("tokens",)
 
     def __init__(
-        self, model: Model, dataset_reader: DatasetReader, frozen: bool = True, keep_going: bool = False
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        keep_going: bool = False,
+        language: Optional[str] = None,
     ) -> None:
         # A copy, because an archive's reader may also read data for an evaluation.
         reader = copy.copy(dataset_reader)
         reader.reads_gold = False
         super().__init__(model, reader, frozen)
+        if language is not None and hasattr(reader, "_tokenizer"):
+            reader._tokenizer = SpacyBlankTokenizer(language)
+        self._language = language or "en"
         self._keep_going = keep_going
         self._n_lines = 0
         self._embedded_text = torch.nn.Identity()
@@ -65,13 +77,13 @@ class JsonLinesPredictor(Predictor):
             content = json.loads(line)
         except ValueError:
             content = line.strip()
-        return {**(content if isinstance(content, dict) else {"": content}), "line": self._n_lines}
+        return {**_as_object(content), "line": self._n_lines}
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        outcomes = [self.read(line) for line in inputs]
+        outcomes = [self.read(line) for line in ([inputs] if isinstance(inputs, str) else inputs)]
         instances = [outcome for outcome in outcomes if isinstance(outcome, Instance)]
         predictions = iter(self.predict_batch_instance(instances))
         return [next(predictions) if isinstance(outcome, Instance) else outcome for outcome in outcomes]
@@ -104,10 +116,14 @@ class JsonLinesPredictor(Predictor):
 
     def read(self, inputs: JsonDict) -> Any:
         """The outcome of a line, or `{"error": ..., "line": ...}`."""
+        inputs = _as_object(inputs)
         try:
             outcome = self.outcome_of(in_nfc(inputs))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            expected = f"expected a line like {self.example}, got {json.dumps(inputs.get('', inputs))[:200]}"
+            found = json.dumps(inputs.get("", inputs), default=repr)[:200]
+            expected = (
+                f"expected a line like {self.example}, or a file of the task and --use-dataset-reader, got {found}"
+            )
             message = str(error) if isinstance(error, ValueError) else expected
             if self._keep_going:
                 return {"error": message, "line": inputs.get("line")}
@@ -163,11 +179,8 @@ class JsonLinesPredictor(Predictor):
             hook.remove()
 
 
-def list_of(words: Any) -> list[Any]:
-    """Requires a list of words: in a text, each letter would be a word."""
-    if not isinstance(words, list):
-        raise TypeError
-    return words
+def _as_object(content: Any) -> JsonDict:
+    return content if isinstance(content, dict) else {"": content}
 
 
 def tokens_of(text: Any) -> list[Token]:
@@ -182,6 +195,18 @@ def places(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
 
 def _relocate(tokens: Sequence[Token], text: str) -> None:
     """Converts the offsets of tokens from the NFC form of a text to the text itself."""
-    lengths = [len(in_nfc(text[:end])) for end in range(len(text) + 1)]
+    lengths = list(_nfc_lengths(text))
     for token in tokens:
         token.idx, token.idx_end = (bisect_right(lengths, place) - 1 for place in (token.idx, token.idx_end))
+
+
+def _nfc_lengths(text: str) -> Iterator[int]:
+    """The length in NFC of the first 0, 1, 2, ... characters of a text."""
+    # `part` is the end of the text that the next character may combine with.
+    part, before = "", 0
+    yield 0
+    for character in text:
+        if not unicodedata.combining(character) and in_nfc(part + character) == in_nfc(part) + in_nfc(character):
+            part, before = "", before + len(in_nfc(part))
+        part += character
+        yield before + len(in_nfc(part))

@@ -1,16 +1,17 @@
 """The predictor for all models of single sentences."""
 
+from functools import cached_property
 from typing import Any
 
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import Instance, Token
 from allennlp.data.fields import LabelField, SequenceLabelField
-from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, list_of, places
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
+from elmo_tasks.text import as_words
 
 __all__ = ["SentencePredictor"]
 
@@ -21,20 +22,9 @@ class SentencePredictor(JsonLinesPredictor):
     Takes lines like `{"sentence": "Jordan beat Chelsea ."}`, which it tokenizes with spaCy's rules, or
     `{"words": ["Jordan", "beat", "Chelsea", "."]}`, for named entities, sentiment and parts of speech. Spans of a
     `sentence` have `start_char` and `end_char`.
-
-    # Parameters
-
-    language : `str`
-        spaCy's language code for the tokenization rules.
-    kwargs
-        See `JsonLinesPredictor`.
     """
 
     example = '{"sentence": "Jordan beat Chelsea ."}'
-
-    def __init__(self, model: Model, dataset_reader: DatasetReader, language: str = "en", **kwargs: Any) -> None:
-        super().__init__(model, dataset_reader, **kwargs)
-        self._tokenizer = SpacyBlankTokenizer(language)
 
     def predict(self, sentence: str) -> JsonDict:
         return self.predict_json({"sentence": sentence})
@@ -42,11 +32,15 @@ class SentencePredictor(JsonLinesPredictor):
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
         return self.predict_json({"words": tokenized_sentence})
 
+    @cached_property
+    def _tokenizer(self) -> SpacyBlankTokenizer:
+        return SpacyBlankTokenizer(self._language)
+
     def tokens(self, inputs: JsonDict) -> list[Token]:
         """The words of a line."""
         if "sentence" in inputs:
             return self._tokenizer.tokenize(inputs["sentence"])
-        return [Token(word) for word in list_of(inputs["words"])]
+        return [Token(word) for word in as_words(inputs["words"])]
 
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
         tokens = self.tokens(inputs)

@@ -38,25 +38,20 @@ class SrlPredictor(SentencePredictor):
 
     spacy_model : `str`, optional
         See `VerbFinder`.
-    language, kwargs
-        See `SentencePredictor`.
+    kwargs
+        See `JsonLinesPredictor`.
     """
 
     example = '{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}'
 
     def __init__(
-        self,
-        model: Model,
-        dataset_reader: DatasetReader,
-        language: str = "en",
-        spacy_model: Optional[str] = None,
-        **kwargs: Any,
+        self, model: Model, dataset_reader: DatasetReader, spacy_model: Optional[str] = None, **kwargs: Any
     ) -> None:
-        super().__init__(model, dataset_reader, language, **kwargs)
+        super().__init__(model, dataset_reader, **kwargs)
         self._find_verbs = VerbFinder(spacy_model)
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        outcomes = [self.read(line) for line in inputs]
+        outcomes = [self.read(line) for line in ([inputs] if isinstance(inputs, str) else inputs)]
         sentences = [outcome for outcome in outcomes if "error" not in outcome]
         self._add_predicates(sentences)
         instances = [self._instance(sentence, i) for sentence in sentences for i in sentence["predicates"]]

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
+from elmo_tasks.text import as_words
 from elmo_tasks.tokenization import blank_sentences, blank_tokenizer, sentences_of_words
 from elmo_tasks.vectors.layers import Pool, pooled
 
@@ -26,7 +27,7 @@ _Key = TypeVar("_Key")
 def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
     """The words of a sentence; a string is split by the tokenizer, or by spaCy's rules for English."""
     # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
-    return list((tokenizer or blank_tokenizer())(str(sentence)) if isinstance(sentence, str) else sentence)
+    return as_words((tokenizer or blank_tokenizer())(str(sentence)) if isinstance(sentence, str) else sentence)
 
 
 def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:

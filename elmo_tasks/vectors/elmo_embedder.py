@@ -13,6 +13,7 @@ import torch
 
 from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.files.json_files import text_digest
+from elmo_tasks.text import as_words
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, downloaded, pretrained_files
 
@@ -61,7 +62,7 @@ class ElmoEmbedder:
         The layers of sentences, given as lists of words, of shape `(batch_size, n_layers, timesteps, dim)`, zero where
         there is no word; and the mask, int64, of shape `(batch_size, timesteps)`.
         """
-        output = self.elmo_bilm(list(batch))
+        output = self.elmo_bilm(list(map(as_words, batch)))
         # Shape: (batch_size, n_layers, timesteps, dim)
         return torch.stack(output.layers, 1), output.mask.long()
 
@@ -71,12 +72,8 @@ class ElmoEmbedder:
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """For each sentence, given as a list of words, its layers, float32, of shape `(n_layers, n_words, dim)`."""
-        batch = list(batch)
-        for sentence in batch:
-            # `Elmo` would split it into words; for AllenNLP each of its letters was a word.
-            if isinstance(sentence, str):
-                raise ValueError(f"expected a sentence as a list of words, got the string {sentence[:60]!r}")
-        return self._elmo.embed(batch, layers="all", progress=False)
+        # Not strings: `Elmo` would split them into words; for AllenNLP each of their letters was a word.
+        return self._elmo.embed(list(map(as_words, batch)), layers="all", progress=False)
 
     def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
         """Like `embed_batch`, one sentence at a time. At most `batch_size` sentences are read ahead."""

@@ -19,6 +19,8 @@ from elmo_tasks.data import (
 POS = "1\tDogs\t_\tNOUN\tNNS" + "\t_" * 5 + "\n"
 SRL = "d 0 0 a XX * - - - - * (V*) -\n"
 COREF = "#begin document (x); part 000\nx 0 0 a (0)\nx 0 1 b {}\n\n#end document\n"
+WORD = "{0}\t{1}\t_\tNOUN\tNN" + "\t_" * 5 + "\n"
+SKELETON = SRL.replace(" a ", " [WORD] ").replace("(V*)", "{}")
 SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
 
 
@@ -28,6 +30,12 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (NerReader, "a X O\nb X O\n\nc O\n", "line 4"),
         (NerReader, "a O\nb PER\n", "line 2"),
         (NerReader, b"a O\ncaf\xe9 O\n", "line 2"),
+        (NerReader, "Anna\nsang\n", "line 1"),
+        (NerReader, "Anna\tB-PER\n \tO\n", "line 2"),
+        (NerReader, "".join(f"nl:{word}\tO\n" for word in "abcde"), ""),
+        (NerReader, "<S> O\na O\n", "line 1"),
+        (NerReader, "\n-DOCSTART- O\n", ""),
+        (PosReader, WORD.format(1, "_") + WORD.format(2, "_"), "line 1"),
         (PosReader, POS + "2\tbark\n", "line 1"),
         (PosReader, POS + "\n" + POS + POS.replace("NOUN", "_").replace("1", "2"), "line 3"),
         (SrlReader, SRL + SRL.replace("(V*)", "ARG0"), "line 2"),
@@ -36,6 +44,11 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SrlReader, SRL.replace("(V*)", "(V*"), "line 1"),
         (SrlReader, SRL + SRL.replace("(V*) ", ""), "line 2"),
         (SrlReader, SRL.replace(" -\n", "\n"), "line 1"),
+        (SrlReader, SKELETON.format("(V*)") + SKELETON.format("(ARG1*)"), "line 1"),
+        (SrlReader, SRL.replace("(V*)", "*"), ""),
+        (CorefReader, "#begin document (x); part 000\nx 0 a\n\n#end document\n", "line 2"),
+        (CorefReader, COREF.replace(" a ", " [WORD] ").replace(" b ", " [WORD] ").format("-"), "x"),
+        (CorefReader, "\n", ""),
         (CorefReader, COREF.format("(1"), "line 3"),
         (CorefReader, COREF.format("1)"), "line 3"),
         (CorefReader, COREF.format("[1]"), "line 3"),
@@ -43,6 +56,14 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SnliReader, SNLI + "{'sentence1': 1}\n", "line 2"),
         (SnliReader, SNLI + SNLI.replace("sentence2", "text"), "line 2"),
         (SnliReader, SNLI + "[1]\n", "line 2"),
+        (SnliReader, f"[{SNLI}]".replace("\n", ""), "line 1"),
+        (SnliReader, SNLI + SNLI.replace("gold_label", "label"), "line 2"),
+        (SnliReader, SNLI.replace("neutral", "entails"), "line 1"),
+        (
+            SquadReader,
+            '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b"}]}]}]}',
+            "question q",
+        ),
         (
             SquadReader,
             '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b", "answers": '
@@ -52,7 +73,8 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SstReader, "(3 (2 It) (4 works))\n(3 (2 It) (4 works)\n", "line 2"),
         (SstReader, "(5 (2 It) (3 works))\n", "line 1"),
         (LmReader, b"a\nb \xff\n", "line 2"),
-        (LmReader, "<S> a </S>\n", "line 1"),
+        (LmReader, "a\nb <S> c\n", "line 2"),
+        (LmReader, "a\0b\n", "line 1"),
         (LmReader, "\n \n", ""),
     ],
 )

@@ -82,8 +82,3 @@ class TestLmText:
         path.write_text(f"{nfd}\n", encoding="utf-8")
         assert list(LmText(path)) == [nfd.split()]
         assert list(LmText(path, nfc=True)) == [nfc.split()]
-
-    def test_a_line_that_is_not_utf8_is_an_error_with_file_and_line(self, path):
-        path.write_bytes(b"a\n\nb caf\xe9\n")
-        with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 3"):
-            list(LmText(path))

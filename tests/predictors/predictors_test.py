@@ -46,7 +46,7 @@ LINES = {
 CONLL = "doc 0 {} {} - * {} - - - * {} -\n"
 BAD_GOLD = {
     "coref": ("#begin document (nw/x); part 000\nnw/x 0 0 It - * - - - - * 1)\n\n#end document\n", 1),
-    "ner": ("Jordan NNP\nbeat VBD\n\nChelsea\n", 2),
+    "ner": ("Jordan NNP\nbeat VBD\n\nChelsea NNP\n", 2),
     "snli": ('{"sentence1": "A", "sentence2": "B", "gold_label": "-", "pairID": "x"}\n' * 2, 2),
     "squad": (
         json.dumps(
@@ -93,13 +93,17 @@ class TestAllTasks:
         predictor = made_predictor(task, keep_going=True)
         key = next(iter(LINES[task][0]))
         bad = ["no JSON", '{"text": "a"}', json.dumps({key: 7}), "[1]"]
+        bad += [json.dumps({"words": words, "sentences": [words]}) for words in (["a", ""], ["\t"], [7], ["<S>"], "a")]
         lines = [predictor.load_line(line) for line in [*bad, json.dumps(LINES[task][0])]]
         *errors, good = predictor.predict_batch_json(lines)
-        assert [error["line"] for error in errors] == [1, 2, 3, 4] and "error" not in good
+        assert [error["line"] for error in errors] == list(range(1, 10)) and "error" not in good
         strict = made_predictor(task)
         strict.load_line("{}")
         with pytest.raises(ValueError, match="line 2"):
             strict.predict_json(strict.load_line(bad[1]))
+        for given in ("in.jsonl", ["in.jsonl"], [None]):
+            with pytest.raises(ValueError, match="expected a line like"):
+                strict.predict_batch_json(given)
 
     def test_the_files_of_the_task_are_read_without_gold(self, make_model, fixtures_root, task):
         made = make_model(task, PLACES["none"])
@@ -119,6 +123,15 @@ class TestAllTasks:
         assert len(outputs) == n_inputs
         ids = {"snli": ["x", "x"], "squad": ["a", "b"]}.get(task, [])
         assert [output.get("pairID", output.get("id")) for output in outputs[: len(ids)]] == ids
+
+    def test_the_language_decides_about_words(self, made_predictor, task):
+        predictor = made_predictor(task, language="xx")
+        keys = {"coref": ["document"], "snli": ["sentence1", "sentence2"], "squad": ["question", "passage"]}
+        line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't here.")
+        (instance, *_) = predictor.json_to_labeled_instances(line)
+        field = instance[predictor.texts[0]]
+        words = [token.text for token in (field[0] if task == "coref" else field)]
+        assert words == ["Ann", "isn't", "here", "."]
 
     @pytest.mark.parametrize("interpreter", [SimpleGradient, IntegratedGradient])
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):

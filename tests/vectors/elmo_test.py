@@ -16,7 +16,11 @@ from elmo_tasks.bilm import Bilm, LayerCache
 from tests.bilm.helpers import batches, random_bilm, save
 from tests.paths import CHECKOUT
 
-SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"], ["<S>"]]
+SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"]]
+# Only what a user may pass.
+BATCHES = batches(max_size=7).map(
+    lambda rows: [[w for w in row if w.strip() and w not in ("<S>", "</S>")] for row in rows]
+)
 # An environment with only what Python needs to run outside the checkout.
 ALONE = {"PYTHONPATH": str(CHECKOUT), "PATH": os.defpath, "OMP_NUM_THREADS": "1"}
 
@@ -33,7 +37,7 @@ def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
 
 class TestEmbed:
     @settings(max_examples=20)
-    @given(batches(max_size=7), st.sampled_from([1, 7, 40, 4096]))
+    @given(BATCHES, st.sampled_from([1, 7, 40, 4096]))
     def test_layers_do_not_depend_on_the_other_sentences(self, elmo, bilm, sentences, batch_tokens):
         found = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)
         assert len(found) == len(sentences)
@@ -164,8 +168,14 @@ class TestFromPretrained:
     ("sentences", "arguments", "names"),
     [
         ({"text": ["a b"]}, {}, "table"),
-        ([["a", "", "b"]], {}, "word 1"),
-        ([["a"], ["b c"], "", [""]], {}, "word 0"),
+        ([["a", "", "b"]], {}, "'' in"),
+        ([["a"], ["b c"], "", ["\t"]], {}, "t' in"),
+        ([["<S>", "a", "</S>"]], {}, "'<S>' in"),
+        ([["Ann", 7]], {}, "7 in"),
+        ([["a", ["b"]]], {}, "expected"),
+        ([b"a"], {}, "b'a'"),
+        (["a", None], {}, "None"),
+        ([float("nan")], {}, "nan"),
         ([["a"]], {"layers": "best"}, "best"),
         ([["a"]], {"layers": 3}, "3"),
         ([["a"]], {"pool": "sum"}, "sum"),

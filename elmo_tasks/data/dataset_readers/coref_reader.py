@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField, MetadataField
 
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader, columns_of, located, sentence_fields, word_of
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields, word_of
+from elmo_tasks.files.sentences import columns_of, lines_in
 
 __all__ = ["CorefDocument", "CorefReader", "document_lines", "read_documents"]
 
@@ -19,6 +18,8 @@ Mention = tuple[int, int]
 
 _BEGIN = re.compile(r"#begin document \((.*)\)(?:; part (\d+))?\s*")
 _BRACKETS = re.compile(r"(\()?(\d+)(\))?")
+# Empty cells of the last column in OntoNotes, and in LitBank.
+_NONE = ("-", "_")
 # The columns of the word and, if the line has enough columns, of the speaker.
 _WORD, _SPEAKER = 3, 9
 
@@ -40,10 +41,11 @@ class CorefReader(TaskReader):
         super().__init__(**kwargs)
         self._remove_singleton_clusters = remove_singleton_clusters
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        documents = read_documents(cached_path(file_path), with_clusters=self.reads_gold)
-        for document in self.shard_iterable(documents):
-            yield self.text_to_instance(**document._asdict())
+    wanted = "document"
+
+    def rows(self, path: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        for document in read_documents(path, with_clusters=self.reads_gold):
+            yield document.name, (document.sentences, document.speakers, document.clusters, *document[:2])
 
     def text_to_instance(
         self,
@@ -94,7 +96,7 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     # The word and the speaker of each line of a sentence; the number and the last column of each line.
     sentences: list[list[tuple[str, str]]] = []
     cells: list[tuple[int, str]] = []
-    for number, line in numbered_lines(path):
+    for number, line in lines_in(path, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table"):
         if begin is not None and line.startswith("#end document"):
             sentences = [rows for rows in sentences if rows]
             yield CorefDocument(
@@ -110,13 +112,13 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
         elif begin is not None and not line.strip():
             sentences.append([])
         elif line.strip():
-            with located(path, number):
-                if begin is None:
-                    raise ValueError(f"expected '#begin document (NAME); part 000', got {line[:80]!r}")
-                columns = columns_of(line)
-                speaker = columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-"
-                sentences[-1].append((word_of(columns[_WORD]), speaker))
-                cells.append((number, columns[-1]))
+            columns = columns_of(line)
+            if begin is None or len(columns) <= _WORD + 1 or not columns[_WORD - 1].isdecimal():
+                expected = "'#begin document (NAME); part 000', and lines with a word in the fourth column"
+                raise ValueError(f"expected {expected}, got {line[:80]!r}: {path}, line {number}")
+            speaker = columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-"
+            sentences[-1].append((word_of(columns[_WORD]), speaker))
+            cells.append((number, columns[-1]))
     if begin is not None:
         raise ValueError(f"expected '#end document' before the end of the file: {path}")
 
@@ -126,7 +128,7 @@ def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
     opened: dict[str, list[int]] = defaultdict(list)
     mentions: dict[str, list[Mention]] = defaultdict(list)
     for word, (number, cell) in enumerate(cells):
-        for bracket in cell.split("|") if cell != "-" else ():
+        for bracket in cell.split("|") if cell not in _NONE else ():
             match = _BRACKETS.fullmatch(bracket)
             if match and match[1]:
                 opened[match[2]].append(word)

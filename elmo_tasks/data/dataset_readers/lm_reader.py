@@ -12,8 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import MetadataField
 
-from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.sentences import text_sentences
 from elmo_tasks.text import in_nfc
 
 __all__ = ["MAX_WORDS", "LmReader", "LmText", "text_files"]
@@ -26,9 +25,9 @@ MAX_WORDS = 250
 
 class LmText:
     """
-    The sentences of text files as lists of words, in the order of file names and lines. Words are separated by white
-    space. Nothing is kept in memory: each `iter()` reads the files again. A line of more than `MAX_WORDS` words is
-    split into as few sentences as possible, all of about the same length.
+    The sentences of text files as lists of words, in the order of file names and lines: see `text_sentences`. Words are
+    separated by white space. Nothing is kept in memory: each `iter()` reads the files again. A line of more than
+    `MAX_WORDS` words is split into as few sentences as possible, all of about the same length.
 
     # Parameters
 
@@ -37,23 +36,23 @@ class LmText:
         both. Files that end with `.gz`, `.xz` or `.bz2` are decompressed.
     nfc : `bool`
         Whether the text is normalised to NFC.
+    letters : `bool`
+        Whether each letter is a word, as for proteins. The text may be FASTA.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, nfc: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, nfc: bool = False, letters: bool = False) -> None:
         self._path = os.fspath(path)
         self.files = text_files(self._path)
         self._nfc = nfc
+        self._letters = letters
 
     def __iter__(self) -> Iterator[list[str]]:
         n_sentences = n_split = 0
         for file in self.files:
-            for number, line in numbered_lines(file):
-                words = (in_nfc(line) if self._nfc else line).split()
-                if words and words[0] == BEGIN_OF_SENTENCE and words[-1] == END_OF_SENTENCE:
-                    # The biLM adds its own, so it would learn from two of each.
-                    raise ValueError(
-                        f"expected a sentence without {BEGIN_OF_SENTENCE} and {END_OF_SENTENCE}: {file}, line {number}"
-                    )
+            for _, sentence in text_sentences(file, letters=self._letters):
+                text = in_nfc(sentence) if self._nfc else sentence
+                # A word of CoNLL-U may have spaces.
+                words = (text if isinstance(text, str) else " ".join(text)).split()
                 n_pieces = -(-len(words) // MAX_WORDS)
                 n_sentences += n_pieces
                 n_split += n_pieces > 1

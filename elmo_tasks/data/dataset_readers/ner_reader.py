@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 
-from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, blocks, columns_of, sentence_fields
+from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields
+from elmo_tasks.files.sentences import columns_of, line_blocks, lines_in
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
@@ -18,7 +18,8 @@ _TAG = re.compile(r"O|[BIELSU]-\S+")
 class NerReader(TaskReader):
     """
     Reads files with one word per line and an empty line after each sentence. The first column is the word, the last its
-    tag; columns between them (part of speech, chunk) are ignored. For prediction, a file may have only words.
+    tag; columns between them (part of speech, chunk) are ignored. All lines have the same number of columns. For
+    prediction, a file may have only words.
 
     Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the paper's model
     uses (section A.7).
@@ -26,24 +27,20 @@ class NerReader(TaskReader):
     AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
     """
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        for words, tags in self.shard_iterable(self._sentences(cached_path(file_path))):
-            yield self.text_to_instance(words, tags)
-
-    def _sentences(self, path: str) -> Iterator[tuple[list[str], list[str] | None]]:
+    def rows(self, path: str) -> Iterator[tuple[int, tuple[list[str], list[str] | None]]]:
         n_columns = 0
-        for block in blocks(path, _is_break):
+        lines = lines_in(path, "one word per line, with its tag", "words with tags", "a table")
+        for block in line_blocks(lines, _is_break):
             words, tags = [], []
             for number, line in block:
                 columns = columns_of(line)
-                n_columns = n_columns or len(columns)
+                n_columns = n_columns or max(len(columns), 1 + self.reads_gold)
+                if len(columns) != n_columns or (self.reads_gold and not _TAG.fullmatch(columns[-1])):
+                    last = ", the last a tag like O, B-PER or I-PER (predict needs none)" if self.reads_gold else ""
+                    raise ValueError(f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}")
                 words.append(columns[0])
-                if self.reads_gold and n_columns > 1:
-                    if len(columns) != n_columns or not _TAG.fullmatch(columns[-1]):
-                        expected = f"{n_columns} columns, the last a tag like O, B-PER or I-PER"
-                        raise ValueError(f"expected {expected}, got {line!r}: {path}, line {number}")
-                    tags.append(columns[-1])
-            yield words, tags or None
+                tags.append(columns[-1])
+            yield block[0][0], (words, tags if self.reads_gold else None)
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given."""

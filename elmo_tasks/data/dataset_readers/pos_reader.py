@@ -3,17 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-import conllu
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader, blocks, located, sentence_fields
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
+from elmo_tasks.files.sentences import conllu_sentences
 
-__all__ = ["PosReader", "conllu_sentences"]
-
-# Columns that are kept as text, because parsing them would take half of the time.
-_UNPARSED = dict.fromkeys(("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column])
+__all__ = ["PosReader"]
 
 
 @DatasetReader.register("elmo_pos")
@@ -35,13 +31,10 @@ class PosReader(TaskReader):
         super().__init__(**kwargs)
         self._tags = tags
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
-        for number, sentence in self.shard_iterable(conllu_sentences(path)):
+    def rows(self, path: str) -> Iterator[tuple[int, tuple[list[str], list[str] | None]]]:
+        for number, sentence in conllu_sentences(path):
             tags = [word[self._tags] for word in sentence] if self.reads_gold else None
-            with located(path, number):
-                instance = self.text_to_instance([word["form"] for word in sentence], tags)
-            yield instance
+            yield number, ([word["form"] for word in sentence], tags)
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` if tags are given."""
@@ -51,20 +44,3 @@ class PosReader(TaskReader):
                 raise ValueError("expected a tag for each word, got '_'")
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)
-
-
-def conllu_sentences(path: str) -> Iterator[tuple[int, list[conllu.Token]]]:
-    """
-    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word by name.
-    Multiword tokens and empty nodes are skipped.
-    """
-    for block in blocks(path):
-        number = block[0][0]
-        with located(path, number):
-            try:
-                sentences = conllu.parse("\n".join(line for _, line in block), field_parsers=_UNPARSED)
-            except conllu.exceptions.ParseException as error:
-                raise ValueError(str(error)) from error
-            for sentence in sentences:
-                if words := [word for word in sentence if isinstance(word["id"], int)]:
-                    yield number, words

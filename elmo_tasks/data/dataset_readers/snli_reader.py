@@ -1,22 +1,20 @@
 """Dataset reader for sentence pairs in the format of SNLI and MultiNLI."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, TokenIndexer, Tokenizer
 from allennlp_models.pair_classification import SnliReader as AllenNlpSnliReader
 
-from elmo_tasks.data.dataset_readers.task_reader import located
+from elmo_tasks.data.dataset_readers.task_reader import FileReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.json_files import json_lines
 
 __all__ = ["SnliReader"]
 
 
 @DatasetReader.register("elmo_snli")
-class SnliReader(AllenNlpSnliReader):
+class SnliReader(FileReader, AllenNlpSnliReader):
     """
     Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules as the tokenizer.
     Pairs with the label `-`, on which the annotators did not agree, are skipped. For prediction, labels may be missing.
@@ -27,7 +25,7 @@ class SnliReader(AllenNlpSnliReader):
         The tokenizer of both sentences, by default `SpacyBlankTokenizer`.
     """
 
-    reads_gold = True
+    wanted = "pair"
 
     def __init__(
         self,
@@ -37,20 +35,16 @@ class SnliReader(AllenNlpSnliReader):
     ) -> None:
         super().__init__(tokenizer or SpacyBlankTokenizer(), token_indexers, **kwargs)
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
-        for number, pair in self.shard_iterable(self._pairs(path)):
-            with located(path, number):
-                label = pair.get("gold_label") if self.reads_gold else None
-                instance = self.text_to_instance(pair["sentence1"], pair["sentence2"], label)
-                if "pairID" in pair:
-                    instance["metadata"].metadata["pairID"] = pair["pairID"]
-            yield instance
+    def rows(self, path: str) -> Iterator[tuple[int, tuple[dict[str, Any]]]]:
+        for number, pair in json_lines(path):
+            if not self.reads_gold or pair.get("gold_label") != "-":
+                yield number, (pair,)
 
-    def _pairs(self, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in numbered_lines(path):
-            with located(path, number):
-                pair = json.loads(line)
-                is_skipped = self.reads_gold and pair.get("gold_label") == "-"
-            if not is_skipped:
-                yield number, pair
+    def instance_of(self, pair: dict[str, Any]) -> Instance:
+        label = pair["gold_label"] if self.reads_gold else None
+        if label not in (None, "contradiction", "neutral", "entailment"):
+            raise ValueError(f"expected contradiction, neutral or entailment as gold_label, got {label!r}")
+        instance = self.text_to_instance(pair["sentence1"], pair["sentence2"], label)
+        if "pairID" in pair:
+            instance["metadata"].metadata["pairID"] = pair["pairID"]
+        return instance

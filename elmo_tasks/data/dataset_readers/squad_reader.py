@@ -3,20 +3,20 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
-from elmo_tasks.data.dataset_readers.task_reader import located
+from elmo_tasks.data.dataset_readers.task_reader import FileReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.text_lines import located
 
 __all__ = ["SquadReader"]
 
 
 @DatasetReader.register("elmo_squad")
-class SquadReader(AllenNlpSquadReader):
+class SquadReader(FileReader, AllenNlpSquadReader):
     """
     Like AllenNLP's `squad1`, but with spaCy's rules as the tokenizer. A paragraph is one sequence of tokens, as in the
     code of the paper's model (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is
@@ -31,7 +31,7 @@ class SquadReader(AllenNlpSquadReader):
         only: evaluation needs whole paragraphs.
     """
 
-    reads_gold = True
+    wanted = "question"
 
     def __init__(
         self,
@@ -48,36 +48,29 @@ class SquadReader(AllenNlpSquadReader):
             **kwargs,
         )
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
-        first: dict[str, Any] = {}
-        for question, passage, passage_tokens in self.shard_iterable(self._questions(path)):
-            with located(path, f"question {question.get('id')}"):
-                has_answers = self.reads_gold and "answers" in question
-                answers = (
-                    [(each["text"], each["answer_start"]) for each in question["answers"]] if has_answers else None
-                )
-                instance = self.text_to_instance(
-                    question["question"], passage, answers, question.get("id"), passage_tokens
-                )
-            if instance is None:
-                continue
-            metadata = instance["metadata"].metadata
-            if first.get("original_passage") is not passage:
-                first, field = metadata, _PassageField(instance["passage"].tokens)
-            # All questions about a paragraph share its words, which take most of the memory.
-            instance.fields["passage"] = field
-            metadata |= {key: first[key] for key in ("passage_tokens", "token_offsets")}
-            yield instance
-
-    def _questions(self, path: str) -> Iterator[tuple[dict[str, Any], str, list[Token]]]:
+    def rows(self, path: str) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[Token]]]]:
         content = read_json(path)
         with located(path, "in SQuAD's format"):
             for article in content["data"]:
                 for paragraph in article["paragraphs"]:
                     passage_tokens = self._tokenizer.tokenize(paragraph["context"])
                     for question in paragraph["qas"]:
-                        yield question, paragraph["context"], passage_tokens
+                        yield f"question {question.get('id')}", (question, paragraph["context"], passage_tokens)
+
+    def instance_of(self, question: dict[str, Any], passage: str, passage_tokens: list[Token]) -> Instance | None:
+        answers = [(each["text"], each["answer_start"]) for each in question["answers"]] if self.reads_gold else None
+        return self.text_to_instance(question["question"], passage, answers, question.get("id"), passage_tokens)
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        first: dict[str, Any] = {}
+        for instance in super()._read(file_path):
+            metadata = instance["metadata"].metadata
+            if first.get("original_passage") is not metadata["original_passage"]:
+                first, field = metadata, _PassageField(instance["passage"].tokens)
+            # All questions about a paragraph share its words, which take most of the memory.
+            instance.fields["passage"] = field
+            metadata |= {key: first[key] for key in ("passage_tokens", "token_offsets")}
+            yield instance
 
     def text_to_instance(
         self,
@@ -114,10 +107,6 @@ class SquadReader(AllenNlpSquadReader):
         for name in ("question", "passage"):
             instance[name]._token_indexers = None
         return instance
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        for name in ("question", "passage"):
-            instance[name].token_indexers = self._token_indexers
 
 
 class _PassageField(TextField):

@@ -5,18 +5,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import (
-    SpanTagsField,
-    TaskReader,
-    blocks,
-    columns_of,
-    sentence_fields,
-    word_of,
-)
+from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields, word_of
+from elmo_tasks.files.sentences import columns_of, line_blocks, lines_in
 
 __all__ = ["SrlReader"]
 
@@ -42,14 +35,13 @@ class SrlReader(TaskReader):
     two predicates share a word.
     """
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        for proposition in self.shard_iterable(self._propositions(Path(cached_path(file_path)))):
-            yield self.text_to_instance(*proposition)
+    wanted = "proposition, with its predicate marked as (V*)"
 
-    def _propositions(self, path: Path) -> Iterator[tuple[list[Token], list[int], list[str] | None]]:
+    def rows(self, path: str) -> Iterator[tuple[int | str, tuple[list[Token], list[int], list[str] | None]]]:
         n_without_predicate = 0
-        for file in sorted(map(str, path.rglob("*gold_conll"))) if path.is_dir() else [str(path)]:
-            for block in blocks(file, lambda line: not line.strip() or line.startswith("#")):
+        for file in sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]:
+            lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table")
+            for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
                 rows = [(number, columns_of(line)) for number, line in block]
                 n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
                 for number, columns in rows:
@@ -61,7 +53,9 @@ class SrlReader(TaskReader):
                 for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
                     indicator = _predicate(rows, column)
                     if any(indicator):
-                        yield words, indicator, _tags(file, rows, column) if self.reads_gold else None
+                        tags = _tags(file, rows, column) if self.reads_gold else None
+                        line = rows[0][0]
+                        yield line if file == path else f"{Path(file).name}, line {line}", (words, indicator, tags)
                     else:
                         n_without_predicate += 1
         if n_without_predicate:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import LabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import TaskReader, located, sentence_fields
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
+from elmo_tasks.files.sentences import lines_in
+from elmo_tasks.files.text_lines import located
 from elmo_tasks.text import TREEBANK_WORDS
 
 __all__ = ["SstReader"]
@@ -36,18 +36,11 @@ class SstReader(TaskReader):
         super().__init__(**kwargs)
         self._min_phrase_length = min_phrase_length
 
-    def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
-        for number, words, label in self.shard_iterable(self._phrases(path)):
-            with located(path, number):
-                instance = self.text_to_instance(words, label)
-            yield instance
-
-    def _phrases(self, path: str) -> Iterator[tuple[int, list[Token], str | None]]:
+    def rows(self, path: str) -> Iterator[tuple[int, tuple[list[Token], str | None]]]:
         # Imported here, because nltk would slow down the start of every command by a second.
         from nltk.tree import Tree
 
-        for number, line in numbered_lines(path):
+        for number, line in lines_in(path, "one tree per line", "trees"):
             if not line.strip():
                 continue
             with located(path, number):
@@ -57,7 +50,7 @@ class SstReader(TaskReader):
             for phrase in phrases:
                 words = phrase.leaves()
                 if len(words) >= (self._min_phrase_length or 1):
-                    yield number, words, phrase.label() if self.reads_gold else None
+                    yield number, (words, phrase.label() if self.reads_gold else None)
 
     def text_to_instance(self, words: Sequence[str | Token], label: str | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `label`, from `"0"` to `"4"`, if there is one."""

@@ -1,20 +1,64 @@
-"""The base class and shared functions of the dataset readers of tasks."""
+"""The base classes and shared functions of the dataset readers of tasks."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Optional
 
+from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.files.sentences import published
+from elmo_tasks.files.text_lines import located
+from elmo_tasks.text import as_words
 
-__all__ = ["SpanTagsField", "TaskReader", "blocks", "columns_of", "located", "sentence_fields", "word_of"]
+__all__ = ["FileReader", "SpanTagsField", "TaskReader", "sentence_fields", "word_of"]
 
 
-class TaskReader(DatasetReader):
+class FileReader:
+    """The part of a `DatasetReader` that creates an instance from each row of a file. Errors name the place."""
+
+    # Of `DatasetReader`, which is not a base: AllenNLP would look for the parameters of a subclass only there.
+    shard_iterable: Any
+    text_to_instance: Any
+    _token_indexers: Any
+
+    reads_gold = True
+    """Whether files are read with their labels. A predictor sets it to `False`."""
+
+    wanted = "sentence"
+    """What a row is called."""
+
+    def rows(self, path: str) -> Iterator[tuple[int | str, Any]]:
+        """For each instance, its line or other place in a local file, and the arguments of `instance_of`."""
+        yield from ()
+
+    def instance_of(self, *row: Any) -> Instance | None:
+        """The instance of a row, by default from the arguments of `text_to_instance`; `None` if it is skipped."""
+        instance: Instance | None = self.text_to_instance(*row)
+        return instance
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for field in instance.fields.values():
+            for text in field if isinstance(field, ListField) else [field]:
+                if isinstance(text, TextField):
+                    text.token_indexers = self._token_indexers
+
+    def _read(self, file_path: str) -> Iterator[Instance]:
+        path = cached_path(file_path)
+        rows = self.rows(path)
+        first = list(islice(rows, 1))
+        if not first:
+            raise ValueError(f"expected at least one {self.wanted}, got none: {path}")
+        for place, row in self.shard_iterable(chain(first, rows)):
+            with located(path, place):
+                instance = self.instance_of(*row)
+            if instance is not None:
+                yield instance
+
+
+class TaskReader(FileReader, DatasetReader):
     """
     # Parameters
 
@@ -22,18 +66,9 @@ class TaskReader(DatasetReader):
         See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
     """
 
-    reads_gold = True
-    """Whether files are read with their labels. A predictor sets it to `False`."""
-
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        for field in instance.fields.values():
-            for text in field if isinstance(field, ListField) else [field]:
-                if isinstance(text, TextField):
-                    text.token_indexers = self._token_indexers
 
 
 class SpanTagsField(SequenceLabelField):
@@ -61,32 +96,9 @@ class SpanTagsField(SequenceLabelField):
 
 def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
     """`tokens` and `metadata`, which contains the `words`."""
+    texts = published(as_words([word.text if isinstance(word, Token) else word for word in words]))
     tokens = [word if isinstance(word, Token) else Token(word) for word in words]
-    return {"tokens": TextField(tokens), "metadata": MetadataField({"words": [token.text for token in tokens]})}
-
-
-@contextmanager
-def located(path: str, place: int | str) -> Iterator[None]:
-    """Adds the file, and the line or other place in it, to the errors of a parser."""
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        what = f"expected the key {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"{what}: {path}, {place if isinstance(place, str) else f'line {place}'}") from error
-
-
-def blocks(
-    path: str, is_break: Callable[[str], bool] = lambda line: not line.strip()
-) -> Iterator[list[tuple[int, str]]]:
-    """Consecutive lines that are not breaks, each with its number."""
-    for is_between, lines in groupby(numbered_lines(path), lambda numbered: is_break(numbered[1])):
-        if not is_between:
-            yield list(lines)
-
-
-def columns_of(line: str) -> list[str]:
-    """The columns of a line. Only spaces and tabs separate them, because a word may contain a no-break space."""
-    return [column for column in line.replace("\t", " ").split(" ") if column]
+    return {"tokens": TextField(tokens), "metadata": MetadataField({"words": texts})}
 
 
 def word_of(column: str) -> str:

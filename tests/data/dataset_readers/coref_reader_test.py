@@ -29,13 +29,6 @@ class TestCorefReader:
                 "clusters": document.clusters,
             }
 
-    def test_a_prediction_reads_no_clusters(self, fixtures_root):
-        reader = CorefReader()
-        reader.reads_gold = False
-        instances = list(reader.read(str(fixtures_root / "coref" / "dev.conll")))
-        assert len(instances) == 3
-        assert not any("clusters" in metadata_of(instance) for instance in instances)
-
     def test_words_alone_are_enough(self):
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]

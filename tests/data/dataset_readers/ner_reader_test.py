@@ -16,10 +16,12 @@ SCHEMES = {
 }
 
 
-def read(path: Path, content: str | bytes) -> list[tuple[list[str], list[str] | None]]:
+def read(path: Path, content: str | bytes, reads_gold: bool = True) -> list[tuple[list[str], list[str] | None]]:
     """Words and tags of the instances, from the fields that a model receives."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [content_of(instance) for instance in NerReader().read(str(path))]
+    reader = NerReader()
+    reader.reads_gold = reads_gold
+    return [content_of(instance) for instance in reader.read(str(path))]
 
 
 def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
@@ -58,7 +60,7 @@ class TestNerReader:
         assert [content_of(instance) for instance in NerReader().read(file)] == expected
 
     def test_a_file_of_words_has_no_tags(self, path):
-        assert read(path, "New\nYork\n\nParis\n") == [(["New", "York"], None), (["Paris"], None)]
+        assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == [(["New", "York"], None), (["Paris"], None)]
 
     @pytest.mark.parametrize(
         "content",
@@ -89,9 +91,3 @@ class TestNerReader:
             assert content_of(NerReader().text_to_instance(words)) == (["New", "York"], None)
             instance = NerReader().text_to_instance(words, ["B-LOC", "I-LOC"])
             assert content_of(instance) == (["New", "York"], ["B-LOC", "L-LOC"])
-
-    def test_a_prediction_reads_no_tags(self, path):
-        path.write_text("a NNP B-PER\nb x\n")
-        reader = NerReader()
-        reader.reads_gold = False
-        assert [content_of(instance) for instance in reader.read(str(path))] == [(["a", "b"], None)]

@@ -103,12 +103,3 @@ class TestSrlReader:
     def test_punctuation_in_conversations_loses_its_slash(self, path):
         ((words, *_),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
         assert words == ["Go", ".", "?", "/-"]
-
-    def test_a_prediction_reads_no_arguments(self, path):
-        """Overlapping arguments are an error only in training; a column without a predicate gives no prediction."""
-        path.write_text(rows("Ann went on", "(ARG0* (V*(ARG1*) *)", "(ARG0*) * *"))
-        reader = SrlReader()
-        with pytest.raises(ValueError, match="line 2"):
-            list(reader.read(str(path)))
-        reader.reads_gold = False
-        assert list(map(content_of, reader.read(str(path)))) == [(["Ann", "went", "on"], [0, 1, 0], None)]

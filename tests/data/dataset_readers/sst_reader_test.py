@@ -85,9 +85,3 @@ class TestSstReader:
         for words in (["It", "works"], [Token("It"), Token("works")]):
             assert content_of(SstReader().text_to_instance(words)) == (["It", "works"], None)
             assert content_of(SstReader().text_to_instance(words, "3")) == (["It", "works"], "3")
-
-    def test_a_prediction_reads_no_labels(self, path):
-        path.write_text("(x (y It) (z works))\n")
-        reader = SstReader()
-        reader.reads_gold = False
-        assert [content_of(instance) for instance in reader.read(str(path))] == [(["It", "works"], None)]

@@ -1,0 +1,36 @@
+"""Tests of the sentences of files."""
+
+from pathlib import Path
+
+import pytest
+
+from elmo_tasks.files.sentences import text_sentences
+
+CONLLU = """# text = Nhà có ...
+1	Nhà	_	_	_	_	_	_	_	_
+2-3	quan trọng	_	_	_	_	_	_	_	_
+2	quan trọng	_	_	_	_	_	_	_	_
+3	.	_	_	_	_	_	_	_	_
+
+1	Linh	_	_	_	_	_	_	_	_
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "letters", "expected"),
+    [
+        ("a.txt", "a b\n\n c\n", False, [(1, "a b"), (2, ""), (3, " c")]),
+        ("a.conllu", CONLLU, False, [(1, ["Nhà", "quan trọng", "."]), (7, ["Linh"])]),
+        ("a.txt", "MK Q\n\nA\n", True, [(1, ["M", "K", "Q"]), (2, []), (3, ["A"])]),
+        ("a.fasta", ">sp|P1 x\nMK\nQ\n\n>P2\n>P3\nA\n", True, [(1, ["M", "K", "Q"]), (5, []), (6, ["A"])]),
+        # These only resemble a different format.
+        ("a.txt", "<unk> is here\n> a quote\n", False, [(1, "<unk> is here"), (2, "> a quote")]),
+        ("a.txt", "1\n2\n3\n", False, [(1, "1"), (2, "2"), (3, "3")]),
+        ("a.txt", "1 In the\n2 And the\n", False, [(1, "1 In the"), (2, "2 And the")]),
+        ("a.txt", "[ 1 ]\n( a )\n", False, [(1, "[ 1 ]"), (2, "( a )")]),
+        ("a.txt", "a\tb\tc\nd\te\n", False, [(1, "a\tb\tc"), (2, "d\te")]),
+    ],
+)
+def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, content, letters, expected):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert list(text_sentences(tmp_path / name, letters=letters)) == expected
