@@ -10,7 +10,7 @@ import torch
 from elmo_tasks.bilm import Bilm, BilmContexts
 from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
-from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList, warn_of_unknown
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -108,6 +108,7 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
     for score in scores:
         forward, backward = forward - score.forward, backward - score.backward
         n_sentences, n_words, n_unknown = n_sentences + 1, n_words + len(score.words), n_unknown + score.n_unknown
+    warn_of_unknown(n_unknown, n_words)
     # Each sentence has one prediction per word, and one for its end.
     with np.errstate(over="ignore"):
         perplexities = np.exp(np.array([forward, backward]) / max(1, n_words + n_sentences)).tolist()

@@ -1,7 +1,7 @@
 """Batches for training a biLM, fast enough for a GPU."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, islice
+from itertools import chain, count, islice
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
-from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD
+from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, warn_of_unknown
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
 
@@ -80,6 +80,8 @@ class LmDataLoader(DataLoader):
 
     def index_with(self, vocab: Vocabulary) -> None:
         self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
+        words = list(chain.from_iterable(islice(self._text, 1000)))
+        warn_of_unknown(sum(word not in self._vocabulary for word in words), len(words))
 
     def set_target_device(self, device: torch.device) -> None:
         self._device = device

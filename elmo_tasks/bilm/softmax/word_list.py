@@ -1,5 +1,6 @@
 """The vocabulary of the softmax."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList"]
+__all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList", "warn_of_unknown"]
+
+logger = logging.getLogger(__name__)
 
 UNKNOWN_WORD = "<UNK>"
 
@@ -26,8 +29,9 @@ class WordList:
     def __init__(self, words: Iterable[str]) -> None:
         self._numbers: dict[str, int] = {}
         for line, word in enumerate(words, start=1):
-            if word in self._numbers:
-                raise ValueError(f"expected each word once, got {word!r} again: line {line}")
+            # A word and its count would be one word, which is never in a text.
+            if word in self._numbers or " " in word or "\t" in word:
+                raise ValueError(f"expected one word, and each word once, got {word!r}: line {line}")
             if word != NO_WORD:
                 self._numbers[word] = len(self._numbers)
         if missing := [word for word in _SPECIAL_WORDS if word not in self._numbers]:
@@ -74,3 +78,9 @@ class WordList:
         """The number of each word, or of `<UNK>` if it is not in the list."""
         get, unknown = self._numbers.get, self._unknown
         return [get(word, unknown) for word in words]
+
+
+def warn_of_unknown(n_unknown: int, n_words: int) -> None:
+    """Logs a warning if more than half of the words of a text are not in the list, probably by mistake."""
+    if n_unknown > n_words / 2:
+        logger.warning("%d of %d words are not in the vocabulary: they all count as <UNK>", n_unknown, n_words)
