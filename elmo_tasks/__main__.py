@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of standard output has closed it, for example `| head`: discard what Python writes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
+    except (ValueError, OSError, ImportError, RuntimeError, AssertionError) as error:
         print("error:", *str(error).split(), file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:

@@ -1,6 +1,8 @@
 """Tests of the module that AllenNLP imports."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import allennlp.common.params
@@ -32,3 +34,10 @@ class TestPlugin:
         config = Params.from_file(tmp_path / "config.jsonnet").as_dict(quiet=True)
         assert config["bilm"] == "here" and Path(config["data"]).is_dir()
         assert allennlp.common.params.evaluate_file is elmo_tasks.plugin.environment.evaluate_file
+
+    def test_loading_an_archive_from_python_finds_it(self, tmp_path):
+        code = (
+            "from allennlp.models import Model, load_archive\n"
+            "try: load_archive('none.tar.gz')\nexcept FileNotFoundError: assert 'elmo_ner' in Model.list_available()"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

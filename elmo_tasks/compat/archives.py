@@ -17,14 +17,18 @@ _LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading",
 @after_import("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
-    Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive.
-    Cause: `tarfile.extractall` without a filter.
+    Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive; from
+    Python, it does not find the classes of plugins.
+    Cause: `tarfile.extractall` without a filter; only `Predictor.from_path` and the commands import plugins.
     """
     # Python 3.14 uses this filter by default.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
 
     @replaces(archival, "load_archive")
     def load_archive(original: Any, archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        from allennlp.common.plugins import import_plugins
+
+        import_plugins()
         token = _LOADING.set(str(archive_file))
         try:
             return original(archive_file, *args, **kwargs)

@@ -3,6 +3,7 @@
 import difflib
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,18 @@ logger = logging.getLogger(__name__)
 
 # Packages that raise ValueError with a message for the user.
 _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
+
+# Messages that say less than the user needs, of errors of any type.
+_HINTS = {
+    r"not found in vocab namespace|Incompatible sizes found for parameter|index \d+ is out of bounds": (
+        "the model was trained with different words or labels; docs/tasks/index.md, New labels"
+    ),
+    r"does not match the configuration we're recovering": "docs/tasks/index.md, More epochs",
+    r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
+        "if this is a config of AllenNLP 0.x: docs/vectors/migrating.md"
+    ),
+    r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": "--cuda-device -1 is the CPU",
+}
 
 
 @after_import("allennlp.commands")
@@ -44,8 +57,9 @@ def _end(error: BaseException) -> None:
         again = f"interrupted: run it again{option}"
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
-    if _is_for_the_user(error):
-        sys.exit(f"{command}: error: {message} (ALLENNLP_DEBUG=1 shows where)")
+    hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, message)), None)
+    if hint or _is_for_the_user(error):
+        sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
 
 
 def _is_for_the_user(error: BaseException) -> bool:

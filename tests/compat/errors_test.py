@@ -53,6 +53,23 @@ class TestEndInOneLine:
         assert line.startswith("allennlp errors-test: error: ") and "\n" not in line
         assert "bad key" in line or "x.txt" in line
 
+    @pytest.mark.parametrize(
+        ("error", "hint"),
+        [
+            (KeyError("'B-X' not found in vocab namespace 'labels'"), "New labels"),
+            (IndexError("index 18 is out of bounds for dimension 1 with size 17"), "New labels"),
+            (ConfigurationError("Incompatible sizes found for parameter w"), "New labels"),
+            (
+                ConfigurationError("Training configuration does not match the configuration we're recovering from."),
+                "epochs",
+            ),
+            (ConfigurationError('key "data_loader" is required'), "migrating"),
+            (AssertionError("Torch not compiled with CUDA enabled"), "cuda-device"),
+        ],
+    )
+    def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):
+        assert hint in end_of(error)
+
     def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):
             assert end_of(error) is error
