@@ -155,8 +155,9 @@ def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
             path = path.with_name(name)
             network = read_json(path)
         return _options(path.parent, network)
-    except KeyError as error:
-        raise ValueError(f"expected the key {error} of a model of ELMoForManyLangs: {path}") from None
+    except (KeyError, FileNotFoundError) as error:
+        what = f"key {error}" if isinstance(error, KeyError) else "file that config_path names,"
+        raise ValueError(f"expected the {what} of a model of ELMoForManyLangs: {path}") from None
 
 
 def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
@@ -176,8 +177,11 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
         raise ValueError(f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}") from None
-    for kind, name, size in (("characters", "char.dic", own.n_characters), ("words", "word.dic", own.n_words)):
+    words, characters = ("words", "word.dic", "word_embedding"), ("characters", "char.dic", "embedding")
+    for (kind, name, embedding), size in ((characters, own.n_characters), (words, own.n_words)):
         if size:
+            if size != (n_rows := len(state[f"character_encoder.{embedding}.weight"])):
+                raise ValueError(f"expected {n_rows} keys, as the embedding has, got {size}: {folder / name}")
             state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(_keys(folder / name))
     return state
 

@@ -189,6 +189,8 @@ class TestFiles:
             ("char.dic", b"a\t0\nb\n", r"char\.dic, line 2"),
             ("config.json", b'{"model": 3}', r"config\.json"),
             ("cnn_small.json", b'{"token_embedder": {}}', r"cnn_small\.json"),
+            ("config.json", b'{"config_path": "/models/other.json"}', r"config_path.*other\.json"),
+            ("word.dic", b"a\t0\n<oov>\t1\n", r"word\.dic"),
         ],
     )
     def test_an_error_names_the_wrong_file(self, folder, name, content, found):
