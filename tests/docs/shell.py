@@ -17,7 +17,7 @@ from elmo_tasks.embed import add_arguments
 from tests.paths import CHECKOUT
 
 # Commands that bash may run; all others must be ours.
-_BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "zcat"}
+_BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "sed", "zcat"}
 
 # Overrides that shorten training, applied after the overrides of the page.
 _SHORT = {"trainer.num_epochs": 1}
