@@ -37,9 +37,6 @@ class SoftLabelPredictor(Predictor):
         instance: Instance = self._own._json_to_instance(json_dict)
         return instance
 
-    def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
-
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 

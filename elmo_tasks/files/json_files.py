@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.text_lines import numbered_lines, whole_text
+from elmo_tasks.files.text_lines import numbered_lines
 
 __all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """The content of a JSON file, which may be compressed as in `whole_text`; a `ValueError` names the file."""
-    text = whole_text(path)
+    """The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file."""
+    text = "\n".join(line for _, line in numbered_lines(path))
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["located", "numbered_lines", "opened", "whole_text"]
+__all__ = ["located", "numbered_lines", "opened"]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
@@ -42,17 +42,6 @@ def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
         what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
         what = f"expected the key {error}" if isinstance(error, KeyError) else what
         raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error
-
-
-def whole_text(path: str | PathLike[str]) -> str:
-    """The text of a UTF-8 file, decompressed as in `numbered_lines`, without a byte order mark."""
-    with opened(path) as file:
-        content = file.read().removeprefix(codecs.BOM_UTF8)
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        # Read again line by line, so the error names the place.
-        return "\n".join(line for _, line in numbered_lines(path))
 
 
 @contextmanager
