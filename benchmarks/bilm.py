@@ -18,7 +18,7 @@ import torch
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.lstm.packed_linear import packed_linear, type_of_results
+from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"

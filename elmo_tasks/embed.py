@@ -189,7 +189,7 @@ def _free_memory() -> int:
 
 def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     """Creates the folder, or resumes in it. Returns everything that the vectors depend on, as JSON."""
-    from elmo_tasks.bilm.lstm.frozen import bilm_digest
+    from elmo_tasks.bilm.kernels.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}

@@ -10,8 +10,7 @@ import glob
 import json
 import logging
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,12 @@ import _jsonnet
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.bilm.many_langs import read_any_options
+from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "with_checked_data"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "strings_of", "with_checked_data"]
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
@@ -150,17 +149,25 @@ def check_data(params: Params) -> None:
     if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
         logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
     # Folders are not checked, because they may be outputs, such as caches.
-    config = json.dumps(params.as_dict(quiet=True), ensure_ascii=False)
-    files = re.findall(rf'"({re.escape(root)}/[^"]*\.[^"/]+)"', config)
-    for path in files:
-        if _exists(path):
+    paths = [text for text in strings_of(params.as_dict(quiet=True)) if text.startswith(f"{root}/")]
+    for path in paths:
+        if not Path(path).suffix or _exists(path):
             continue
         hint = f"copy it there, or set {_DATA} to a different folder"
         if path.startswith(f"{root}/glove/"):
             hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
         raise ConfigurationError(f"{path} does not exist: {hint}")
-    if f'"{root}/' in config and not os.environ.get(_DATA):
+    if paths and not os.environ.get(_DATA):
         logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
+
+
+def strings_of(config: Any) -> Iterator[str]:
+    """All values in a config that are strings."""
+    if isinstance(config, str):
+        yield config
+    elif isinstance(config, dict | list):
+        for value in config.values() if isinstance(config, dict) else config:
+            yield from strings_of(value)
 
 
 def _exists(path: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.bilm.many_langs import read_any_options
+from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.environment import check_data, config_variables, evaluate_file
 from tests.bilm.many_langs.models import write_model
 from tests.paths import SHIPPED_BILM, TINY_BILM

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.analysis.static_vectors import unit
-from elmo_tasks.bilm.lstm.frozen import bilm_digest
+from elmo_tasks.bilm.kernels.frozen import bilm_digest
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
@@ -175,13 +175,8 @@ def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
         products[:, start : start + _BLOCK] = torch.from_numpy(targets) @ block.T
 
     # Python threads with separate blocks: torch's threads would wait for each other in each of these small products.
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(compute, range(0, len(matrix), _BLOCK)))
-    finally:
-        torch.set_num_threads(n_threads)
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        list(pool.map(compute, range(0, len(matrix), _BLOCK)))
     return products
 
 

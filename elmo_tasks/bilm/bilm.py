@@ -1,9 +1,10 @@
 """The bidirectional language model, which computes the layers of each word in a sentence."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -11,22 +12,21 @@ from torch import nn
 from torch.nn.functional import dropout as dropped_out
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
+from elmo_tasks.bilm.formats import read_any_options, read_any_weights
+from elmo_tasks.bilm.kernels.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, LstmState, ProjectedLstm
-from elmo_tasks.bilm.many_langs import DictionaryEncoder, read_any_options, read_any_weights
+from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
-from elmo_tasks.bilm.packing import PackedSentences, pack_sentences, sentence_lengths
+from elmo_tasks.bilm.packing import PackedSentences, mask_of, pack_sentences
 from elmo_tasks.bilm.weights import write_weights
 
 __all__ = ["Bilm", "Precision"]
 
-Precision = Literal["float32", "bf16", "int8"]
-"""The precision of the biLM's matrix products: see `Bilm`."""
-
-# Up to this many multiply-adds, one thread is as fast as two on an idle machine (small-open, up to 4 sentences;
-# `benchmarks/bilm.py`). On a busy machine, two are several times slower, because each product waits for both threads.
-_ENOUGH_FOR_TWO_THREADS = 2**22
+if hasattr(os, "register_at_fork"):
+    # A forked process would hang in GNU's OpenMP if its parent has used several threads.
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class Bilm(nn.Module):
@@ -43,10 +43,10 @@ class Bilm(nn.Module):
         Whether each row of a batch starts from its final state in the previous batch, as in bilm-tf and AllenNLP. A
         vector then depends on all earlier batches. Use it only for comparison. `reset_states` clears the states.
     precision
-        The precision of matrix products. `"bf16"` is slow on devices without instructions for it (on CPUs: AVX-512
-        BF16, Intel since Cooper Lake, AMD since Zen 4). `"int8"` needs a frozen biLM on an x86 CPU and is fastest with
-        VNNI: see `Int8Linear`. Parameters, memory cells and layers stay float32. While the biLM is trained, autocast's
-        type takes precedence; a frozen biLM ignores autocast.
+        The precision of matrix products: `"float32"`, `"bf16"`, `"int8"` (see `Int8Linear`) for a frozen biLM on a CPU,
+        or `"auto"`, the fastest of them on this device (docs/internals/engine.md); a warning is logged for one that is
+        slower than float32. Parameters, memory cells and layers stay float32. While the biLM is trained, `"auto"` is
+        float32 and autocast's type takes precedence; a frozen biLM ignores autocast.
     """
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
@@ -54,10 +54,10 @@ class Bilm(nn.Module):
     def __init__(self, options: BilmOptions, *, stateful: bool = False, precision: Precision = "float32") -> None:
         super().__init__()
         if precision not in get_args(Precision):
-            raise ValueError(f"expected the precision float32, bf16 or int8, got {precision!r}")
+            raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
         self.options = options
         self.stateful = stateful
-        self.precision = precision
+        self._precision: Precision = precision
         self.character_encoder = (CharacterEncoder if options.dictionaries is None else DictionaryEncoder)(options)
         self.word_rows = self.character_encoder.word_rows
         self.forward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
@@ -96,15 +96,9 @@ class Bilm(nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         """
-        Writes options and weights in the public format, which bilm-tf and AllenNLP can read. Only this package can read
-        a biLM with dictionaries.
-
-        # Parameters
-
-        softmax
-            The state of an `LmSoftmax`, written to the same file. `read_softmax` reads it; other readers ignore it.
-        dtype
-            `torch.float32`, or `torch.float16` for half the size.
+        Writes options and weights in the public format, which bilm-tf and AllenNLP can read; only this package can read
+        a biLM with dictionaries. `softmax` is the state of an `LmSoftmax`, written to the same file for `read_softmax`;
+        other readers ignore it. `dtype` is float32, or float16 for half the size.
         """
         write_weights(weight_file, self.state_dict(), self.options, softmax=softmax, dtype=dtype)
         self.options.save(options_file)
@@ -117,6 +111,11 @@ class Bilm(nn.Module):
     def get_output_dim(self) -> int:
         """Units of each layer."""
         return self.options.output_dim
+
+    @property
+    def precision(self) -> Precision:
+        """The precision of products without gradients, where `"auto"` is resolved for the current device."""
+        return precision_on(self._boundary_ids.device.type, self.options.projection_dim >= 256, self._precision)
 
     def reset_states(self) -> None:
         """Clears the carried states: the next batch starts from zero. No effect unless stateful."""
@@ -135,17 +134,14 @@ class Bilm(nn.Module):
         `BilmOutput`
             The layers and the mask, on the biLM's device.
         """
-        character_ids, lengths = self._ids_and_lengths(inputs)
-        # Shape: (batch_size, timesteps)
-        is_word = np.arange(character_ids.size(1)) < lengths[:, None]
+        character_ids, is_word = self._ids_and_mask(inputs)
         weight = self.character_encoder.projection.weight
         # Shape: (batch_size, timesteps, 2 * projection_dim), each
         layers = [weight.new_zeros(*is_word.shape, self.get_output_dim()) for _ in range(self.num_layers)]
-        if len(lengths):
-            with self._threads(len(lengths)):
-                sentences, vectors = self._packed(character_ids, lengths)
-                for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
-                    sentences.fill_in(layer, packed)
+        if len(is_word):
+            sentences, vectors = self._packed(character_ids, is_word)
+            for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
+                sentences.fill_in(layer, packed)
         return BilmOutput(tuple(layers), torch.from_numpy(is_word).to(weight.device))
 
     def contexts(self, inputs: torch.Tensor | Sequence[Sequence[str]], *, dropout: float = 0.0) -> BilmContexts:
@@ -160,26 +156,24 @@ class Bilm(nn.Module):
         dropout
             As in bilm-tf, applied to the contexts and to the input of each LSTM, including its residual connection.
         """
-        character_ids, lengths = self._ids_and_lengths(inputs)
-        with self._threads(len(lengths)):
-            sentences, vectors = self._packed(character_ids, lengths)
-            *_, highest = self._packed_layers(sentences, vectors, dropout)
+        sentences, vectors = self._packed(*self._ids_and_mask(inputs))
+        *_, highest = self._packed_layers(sentences, vectors, dropout)
         # All but the first word of each sentence, which has no word before it.
-        n_sentences = sentences.batch_sizes[0]
+        n_sentences = sentences.n_sentences
         return BilmContexts(
-            dropped_out(highest[:, sentences.before], dropout),
+            dropped_out(highest[:, sentences.before[n_sentences:]], dropout),
             sentences.words[:, n_sentences:],
-            sentences.rows_of_words[n_sentences:],
+            sentences.rows[sentences.sentences[n_sentences:]],
         )
 
-    def _ids_and_lengths(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> tuple[torch.Tensor, np.ndarray]:
+    def _ids_and_mask(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> tuple[torch.Tensor, np.ndarray]:
         character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
-        return character_ids, sentence_lengths(character_ids, self.word_rows)
+        # Shape: (batch_size, timesteps)
+        return character_ids, mask_of(character_ids, self.word_rows)
 
-    def _packed(self, character_ids: torch.Tensor, lengths: np.ndarray) -> tuple[PackedSentences, torch.Tensor]:
+    def _packed(self, character_ids: torch.Tensor, is_word: np.ndarray) -> tuple[PackedSentences, torch.Tensor]:
         """The packed batch and the vectors of its words, followed by the vectors of the two boundaries."""
         device = self._boundary_ids.device
-        is_word = np.arange(character_ids.size(1)) < lengths[:, None]
         # Shape: (n_words, width)
         words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
         words = torch.cat([words.to(device), self._boundary_ids])
@@ -187,7 +181,7 @@ class Bilm(nn.Module):
         with torch.autocast(device.type, enabled=False):
             # Shape: (n_words + 2, projection_dim)
             vectors = self.character_encoder(words, dtype=dtype)
-        return pack_sentences(lengths, character_ids.size(1)).to(device), vectors
+        return pack_sentences(is_word).to(device), vectors
 
     def _packed_layers(
         self, sentences: PackedSentences, vectors: torch.Tensor, dropout: float = 0.0
@@ -218,37 +212,15 @@ class Bilm(nn.Module):
         if self.stateful:
             self.carried_states.keep(sentences.rows, end)
 
-    @contextmanager
-    def _threads(self, n_sentences: int) -> Iterator[None]:
-        """
-        Uses one CPU thread for a batch of few sentences. The setting can leak: another thread of the program that first
-        uses torch in the meantime inherits it.
-        """
-        # For the gates in one step of one direction.
-        n_multiply_adds = n_sentences * 2 * self.options.projection_dim * 4 * self.options.cell_dim
-        if self._boundary_ids.device.type != "cpu" or n_multiply_adds > _ENOUGH_FOR_TWO_THREADS:
-            yield
-            return
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
-
     def _type_of_products(self) -> torch.dtype:
         """Autocast's type while the biLM is trained under autocast; otherwise `precision` decides."""
         parameter = self.character_encoder.projection.weight
         device = parameter.device.type
         is_trained = torch.is_grad_enabled() and parameter.requires_grad
-        if self.precision == "int8":
-            capability = torch.backends.cpu.get_cpu_capability()
-            if is_trained or device != "cpu" or capability not in ("AVX2", "AVX512"):
-                raise ValueError(
-                    "expected a frozen biLM on a CPU with AVX2 for the precision int8, "
-                    f"got {'a trained' if is_trained else 'a frozen'} one on {device} ({capability})"
-                )
-            return torch.int8
+        precision = "float32" if is_trained and self._precision == "auto" else self.precision
+        if precision == "int8" and (is_trained or device != "cpu"):
+            got = f"{'a trained' if is_trained else 'a frozen'} one on {device}"
+            raise ValueError(f"expected a frozen biLM on a CPU for the precision int8, got {got}")
         if is_trained and torch.is_autocast_enabled(device):
             return torch.get_autocast_dtype(device)
-        return torch.bfloat16 if self.precision == "bf16" else parameter.dtype
+        return {"bf16": torch.bfloat16, "int8": torch.int8}.get(precision, parameter.dtype)

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
-from elmo_tasks.bilm.lstm.frozen import MadeOfWeights
-from elmo_tasks.bilm.lstm.packed_linear import packed_linear, type_of_results
+from elmo_tasks.bilm.kernels.frozen import MadeOfWeights
+from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
 
 __all__ = ["CharacterEncoder", "distinct_rows"]
@@ -128,9 +128,8 @@ class CharacterEncoder(nn.Module):
         self, words: torch.Tensor, is_used: torch.Tensor, dtype: torch.dtype, others: torch.Tensor | None = None
     ) -> torch.Tensor:
         """
-        From ids of shape `(n_words, width)`, which are padding unless `is_used`, to `(n_words, projection_dim)`.
-        Columns with only padding are skipped. The projection reads `others`, of shape `(n_words, n_others)`, before the
-        filters.
+        From ids of shape `(n_words, width)`, which are padding unless `is_used`, to `(n_words, projection_dim)`. Skips
+        columns of padding. The projection reads `others`, of shape `(n_words, n_others)`, before the filters.
         """
         linear_layers = self._linear_layers(dtype)
         n_at_once = _WORDS_AT_ONCE.get(words.device.type, 2048)

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.lstm.frozen import MadeOfWeights, bilm_digest
+from elmo_tasks.bilm.kernels.frozen import MadeOfWeights, bilm_digest
 from elmo_tasks.bilm.outputs import BilmOutput
-from elmo_tasks.bilm.packing import sentence_lengths
+from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm", "LayerCache"]
@@ -151,9 +151,9 @@ class CachedBilm:
             self._digest.forget()
             return bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
-        lengths = sentence_lengths(ids, bilm.word_rows)
         # Shape: (batch_size, timesteps)
-        mask = torch.from_numpy(np.arange(ids.size(1)) < lengths[:, None])
+        mask = torch.from_numpy(mask_of(ids, bilm.word_rows))
+        lengths = mask.sum(-1).tolist()
         # Shape of each: (n_words, width)
         sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)

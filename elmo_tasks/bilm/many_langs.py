@@ -1,5 +1,5 @@
 """
-ELMoForManyLangs models (Che et al. 2018): an encoder with dictionaries, and readers for options and weights.
+ELMoForManyLangs models (Che et al. 2018): an encoder with dictionaries, and the files of a model.
 
 A word is encoded as its Unicode code points between a begin and an end marker, padded with zeros. No id occurs in the
 public scheme of `characters.py`. The encoder looks up characters and words in its own dictionaries.
@@ -8,7 +8,6 @@ public scheme of `characters.py`. The encoder looks up characters and words in i
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import WordRows
-from elmo_tasks.bilm.lstm.packed_linear import type_of_results
+from elmo_tasks.bilm.kernels.packed_linear import type_of_results
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
-from elmo_tasks.bilm.weights import read_weights
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["DictionaryEncoder", "model_files", "read_any_options", "read_any_weights", "word_to_code_points"]
+__all__ = ["DictionaryEncoder", "model_files", "options_of_model", "weights_of_model", "word_to_code_points"]
 
 _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
@@ -54,10 +52,7 @@ def _words_of(rows: np.ndarray) -> list[str]:
 
 
 class Dictionary(nn.Module):
-    """
-    Maps keys to the rows of an embedding. The keys are part of the state, as UTF-8 bytes separated by line feeds, and
-    are saved and loaded with the weights.
-    """
+    """Maps keys to the rows of an embedding. The keys are part of the state, as UTF-8 bytes between line feeds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,30 +136,25 @@ def model_files(folder: Path) -> tuple[Path, Path] | None:
     return folder / _CONFIG, folder / _ENCODER
 
 
-def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
-    """The options in an `options.json`, or in the `config.json` of an ELMoForManyLangs model."""
-    path = Path(options_file)
-    if path.name != _CONFIG or not model_files(path.parent):
-        return BilmOptions.from_file(path)
-    network = _PUBLISHED
+def options_of_model(path: Path) -> BilmOptions:
+    """The options in the `config.json` of a model."""
     try:
         # The path is usually from the machine that trained the model, so only the file name is used.
         name = read_json(path)["config_path"].replace("\\", "/").rpartition("/")[2]
         # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
-        if not name.endswith("_100_512_4096_sample.json") or path.with_name(name).is_file():
-            path = path.with_name(name)
-            network = read_json(path)
-        return _options(path.parent, network)
+        path = path.with_name(name)
+        if name.endswith("_100_512_4096_sample.json") and not path.is_file():
+            # The archives of the published models lack this file.
+            return BilmOptions(character_dim=50, dictionaries=_sizes(path.parent, word_dim=100))
+        return _options(path.parent, read_json(path))
     except (KeyError, FileNotFoundError) as error:
         what = f"key {error}" if isinstance(error, KeyError) else "file that config_path names,"
         raise ValueError(f"expected the {what} of a model of ELMoForManyLangs: {path}") from None
 
 
-def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
-    """The state for `Bilm.load_state_dict`, from HDF5, safetensors or the `encoder.pkl` of ELMoForManyLangs."""
-    if Path(weight_file).suffix != ".pkl":
-        return read_weights(weight_file, options)
-    folder, own = Path(weight_file).parent, options.dictionaries
+def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:
+    """The state for `Bilm.load_state_dict`, from the files in the folder of a model."""
+    own = options.dictionaries
     assert own is not None
     files: dict[str, Mapping[str, torch.Tensor]] = {}
     state = {}
@@ -186,24 +176,9 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     return state
 
 
-# The network of all published models: their archives lack the file that `config_path` names.
-_PUBLISHED: Mapping[str, Any] = {
-    "encoder": {"name": "elmo", "projection_dim": 512, "cell_clip": 3, "proj_clip": 3, "dim": 4096, "n_layers": 2},
-    "token_embedder": {
-        "name": "cnn",
-        "activation": "relu",
-        "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
-        "n_highway": 2,
-        "word_dim": 100,
-        "char_dim": 50,
-        "max_characters_per_token": 50,
-    },
-}
-
-
 def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
     embedder, encoder = network["token_embedder"], network["encoder"]
-    has_characters, has_words = embedder["char_dim"] > 0, embedder["word_dim"] > 0
+    has_characters = embedder["char_dim"] > 0
     return BilmOptions(
         cell_dim=encoder["dim"],
         projection_dim=encoder["projection_dim"],
@@ -214,12 +189,16 @@ def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
         filters=embedder["filters"] if has_characters else (),
         n_highway=embedder["n_highway"] if has_characters else 0,
         activation=embedder["activation"],
-        dictionaries=DictionaryOptions(
-            n_characters=len(_keys(folder / "char.dic")) if has_characters else 0,
-            n_words=len(_keys(folder / "word.dic")) if has_words else 0,
-            word_dim=embedder["word_dim"],
-            max_characters=embedder["max_characters_per_token"],
-        ),
+        dictionaries=_sizes(folder, embedder["word_dim"], has_characters, embedder["max_characters_per_token"]),
+    )
+
+
+def _sizes(folder: Path, word_dim: int, has_characters: bool = True, max_characters: int = 50) -> DictionaryOptions:
+    return DictionaryOptions(
+        n_characters=len(_keys(folder / "char.dic")) if has_characters else 0,
+        n_words=len(_keys(folder / "word.dic")) if word_dim else 0,
+        word_dim=word_dim,
+        max_characters=max_characters,
     )
 
 

@@ -1,11 +1,12 @@
-"""Outputs of the biLM."""
+"""Outputs of the biLM, and the mix of its layers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-__all__ = ["BilmContexts", "BilmOutput"]
+__all__ = ["BilmContexts", "BilmOutput", "mixed", "shares_of"]
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,15 @@ class BilmOutput:
 @dataclass(frozen=True)
 class BilmContexts:
     """
-    The output of a biLM at the positions from which it predicts a word: in the forward direction the next one, in the
-    backward direction the previous one (section 3.1 of the paper). Every word of a sentence is predicted once in each
-    direction, and so is the boundary at which the direction ends.
+    The output of a biLM where it predicts a word: the next one forward, the previous one backward (section 3.1 of the
+    paper). Each direction predicts every word of a sentence once, and the boundary at its end.
 
     # Parameters
 
     hidden
         Shape `(2, n_predictions, projection_dim)`: the highest LSTM's output, forward and backward.
     targets
-        Shape `(2, n_predictions)`: the word to predict. Words are numbered row by row through the batch, without
-        padding; the begin and the end of a sentence have the two numbers after the last word.
+        Shape `(2, n_predictions)`: the word to predict, numbered as in `PackedSentences`.
     rows
         Shape `(n_predictions,)`: the index of the sentence in the batch, for both directions.
     """
@@ -52,3 +51,21 @@ class BilmContexts:
     hidden: torch.Tensor
     targets: torch.Tensor
     rows: torch.Tensor
+
+
+def mixed(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[float]) -> torch.Tensor:
+    """`sum_j s_j h_j`, Eq. (1) of the paper; the shares, a tensor with gradients or numbers, may include gamma."""
+    total: torch.Tensor = shares[0] * layers[0]
+    for share, layer in zip(shares[1:], layers[1:], strict=True):
+        if isinstance(share, torch.Tensor):
+            total = torch.addcmul(total, share, layer)
+        else:
+            # One rounding instead of two.
+            total = torch.add(total, layer, alpha=share)
+    return total
+
+
+def shares_of(weights: Sequence[float] | torch.Tensor) -> list[float]:
+    """`s = softmax(w)`, without gradients."""
+    # The weights of a trained mix may be separate tensors, as in AllenNLP.
+    return torch.tensor([float(weight) for weight in weights], dtype=torch.float64).softmax(0).tolist()

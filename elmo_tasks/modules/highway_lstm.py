@@ -18,7 +18,7 @@ from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_dropout_mask
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, pack
+from elmo_tasks.bilm.packing import PackedBatch, pack, rows_of_steps
 
 __all__ = ["AlternatingHighwayLstm", "HighwayRecurrence"]
 
@@ -65,13 +65,14 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         From shape `(batch_size, timesteps, input_size)`, with words before padding, to
         `(batch_size, timesteps, hidden_size)`, zero where there is no word.
         """
-        batch = pack(mask)
+        batch = pack(mask.sum(-1).cpu().numpy()).to(mask.device)
+        positions = batch.positions(mask.size(1))
         # Shape: (n_words, input_size)
-        packed = inputs.flatten(0, 1).index_select(0, batch.positions)
+        packed = inputs.flatten(0, 1).index_select(0, positions)
         for layer in self.layers:
             packed = layer(packed, batch)
         # Shape: (batch_size * timesteps, hidden_size)
-        outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, batch.positions, packed)
+        outputs = packed.new_zeros(mask.numel(), packed.size(-1)).index_copy(0, positions, packed)
         return outputs.view(*mask.shape, packed.size(-1))
 
     def get_input_dim(self) -> int:
@@ -139,8 +140,8 @@ class HighwayRecurrence(torch.autograd.Function):
         outputs, memories = torch.empty_like(carried), torch.empty_like(carried)
         # One row per sentence, zero until its first word. Shape: (n_sentences, dim)
         memory, state = carried.new_zeros(2, batch.n_sentences, carried.size(-1))
-        for rows in batch.steps[::-1] if runs_backward else batch.steps:
-            n_now = rows.stop - rows.start
+        steps = list(rows_of_steps(batch.batch_sizes))
+        for rows, n_now in steps[::-1] if runs_backward else steps:
             # Shape: (n_now, 5 * dim)
             gates_now = gates[rows].addmm_(state[:n_now], recurrent_side).sigmoid_()
             # Shape: (n_now, dim), each
@@ -171,8 +172,8 @@ class HighwayRecurrence(torch.autograd.Function):
         d_outputs = d_outputs.clone()
         # The gradients of the state that a step passes to the next. Shape: (n_sentences, dim)
         d_memory, d_state = d_outputs.new_zeros(2, batch.n_sentences, d_outputs.size(-1))
-        for rows in batch.steps if ctx.runs_backward else batch.steps[::-1]:
-            n_now = rows.stop - rows.start
+        steps = list(rows_of_steps(batch.batch_sizes))
+        for rows, n_now in steps if ctx.runs_backward else steps[::-1]:
             d_output = d_outputs[rows].add_(d_state[:n_now])
             d_memory_now = d_memory[:n_now].addcmul_(d_output, to_memory[rows])
             by_gate[rows, :3].mul_(d_memory_now.unsqueeze(1))

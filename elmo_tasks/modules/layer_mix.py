@@ -6,6 +6,8 @@ from typing import Literal
 import torch
 from torch import nn
 
+from elmo_tasks.bilm.outputs import mixed, shares_of
+
 __all__ = ["LayerMix"]
 
 
@@ -44,9 +46,8 @@ class LayerMix(nn.Module):
 
     def normalized_weights(self) -> torch.Tensor:
         """The softmax of the weights: shape `(n_layers,)`, zero for the layers that are not mixed in."""
-        weights = torch.zeros(self.n_layers, device=self.gamma.device)
-        mixed = torch.ones(1) if self.layer_weights is None else self.layer_weights.detach().softmax(0)
-        weights[self.indices] = mixed.to(weights)
+        weights = torch.zeros(self.n_layers)
+        weights[self.indices] = torch.tensor([1.0] if self.layer_weights is None else shares_of(self.layer_weights))
         return weights
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
@@ -57,13 +58,7 @@ class LayerMix(nn.Module):
         chosen = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:
             return self.gamma * chosen[0]
-        # Shape: (n_layers,)
-        weights = self.gamma * self.layer_weights.softmax(0)
-        # Shape: (batch_size, timesteps, dim)
-        mixed = weights[0] * chosen[0]
-        for weight, layer in zip(weights[1:], chosen[1:], strict=True):
-            mixed = torch.addcmul(mixed, weight, layer)
-        return mixed
+        return mixed(chosen, self.gamma * self.layer_weights.softmax(0))
 
     def _normalized(self, layer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.layer_norm is None:

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
-from elmo_tasks.environment import config_variables, evaluate_file
+from elmo_tasks.environment import config_variables, evaluate_file, strings_of
 from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
 from elmo_tasks.replication.subset import size_of, write_subset
@@ -162,9 +162,7 @@ class Plan:
         source = Path(config["train_data_path"])
         if size is not None:
             config["train_data_path"] = str(write_subset(source, size, self.results / "subsets"))
-        named = text
-        for root, called in self._roots():
-            named = named.replace(json.dumps(f"{root}/")[:-1], f'"{called}/')
+        named = json.dumps(_renamed(json.loads(text), self._roots()))
         return Run(
             name,
             variant,
@@ -182,7 +180,7 @@ class Plan:
         """The digests of the data and biLM files that a config names and that exist."""
         found = {}
         for root, called in self._roots():
-            for path in sorted(set(_strings(config))):
+            for path in sorted(set(strings_of(config))):
                 if path.startswith(f"{root}/") and Path(path).exists():
                     found[called + path.removeprefix(root)] = digest_of(Path(path))
         return found
@@ -204,12 +202,16 @@ class Plan:
         return found
 
 
-def _strings(config: Any) -> Iterator[str]:
-    if isinstance(config, str):
-        yield config
-    elif isinstance(config, dict | list):
-        for value in config.values() if isinstance(config, dict) else config:
-            yield from _strings(value)
+def _renamed(config: Any, roots: list[tuple[str, str]]) -> Any:
+    """A config in which paths in these folders begin with the names of the folders."""
+    if isinstance(config, dict):
+        return {key: _renamed(value, roots) for key, value in config.items()}
+    if isinstance(config, list):
+        return [_renamed(value, roots) for value in config]
+    for root, called in roots:
+        if isinstance(config, str) and config.startswith(f"{root}/"):
+            return called + config.removeprefix(root)
+    return config
 
 
 @lru_cache

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from elmo_tasks.bilm.outputs import shares_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
@@ -142,7 +143,7 @@ def _mix(weights: Path) -> list[dict[str, Any]]:
     return [
         {
             "place": "output" if name.startswith("output_embedder.") else "input",
-            "weights": state[name].double().softmax(0).tolist(),
+            "weights": shares_of(state[name]),
             "gamma": state[name.removesuffix("layer_weights") + "gamma"].item(),
         }
         for name in sorted(state)

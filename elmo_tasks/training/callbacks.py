@@ -8,6 +8,7 @@ from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.gradient_descent_trainer import GradientDescentTrainer
 from allennlp.training.util import evaluate
 
+from elmo_tasks.bilm.outputs import shares_of
 from elmo_tasks.files.json_files import read_json, write_json
 
 __all__ = ["LearnedMixCallback", "PerplexityBeforeCallback"]
@@ -48,7 +49,7 @@ class LearnedMixCallback(TrainerCallback):
 def _described(gamma: torch.Tensor, weights: torch.Tensor | None) -> str:
     layers = "a single layer"
     if weights is not None:
-        layers = "layers " + " ".join(f"{weight:.3f}" for weight in weights.detach().float().softmax(0).tolist())
+        layers = "layers " + " ".join(f"{share:.3f}" for share in shares_of(weights))
     return f"{layers}, gamma {gamma.item():.3f}"
 
 

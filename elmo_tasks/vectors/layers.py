@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 
-from elmo_tasks.bilm.outputs import BilmOutput
+from elmo_tasks.bilm.outputs import BilmOutput, mixed, shares_of
 
 __all__ = ["LayerSelection", "Layers", "Pool", "pooled"]
 
@@ -73,15 +73,7 @@ class LayerSelection:
             return torch.stack(list(layers), 1)
         if self.layers != "mix":
             return layers[-1 if self.layers == "top" else int(self.layers)]
-        # Shape: (n_layers,)
-        weights: Any = [0.0] * self.n_layers if self.weights is None else self.weights
-        # Weights of a trained mix may have gradients, and may be separate tensors, as in AllenNLP.
-        shares = torch.tensor([float(weight) for weight in weights], dtype=torch.float64).softmax(0).tolist()
-        # Shape: (batch_size, timesteps, dim)
-        mixed: torch.Tensor = shares[0] * layers[0]
-        for share, layer in zip(shares[1:], layers[1:], strict=True):
-            mixed = torch.add(mixed, layer, alpha=share)
-        return mixed
+        return mixed(layers, shares_of([0.0] * self.n_layers if self.weights is None else self.weights))
 
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:

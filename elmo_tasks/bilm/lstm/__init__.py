@@ -1,3 +1,1 @@
-"""The LSTMs of the biLM: cell, recurrence over packed rows, packed matrix products."""
-
-__all__: list[str] = []
+"""The LSTMs of the biLM: cell, and recurrence over packed rows."""

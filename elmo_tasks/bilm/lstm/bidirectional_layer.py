@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import torch
 
-from elmo_tasks.bilm.lstm.frozen import MadeOfWeights
-from elmo_tasks.bilm.lstm.packed_linear import type_of_results
+from elmo_tasks.bilm.kernels.frozen import MadeOfWeights
+from elmo_tasks.bilm.kernels.packed_linear import type_of_results
 from elmo_tasks.bilm.lstm.projected_lstm import LstmState, ProjectedLstm
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
+from elmo_tasks.bilm.packing import rows_of_steps
 
 __all__ = ["BidirectionalLayer"]
 
@@ -32,24 +33,11 @@ class BidirectionalLayer:
         returns_states: bool = False,
     ) -> tuple[torch.Tensor, Sequence[LstmState] | None]:
         """
-        # Parameters
-
-        inputs
-            Shape `(n_lstms, n_words, input_dim)`: for each LSTM, the words of all sentences in the order of
-            `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
-            shortest.
-        batch_sizes
-            The number of sentences that have a word at each step.
-        states
-            For each LSTM, the state before the first words, with `batch_sizes[0]` rows. `None`: zero.
-        dtype
-            The type of the products, by default the parameters'. With `torch.int8`, inputs and outputs are float32.
-
-        # Returns
-
-        `Tuple[torch.Tensor, Optional[Sequence[LstmState]]]`
-            The outputs, of shape `(n_lstms, n_words, projection_dim)`, in the order of `inputs`; with `returns_states`,
-            also the state of each LSTM after the last word of each sentence.
+        From inputs of shape `(n_lstms, n_words, input_dim)`, for each LSTM in the order of a `PackedBatch`, to outputs
+        of shape `(n_lstms, n_words, projection_dim)`; with `returns_states`, also the state of each LSTM after the last
+        word of each sentence. `states` are those before the first words, with `batch_sizes[0]` rows, by default zero.
+        `dtype` is the type of the products, by default the parameters'. With `torch.int8`, inputs and outputs are
+        float32.
         """
         parameters = [parameter for lstm in self.lstms for parameter in lstm.parameters()]
         dtype = dtype or parameters[0].dtype
@@ -67,9 +55,7 @@ class BidirectionalLayer:
                 inputs, *self._stacked_parameters(), output, memory, batch_sizes, *clips
             )
         else:
-            weights = self._packed(
-                parameters, dtype, lambda: LstmWeights.of(*self._stacked_parameters(), *clips, dtype)
-            )
+            weights = self._packed(parameters, dtype, lambda: LstmWeights(*self._stacked_parameters(), *clips, dtype))
             outputs = run_lstms(weights, inputs, batch_sizes, output, memory)
         if not returns_states:
             return outputs, None
@@ -83,8 +69,6 @@ class BidirectionalLayer:
 def _last_rows(batch_sizes: Sequence[int]) -> list[int]:
     """The packed row of the last word of each sentence."""
     rows = [0] * batch_sizes[0]
-    start = 0
-    for size in batch_sizes:
-        rows[:size] = range(start, start + size)
-        start += size
+    for step, size in rows_of_steps(batch_sizes):
+        rows[:size] = range(step.start, step.stop)
     return rows

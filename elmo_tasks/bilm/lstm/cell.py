@@ -29,25 +29,10 @@ def cell_forward(
     gates: torch.Tensor,
 ) -> torch.Tensor:
     """
-    One forward step of several LSTMs.
-
-    # Parameters
-
-    products
-        For each LSTM, the products for i, g, f, o (doubled for g), of shape `(n_rows, 4 * cell_dim)`.
-    memory
-        Shape `(n_lstms, n_rows, cell_dim)`. Updated in place.
-    clip
-        The largest magnitude of the memory. `None`: no clipping.
-    dtype
-        The type of the result.
-    gates
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`, of the type of `memory`: filled with the gates, for `cell_backward`.
-
-    # Returns
-
-    `torch.Tensor`
-        The hidden units, halved, in the shape of `memory`.
+    One step of several LSTMs: from the products of each for i, g, f, o (doubled for g), of shape
+    `(n_rows, 4 * cell_dim)`, and the memory, of shape `(n_lstms, n_rows, cell_dim)`, which is updated in place and has
+    the largest magnitude `clip`, to the hidden units, halved, in the shape of the memory and of type `dtype`. Fills
+    `gates`, of shape `(n_lstms, n_rows, 4 * cell_dim)` and the type of the memory, for `cell_backward`.
     """
     for product, gate in zip(products, gates, strict=True):
         torch.sigmoid(product.to(gate.dtype), out=gate)
@@ -70,26 +55,10 @@ def cell_backward(
     d_products: torch.Tensor,
 ) -> torch.Tensor:
     """
-    The gradient of one step of several LSTMs.
-
-    # Parameters
-
-    gates
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`: as `cell_forward` wrote them.
-    memory, previous_memory
-        Shape `(n_lstms, n_rows, cell_dim)`: after and before the step.
-    d_hidden, d_memory
-        In the same shape: the gradient of the halved hidden units, and the memory's gradient from the next step.
-    clip
-        As in `cell_forward`. Clipped values get no gradient.
-    d_products
-        Shape `(n_lstms, n_rows, 4 * cell_dim)`: filled with the gradient of the products for i, g, f, o; for g, of the
-        product before doubling.
-
-    # Returns
-
-    `torch.Tensor`
-        The gradient of the memory before the step.
+    The gradient of `cell_forward`, which wrote the `gates`: from the memory after and before the step, and the gradient
+    of the halved hidden units and of the memory after it, each of shape `(n_lstms, n_rows, cell_dim)`, to the gradient
+    of the memory before it. Fills `d_products`, of shape `(n_lstms, n_rows, 4 * cell_dim)`, with the gradient of the
+    products for i, g, f, o; for g, of the product before doubling. Clipped values get no gradient.
     """
     # Shape: (n_lstms, n_rows, cell_dim), each
     input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)

@@ -91,27 +91,22 @@ class CarriedStates:
         The state of each LSTM for all rows of a batch, in any order. New rows start from `zero`, the zero state of each
         LSTM, which also determines the types and the device.
         """
-        if not self._states:
-            return list(zero)
         n_rows = len(rows)
         return [
             (_grown(old_output.to(output), n_rows)[rows], _grown(old_memory.to(memory), n_rows)[rows])
-            for (output, memory), (old_output, old_memory) in zip(zero, self._states, strict=True)
+            for (output, memory), (old_output, old_memory) in zip(zero, self._states or zero, strict=True)
         ]
 
     def keep(self, rows: torch.Tensor, states: Sequence[LstmState]) -> None:
         """Replaces the states of these rows, without gradients; further rows from an earlier batch keep theirs."""
-        order = rows.argsort()
-        new = [(output.detach()[order], memory.detach()[order]) for output, memory in states]
-        if self._states:
-            new = [
-                (
-                    torch.cat([output, old_output[len(rows) :].to(output)]),
-                    torch.cat([memory, old_memory[len(rows) :].to(memory)]),
-                )
-                for (output, memory), (old_output, old_memory) in zip(new, self._states, strict=True)
-            ]
-        self._states = new
+        order, n_rows = rows.argsort(), len(rows)
+        self._states = [
+            (
+                torch.cat([output.detach()[order], old_output[n_rows:].to(output)]),
+                torch.cat([memory.detach()[order], old_memory[n_rows:].to(memory)]),
+            )
+            for (output, memory), (old_output, old_memory) in zip(states, self._states or states, strict=True)
+        ]
 
 
 def _grown(rows: torch.Tensor, n_rows: int) -> torch.Tensor:

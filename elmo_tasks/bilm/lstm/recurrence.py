@@ -7,14 +7,14 @@ shortest, so padding costs nothing. `batch_sizes` is the number of sentences tha
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
 from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
-from elmo_tasks.bilm.lstm.packed_linear import StackedLinear
+from elmo_tasks.bilm.packing import rows_of_steps
 
 __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
 
@@ -23,44 +23,33 @@ __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
 _ROWS_AT_ONCE = {"cpu": 128}
 
 
-@dataclass(frozen=True)
 class LstmWeights:
     """
     The weights of LSTMs, ready for `run_lstms`: the products with `W_x` (and the bias), with `W_h`, and with `P`.
     `cell.py` explains why the candidates' products and the projection are doubled.
+
+    They are made of `kernel`, of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias`, of shape
+    `(n_lstms, 4 * cell_dim)`, including the forget gate's 1, and `projection`, of shape
+    `(n_lstms, cell_dim, projection_dim)`; `dtype` is the type of the products.
     """
 
-    input_side: StackedLinear
-    recurrent_side: StackedLinear
-    projection: StackedLinear
-    cell_clip: float | None
-    projection_clip: float | None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         kernel: torch.Tensor,
         bias: torch.Tensor,
         projection: torch.Tensor,
         cell_clip: float | None,
         projection_clip: float | None,
         dtype: torch.dtype,
-    ) -> "LstmWeights":
-        """
-        From `kernel` of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias` of shape
-        `(n_lstms, 4 * cell_dim)` including the forget gate's 1, `projection` of shape
-        `(n_lstms, cell_dim, projection_dim)`, and the type of the products.
-        """
+    ) -> None:
         input_dim = kernel.size(1) - projection.size(2)
         # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
         weights = _with_doubled_candidates(kernel).transpose(1, 2)
-        return cls(
-            StackedLinear(weights[..., :input_dim], _with_doubled_candidates(bias), dtype=dtype),
-            StackedLinear(weights[..., input_dim:], dtype=dtype),
-            StackedLinear((2.0 * projection).transpose(1, 2), dtype=dtype),
-            cell_clip,
-            projection_clip,
-        )
+        self.input_side = StackedLinear(weights[..., :input_dim], _with_doubled_candidates(bias), dtype=dtype)
+        self.recurrent_side = StackedLinear(weights[..., input_dim:], dtype=dtype)
+        self.projection = StackedLinear((2.0 * projection).transpose(1, 2), dtype=dtype)
+        self.cell_clip = cell_clip
+        self.projection_clip = projection_clip
 
 
 def run_lstms(
@@ -75,22 +64,12 @@ def run_lstms(
     hidden: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """
-    Runs LSTMs over sentences, without gradients.
+    Runs LSTMs over sentences, without gradients: from packed inputs, of shape `(n_lstms, n_words, input_dim)`, to the
+    outputs, packed like them and of the same type, of shape `(n_lstms, n_words, projection_dim)`.
 
-    # Parameters
-
-    inputs
-        Shape `(n_lstms, n_words, input_dim)`, packed.
-    output, memory
-        The state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-        `(n_lstms, batch_sizes[0], cell_dim)`. `memory` is updated in place to its value after the last words.
-    gates, memories, hidden
-        Outputs that the backward pass needs, packed like `inputs`: all three or none.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(n_lstms, n_words, projection_dim)`: the outputs, packed like `inputs` and of the same type.
+    `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
+    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates`,
+    `memories` and `hidden`, all three or none, are filled with what the backward pass needs, packed like `inputs`.
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
@@ -122,7 +101,7 @@ class RecurrenceFunction(torch.autograd.Function):
     computes each weight's gradient as one product over all words.
 
     `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip,
-    projection_clip)` takes the tensors of `LstmWeights.of` and `run_lstms` and returns the outputs and the last memory.
+    projection_clip)` takes the tensors of `LstmWeights` and `run_lstms` and returns the outputs and the last memory.
     `inputs`, `output`, the products and the outputs have the same type; the memory keeps its own.
     """
 
@@ -130,7 +109,7 @@ class RecurrenceFunction(torch.autograd.Function):
     def forward(  # type: ignore[no-untyped-def]
         ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip, projection_clip
     ):
-        weights = LstmWeights.of(kernel, bias, projection, cell_clip, projection_clip, inputs.dtype)
+        weights = LstmWeights(kernel, bias, projection, cell_clip, projection_clip, inputs.dtype)
         last_memory = memory.clone()
         shape, cell_dim = inputs.shape[:2], memory.size(-1)
         for_backward = {
@@ -162,7 +141,7 @@ class RecurrenceFunction(torch.autograd.Function):
         d_projected = d_outputs.to(dtype, copy=True)
         # The gradients of the state after a step, one row per sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        steps = list(_rows(batch_sizes))
+        steps = list(rows_of_steps(batch_sizes))
         for step in range(len(steps) - 1, -1, -1):
             rows, n_now = steps[step]
             d_now = d_projected[:, rows].add_(d_output[:, :n_now])
@@ -198,18 +177,10 @@ def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:
     return doubled
 
 
-def _rows(batch_sizes: Sequence[int]) -> Iterator[tuple[slice, int]]:
-    """The packed rows of each step, and their number."""
-    end = 0
-    for size in batch_sizes:
-        start, end = end, end + size
-        yield slice(start, end), size
-
-
 def _spans(batch_sizes: Sequence[int], n_rows: int) -> Iterator[list[tuple[slice, int]]]:
     """Consecutive steps that together have `n_rows` rows or a little more."""
     span: list[tuple[slice, int]] = []
-    for rows, size in _rows(batch_sizes):
+    for rows, size in rows_of_steps(batch_sizes):
         span.append((rows, size))
         if rows.stop - span[0][0].start >= n_rows:
             yield span

@@ -8,6 +8,7 @@ import torch
 from allennlp.common import Registrable
 
 from elmo_tasks.bilm import BilmOutput
+from elmo_tasks.bilm.kernels.frozen import WeightsState
 
 __all__ = ["ContextualModel", "SharedPass"]
 
@@ -34,7 +35,7 @@ class SharedPass:
 
     def __init__(self) -> None:
         self._words: Callable[[], torch.Tensor | None] = lambda: None
-        self._state: Any = None
+        self._state, self._mode = WeightsState(), None
         self._output: BilmOutput | None = None
 
     def output(
@@ -44,17 +45,17 @@ class SharedPass:
         # torch does not count changes of inference tensors.
         if torch.is_inference_mode_enabled() or words.is_inference():
             return compute()
-        changes = [None if weight.is_inference() else weight._version for weight in (words, *weights)]
-        state = changes, mode
-        if self._output is None or self._words() is not words or self._state != state:
-            self._words, self._state, self._output = weakref.ref(words, self._forget), state, compute()
+        tensors = [words, *weights]
+        if self._output is None or self._words() is not words or self._mode != mode or not self._state.is_of(tensors):
+            self._words, self._mode, self._state = weakref.ref(words, self._forget), mode, WeightsState(tensors)
+            self._output = compute()
             for layer in self._output.layers:
                 if layer.requires_grad:
                     layer.register_hook(self._forget)
         return self._output
 
     def _forget(self, *_: Any) -> None:
-        self._output = None
+        self._output, self._state = None, WeightsState()
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
         return SharedPass, ()

@@ -7,7 +7,7 @@ import torch
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
 
-from elmo_tasks.modules.recurrent.packed_batch import pack
+from elmo_tasks.bilm.packing import pack
 from elmo_tasks.modules.recurrent.recurrences import GruRecurrence, LstmRecurrence
 
 __all__ = ["GruEncoder", "LstmEncoder"]
@@ -25,9 +25,10 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         """
         if hidden_state is not None or self._is_left_to_torch(inputs, mask):
             return super().forward(inputs, mask, hidden_state)
-        batch = pack(mask)
+        batch = pack(mask.sum(-1).numpy())
+        positions = batch.positions(mask.size(1))
         # Shape: (n_words, input_size)
-        words = inputs.flatten(0, 1).index_select(0, batch.positions)
+        words = inputs.flatten(0, 1).index_select(0, positions)
         weights, n_directions = self._module.all_weights, self._num_directions
         for first in range(0, len(weights), n_directions):
             if first:
@@ -36,7 +37,7 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
             # Shape: (n_words, n_directions * hidden_size)
             words = self._recurrence.apply(words, batch, *parameters)
         # Shape: (batch_size * timesteps, n_directions * hidden_size)
-        outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, batch.positions, words)
+        outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, positions, words)
         return outputs.view(*mask.shape, words.size(-1))
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:

@@ -8,13 +8,13 @@ each weight is one product over all words. Logistic functions replace hyperbolic
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.modules.recurrent.packed_batch import PackedBatch, first_rows
+from elmo_tasks.bilm.packing import PackedBatch
 
 __all__ = ["GruRecurrence", "LstmRecurrence"]
 
@@ -49,7 +49,7 @@ class LstmRecurrence(torch.autograd.Function):
         memory, state = words.new_zeros(2, n_directions, batch.n_sentences, dim)
         each = (gates, input_gates, forget_gates, candidates, output_gates, memories, squashed, outputs)
         for now, i, f, g, o, m, q, h in zip(*(tensor.split(batch.batch_sizes, 1) for tensor in each), strict=True):
-            memory, state = first_rows(memory, now.size(1)), first_rows(state, now.size(1))
+            memory, state = _first_rows(memory, now.size(1)), _first_rows(state, now.size(1))
             torch.baddbmm(now, state, recurrent_side, out=now).sigmoid_()
             g.sub_(0.5)
             memory = torch.mul(memory, f, out=m).addcmul_(i, g, value=4.0)
@@ -58,7 +58,7 @@ class LstmRecurrence(torch.autograd.Function):
         outputs.mul_(2.0)
         ctx.save_for_backward(words, gates, memories, squashed, outputs, state_weight, *input_weights)
         ctx.batch = batch
-        return torch.cat(batch.in_directions(outputs), -1)
+        return torch.cat(_in_directions(outputs, batch), -1)
 
     @staticmethod
     @once_differentiable
@@ -73,7 +73,7 @@ class LstmRecurrence(torch.autograd.Function):
         by_gate = d_products.unflatten(-1, (4, dim))
         forget_gates = gates.chunk(4, -1)[1]
 
-        d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1))).split(sizes, 1)
+        d_outputs = torch.stack(_in_directions(d_words.split(dim, -1), batch)).split(sizes, 1)
         # The gradient of the memory, one row per sentence, zero until its last word.
         d_memory = d_words.new_zeros(n_directions, batch.n_sentences, dim)
         each = (d_products, by_gate[..., :3, :], by_gate[..., 3, :], forget_gates, to_memory)
@@ -81,17 +81,17 @@ class LstmRecurrence(torch.autograd.Function):
         for step in reversed(range(len(steps))):
             products, by_memory, by_output, forget_gate, slope = steps[step]
             d_output = d_outputs[step]
-            d_memory_now = first_rows(d_memory, sizes[step]).addcmul_(d_output, slope)
+            d_memory_now = _first_rows(d_memory, sizes[step]).addcmul_(d_output, slope)
             by_memory.mul_(d_memory_now.unsqueeze(2))
             by_output.mul_(d_output)
             if step:
                 d_memory_now.mul_(forget_gate)
                 # The gradient of the output at the word before.
-                d_previous = first_rows(d_outputs[step - 1], sizes[step])
+                d_previous = _first_rows(d_outputs[step - 1], sizes[step])
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
         d_inputs, d_input_weights = _input_gradients(ctx, words, batch, d_products, input_weights)
-        d_state_weight, d_bias = d_products.transpose(1, 2) @ batch.previous(outputs), d_products.sum(1)
+        d_state_weight, d_bias = d_products.transpose(1, 2) @ _previous(outputs, batch), d_products.sum(1)
         # A copy: gradients are clipped in place.
         return d_inputs, None, *d_input_weights, *d_state_weight, *d_bias, *d_bias.clone()
 
@@ -110,7 +110,7 @@ def _lstm_slopes(
     slopes = torch.addcmul(gates, gates, gates, value=-1.0)
     of_input, of_forget, of_candidate, of_output = slopes.chunk(4, -1)
     of_input.mul_(candidates).mul_(2.0)
-    of_forget.mul_(batch.previous(memories)).mul_(0.5)
+    of_forget.mul_(_previous(memories, batch)).mul_(0.5)
     torch.mul(candidates, candidates, out=of_candidate).sub_(0.25).mul_(input_gates).mul_(-4.0)
     of_output.mul_(squashed).mul_(2.0)
     return slopes, squashed.square().sub_(0.25).mul_(output_gates).mul_(-4.0)
@@ -152,7 +152,7 @@ class GruRecurrence(torch.autograd.Function):
         each = (gates, gates[..., : 2 * dim], reset_gates, update_gates, recurrent, candidates, outputs)
         steps = zip(*(tensor.split(batch.batch_sizes, 1) for tensor in each), strict=True)
         for now, both_gates, r, u, y, n, h in steps:
-            state = first_rows(state, now.size(1))
+            state = _first_rows(state, now.size(1))
             torch.baddbmm(now, state, recurrent_side, out=now)
             both_gates.sigmoid_()
             n.addcmul_(r, y).sigmoid_()
@@ -160,7 +160,7 @@ class GruRecurrence(torch.autograd.Function):
         outputs.mul_(2.0).sub_(1.0)
         ctx.save_for_backward(words, gates, candidates, outputs, state_weight, *input_weights)
         ctx.batch = batch
-        return torch.cat(batch.in_directions(outputs), -1)
+        return torch.cat(_in_directions(outputs, batch), -1)
 
     @staticmethod
     @once_differentiable
@@ -169,13 +169,13 @@ class GruRecurrence(torch.autograd.Function):
         batch: PackedBatch = ctx.batch
         dim, sizes = outputs.size(-1), batch.batch_sizes
         # Shape: (n_directions, n_words, dim)
-        previous = batch.previous(outputs)
+        previous = _previous(outputs, batch)
         # The gradients of y. Shape: (n_directions, n_words, 3 * dim) and (n_directions, n_words, dim)
         d_products, of_candidate = _gru_slopes(gates, candidates, previous)
         # Shape: (n_directions, n_words, 3, dim)
         by_gate = d_products.unflatten(-1, (3, dim))
 
-        d_outputs = torch.stack(batch.in_directions(d_words.split(dim, -1)))
+        d_outputs = torch.stack(_in_directions(d_words.split(dim, -1), batch))
         d_steps = d_outputs.split(sizes, 1)
         each = (d_products, by_gate, gates.chunk(3, -1)[1])
         steps = list(zip(*(tensor.split(sizes, 1) for tensor in each), strict=True))
@@ -185,7 +185,7 @@ class GruRecurrence(torch.autograd.Function):
             by_output.mul_(d_output.unsqueeze(2))
             if step:
                 # The gradient of the output at the word before.
-                d_previous = first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
+                d_previous = _first_rows(d_steps[step - 1], sizes[step]).addcmul_(d_output, update_gate)
                 torch.baddbmm(d_previous, products, state_weight, out=d_previous)
 
         d_state_weight, d_state_bias = d_products.transpose(1, 2) @ previous, d_products.sum(1)
@@ -230,7 +230,7 @@ def _products(
 ) -> torch.Tensor:
     """The products of the words, including the bias: shape `(n_directions, n_words, n_gates * dim)`."""
     products = words.new_empty(len(weights), len(words), bias.size(1))
-    inputs = batch.in_directions([words] * len(weights))
+    inputs = _in_directions([words] * len(weights), batch)
     for each, weight, offset, product in zip(inputs, weights, bias, products, strict=True):
         torch.addmm(offset, each, weight.t(), out=product)
     return products
@@ -240,9 +240,29 @@ def _input_gradients(
     ctx: Any, words: torch.Tensor, batch: PackedBatch, d_products: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor | None, list[torch.Tensor]]:
     """The gradients of the words, if needed, and of each direction's weights."""
-    inputs = batch.in_directions([words] * len(weights))
+    inputs = _in_directions([words] * len(weights), batch)
     d_weights = [part.t() @ each for part, each in zip(d_products, inputs, strict=True)]
     if not ctx.needs_input_grad[0]:
         return None, d_weights
-    d_words = batch.in_directions(part @ weight for part, weight in zip(d_products, weights, strict=True))
+    d_words = _in_directions((part @ weight for part, weight in zip(d_products, weights, strict=True)), batch)
     return functools.reduce(torch.Tensor.add_, d_words), d_weights
+
+
+def _in_directions(parts: Iterable[torch.Tensor], batch: PackedBatch) -> list[torch.Tensor]:
+    """
+    The forward direction's words unchanged and the backward direction's words mirrored, from one or two tensors of
+    shape `(n_words, dim)`. A second call restores the order.
+    """
+    forward, *backward = parts
+    return [forward, *(part.index_select(0, batch.mirrored) for part in backward)]
+
+
+def _previous(outputs: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+    """Each direction's values at the previous word, zero at first words: shape `(n_directions, n_words, dim)`."""
+    first = outputs.new_zeros(len(outputs), batch.n_sentences, outputs.size(-1))
+    return torch.cat([first, outputs.index_select(1, batch.before[batch.n_sentences :])], 1)
+
+
+def _first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:
+    """The first rows of shape `(n_directions, n, dim)`. Slicing is slow in loops, so it is skipped where possible."""
+    return tensor if tensor.size(1) == n_rows else tensor[:, :n_rows]

@@ -26,7 +26,7 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
 
 def weights_of(given: dict[str, torch.Tensor]) -> LstmWeights:
     parts = (given[name].detach() for name in ("kernel", "bias", "projection"))
-    return LstmWeights.of(*parts, *CLIPS, torch.float64)
+    return LstmWeights(*parts, *CLIPS, torch.float64)
 
 
 def run_detached(given: dict[str, torch.Tensor], **kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

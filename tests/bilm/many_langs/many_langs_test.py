@@ -13,7 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.many_langs import model_files, read_any_options, word_to_code_points
+from elmo_tasks.bilm.formats import read_any_options
+from elmo_tasks.bilm.many_langs import model_files, word_to_code_points
 from elmo_tasks.bilm.options import DictionaryOptions
 from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
 

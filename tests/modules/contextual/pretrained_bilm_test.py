@@ -7,7 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.many_langs import read_any_options
+from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.modules import PretrainedBilm
 from tests.bilm.many_langs.models import SENTENCES, layers_by_hand, write_model
 from tests.paths import TINY_BILM

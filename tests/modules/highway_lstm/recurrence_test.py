@@ -2,15 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_tasks.bilm.packing import pack
 from elmo_tasks.modules.highway_lstm import HighwayRecurrence
-from elmo_tasks.modules.recurrent.packed_batch import pack
 
 DIM = 3
-
-
-def mask_of(lengths: list[int], padding: int = 1) -> torch.Tensor:
-    """A mask of sentences with padding at the end."""
-    return torch.arange(max(lengths, default=0) + padding) < torch.tensor(lengths).unsqueeze(-1)
 
 
 class TestHighwayRecurrence:
@@ -20,7 +15,7 @@ class TestHighwayRecurrence:
         """Oracle: the equations of He et al. (2017), section 2.2, one word at a time."""
         torch.manual_seed(5)
         lengths = [2, 4, 0, 4]
-        batch = pack(mask_of(lengths))
+        batch = pack(np.array(lengths))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)
         outputs = HighwayRecurrence.apply(products, carried, weight, dropout_mask, batch, runs_backward)
         for sentence in range(batch.n_sentences):
@@ -38,7 +33,7 @@ class TestHighwayRecurrence:
     @pytest.mark.parametrize("with_dropout", [False, True])
     def test_gradients_match_finite_differences(self, runs_backward, with_dropout):
         torch.manual_seed(6)
-        batch = pack(mask_of([3, 1, 0, 3]))
+        batch = pack(np.array([3, 1, 0, 3]))
         products, carried, weight, dropout_mask = arguments(batch, with_dropout)
         assert torch.autograd.gradcheck(
             lambda *tensors: HighwayRecurrence.apply(*tensors, dropout_mask, batch, runs_backward),
@@ -52,7 +47,7 @@ def logistic(x: np.ndarray) -> np.ndarray:
 
 def arguments(batch, with_dropout: bool):
     """Tensors in float64 with gradients, and a dropout mask."""
-    n_words = len(batch.positions)
+    n_words = len(batch.steps)
     products, carried, weight = (
         torch.randn(*size, dtype=torch.float64, requires_grad=True)
         for size in ((n_words, 5 * DIM), (n_words, DIM), (5 * DIM, DIM))

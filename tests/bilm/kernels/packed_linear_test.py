@@ -1,10 +1,14 @@
+import importlib.util
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.lstm.packed_linear import Int8Linear, PackedLinear, StackedLinear
+from elmo_tasks.bilm.kernels.packed_linear import Int8Linear, PackedLinear, StackedLinear, packed_linear
 
 # The largest error allowed, relative to the sum of the magnitudes of the terms. A CPU without bfloat16 instructions
 # may round a product and then the sum. In float64, `linear` computes the product instead of oneDNN.
@@ -14,6 +18,14 @@ ROUNDING = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: IN_BF16}
 
 def draw(seed: int, *shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def fresh_module() -> Any:
+    """A copy of the module, because each process tests the operators once."""
+    spec = importlib.util.find_spec(packed_linear.__module__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def assert_is_the_product(
@@ -94,6 +106,27 @@ class TestInt8Linear:
         """On CPUs without VNNI, the kernels add two products in 16 bits, which 8-bit inputs overflow."""
         signs = (draw(0, 5, 1024) > 0.0).float() * 2.0 - 1.0
         torch.testing.assert_close(Int8Linear(signs)(signs), signs @ signs.T, rtol=1e-6, atol=1e-3)
+
+    @pytest.mark.parametrize(
+        "missing", [["quantized"], ["onednn"], ["quantized", "onednn"], ["quantized", "onednn", "mkldnn"]]
+    )
+    def test_missing_operators_are_replaced(self, monkeypatch, caplog, missing):
+        there = {name: getattr(torch.ops, name) for name in ("quantized", "onednn", "mkldnn") if name not in missing}
+        monkeypatch.setattr(torch, "ops", SimpleNamespace(**there))
+        module = fresh_module()
+        weight, inputs = draw(0, 100, 512).float(), draw(1, 7, 512).float()
+        expected, found = linear(inputs, weight), module.packed_linear(weight, None, torch.int8)(inputs)
+        assert (found - expected).abs().max() < 0.02 * expected.abs().max()
+        assert torch.allclose(found, expected, 1e-4, 1e-4) == ({"quantized", "onednn"} <= {*missing})
+        assert len(caplog.records) <= len(missing)
+
+    def test_the_kernels_give_equal_results(self, monkeypatch):
+        weight, inputs, results = draw(0, 100, 512), draw(1, 130, 512).float(), []
+        for instructions in ("avx2", "vnni"):
+            module = fresh_module()
+            monkeypatch.setattr(module, "cpu_instructions", lambda instructions=instructions: instructions)
+            results.append(module.Int8Linear(weight)(inputs))
+        assert torch.equal(*results)
 
     def test_each_row_is_independent_of_the_other_rows(self):
         weight, inputs = draw(0, 100, 512), draw(1, 130, 512).float()

@@ -1,0 +1,34 @@
+"""Which precision of the biLM's products is the fastest."""
+
+import logging
+from functools import cache
+from typing import Literal
+
+from elmo_tasks.bilm.kernels.packed_linear import cpu_instructions
+
+__all__ = ["Precision", "precision_on"]
+
+Precision = Literal["float32", "bf16", "int8", "auto"]
+"""The precision of the biLM's matrix products: see `Bilm`."""
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def precision_on(device: str, is_large: bool, precision: Precision) -> Precision:
+    """
+    The precision, or for `"auto"` the fastest one: all have a mean cosine of at least 0.999 to the vectors in float32.
+    If float32 is faster, one warning is logged. `is_large` distinguishes the size of the paper from the small one.
+    """
+    # Tokens per second as multiples of float32's, with one sentence and in batches of 64: docs/internals/engine.md.
+    # Only processors that were measured have numbers.
+    measured: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
+        ("bf16", False): {"bf16": (1.2, 1.5), "int8": (0.9, 1.6)},
+    }
+    speeds = measured.get((cpu_instructions() if device == "cpu" else device, is_large), {})
+    means: dict[Precision, float] = {"float32": 1.0, **{name: one * many for name, (one, many) in speeds.items()}}
+    if precision == "auto":
+        return max(means, key=means.__getitem__)
+    if means.get(precision, 1.0) < 1.0:
+        logger.warning("%s is slower than float32 on this processor: use float32 or 'auto'", precision)
+    return precision
