@@ -72,8 +72,8 @@ def losses(config: dict, folder: str) -> list[float]:
 @contextmanager
 def dropout_of_numpy() -> Iterator[None]:
     """
-    Dropout with NumPy's random numbers, because torch's depend on the kind of processor. Our `Dropout` draws the same
-    numbers as torch (`tests/modules/dropout_test.py`), so it is replaced too.
+    Dropout with NumPy's random numbers, because torch's depend on the kind of processor. So is our `Dropout` where it
+    draws the same numbers as torch (`tests/modules/dropout_test.py`).
     """
     generator = numpy.random.default_rng(SEED)
 
@@ -83,5 +83,9 @@ def dropout_of_numpy() -> Iterator[None]:
         kept = torch.from_numpy(generator.random(tuple(input.shape)) >= p).to(input)
         return input * kept / (1 - p)
 
-    with patch("torch.nn.functional.dropout", dropout), patch.object(Dropout, "forward", torch.nn.Dropout.forward):
+    def forward(module: Dropout, input: torch.Tensor) -> torch.Tensor:
+        return (ours if module.shares_draws else torch.nn.Dropout.forward)(module, input)
+
+    ours = Dropout.forward
+    with patch("torch.nn.functional.dropout", dropout), patch.object(Dropout, "forward", forward):
         yield

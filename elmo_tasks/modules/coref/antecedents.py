@@ -7,9 +7,10 @@ from allennlp.modules.token_embedders import Embedding
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
+from elmo_tasks.modules.dropout import Dropout
+
 __all__ = [
     "AntecedentScorer",
-    "QuickDropout",
     "antecedents_in_clusters",
     "best_antecedents",
     "clusters_of",
@@ -17,8 +18,6 @@ __all__ = [
     "pair_products",
 ]
 
-# QuickDropout's probabilities are multiples of 1 / _LEVELS.
-_LEVELS = 2**16
 # The approximate number of pairs that are computed together.
 _MAX_PAIRS = 8192
 # The first distance of each bucket but the lowest. The buckets are 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, and 64 or more.
@@ -47,13 +46,13 @@ class AntecedentScorer(torch.nn.Module):
         self.first_layer = torch.nn.Linear(3 * span_dim + 3 * feature_dim, hidden_dim)
         self.rest = torch.nn.Sequential(
             torch.nn.ReLU(),
-            QuickDropout(dropout),
+            Dropout(dropout, shares_draws=True),
             torch.nn.Linear(hidden_dim, hidden_dim),
             torch.nn.ReLU(),
-            QuickDropout(dropout),
+            Dropout(dropout, shares_draws=True),
             torch.nn.Linear(hidden_dim, 1),
         )
-        self._dropout = QuickDropout(dropout)
+        self._dropout = Dropout(dropout, shares_draws=True)
         self._parts = [span_dim, span_dim, span_dim, 3 * feature_dim]
         self._max_antecedents = max_antecedents
         self._rows_at_once = max(1, _MAX_PAIRS // max_antecedents)
@@ -205,20 +204,3 @@ class _ByMention(torch.autograd.Function):
             d_weight.addcmul_(d_of_mention, mention)
             torch.sum(d_of_mention.mul_(weight), 0, out=d_mention)
         return d_mentions, d_antecedents, d_weight
-
-
-class QuickDropout(torch.nn.Dropout):
-    """
-    Dropout for large tensors on the CPU, where torch draws 64 random bits for each element. Here, four elements share
-    64 bits, so the probability is a multiple of 2^-16. Other devices use torch's dropout.
-    """
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        n_dropped = round(self.p * _LEVELS)
-        if not self.training or input.device.type != "cpu" or n_dropped in (0, _LEVELS):
-            return super().forward(input)
-        draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
-        # Shape: as the input
-        scales = torch.ge(levels, n_dropped - _LEVELS // 2, out=torch.empty_like(input, requires_grad=False))
-        return input * scales.mul_(_LEVELS / (_LEVELS - n_dropped))

@@ -6,7 +6,6 @@ import torch
 
 from elmo_tasks.modules.coref.antecedents import (
     AntecedentScorer,
-    QuickDropout,
     antecedents_in_clusters,
     best_antecedents,
     clusters_of,
@@ -149,36 +148,3 @@ class TestPairProducts:
             (tensor * value).sum().backward()
         for ours, theirs in zip(own, reference, strict=True):
             torch.testing.assert_close(ours.grad, theirs.grad)
-
-
-class TestQuickDropout:
-    @pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
-    def test_it_drops_the_given_share_and_scales_the_rest(self, p):
-        """The share is within five standard deviations of the binomial mean."""
-        torch.manual_seed(5)
-        n = 300_003
-        dropped = QuickDropout(p)(torch.ones(n))
-        share = float((dropped == 0).double().mean())
-        assert abs(share - p) < 5 * (p * (1 - p) / n) ** 0.5
-        torch.testing.assert_close(dropped[dropped != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
-
-    def test_neighbours_that_share_a_draw_are_independent(self):
-        torch.manual_seed(6)
-        dropped = QuickDropout(0.3)(torch.ones(400_000)).view(-1, 4) == 0
-        for first, second in ((0, 1), (0, 3), (1, 2), (2, 3)):
-            both = float((dropped[:, first] & dropped[:, second]).double().mean())
-            assert abs(both - 0.09) < 5 * (0.09 * 0.91 / len(dropped)) ** 0.5
-
-    def test_gradients_are_dropped_where_values_are(self):
-        torch.manual_seed(7)
-        tensor = torch.randn(13, 5, 3, requires_grad=True)
-        dropped = QuickDropout(0.4)(tensor)
-        dropped.sum().backward()
-        torch.testing.assert_close(tensor.grad * tensor, dropped)
-
-    @pytest.mark.parametrize("p", [0.0, 1.0])
-    def test_dropping_nothing_or_everything_matches_torch(self, p):
-        assert torch.equal(QuickDropout(p)(torch.ones(9)), torch.nn.Dropout(p)(torch.ones(9)))
-
-    def test_nothing_is_dropped_in_evaluation(self):
-        assert torch.equal(QuickDropout(0.5).eval()(torch.ones(9)), torch.ones(9))
