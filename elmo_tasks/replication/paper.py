@@ -1,13 +1,18 @@
 """The tasks and tables of Peters et al. 2018, *Deep contextualized word representations*; numbers are percent."""
 
+import json
+from functools import cache
 from typing import Any, NamedTuple
+
+from elmo_tasks.environment import evaluate_file
+from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 
 __all__ = ["LAYERS", "SOURCES", "TABLES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "TASKS", "Task"]
 __all__ += ["variants_of"]
 
 
 class Task(NamedTuple):
-    """How the paper scores a task, where its model in Table 1 has ELMo, and with which lambda."""
+    """How the paper scores a task, and where its model in Table 1 has ELMo."""
 
     title: str
     score: str
@@ -15,7 +20,6 @@ class Task(NamedTuple):
     places: tuple[str, ...]
     trained_on: str
     """The size of the paper's training set, as published with the data set."""
-    l2: float = 0.0
     split: str = "test"
 
     @property
@@ -28,11 +32,11 @@ _BOTH = ("input", "output")
 TASKS = {
     # SQuAD's test set is not public.
     "squad": Task("SQuAD", "F1", "f1", _BOTH, "87,599 questions", split="dev"),
-    "snli": Task("SNLI", "accuracy", "accuracy", _BOTH, "549,367 pairs", l2=0.001),
-    "srl": Task("SRL", "F1", "f1", ("input",), "75,187 sentences", l2=0.001),
+    "snli": Task("SNLI", "accuracy", "accuracy", _BOTH, "549,367 pairs"),
+    "srl": Task("SRL", "F1", "f1", ("input",), "75,187 sentences"),
     "coref": Task("Coref", "mean F1", "coref_f1", ("input",), "2,802 documents"),
-    "ner": Task("NER", "F1", "f1-measure-overall", ("input",), "14,041 sentences", l2=0.1),
-    "sst": Task("SST-5", "accuracy", "accuracy", _BOTH, "8,544 sentences", l2=0.001),
+    "ner": Task("NER", "F1", "f1-measure-overall", ("input",), "14,041 sentences"),
+    "sst": Task("SST-5", "accuracy", "accuracy", _BOTH, "8,544 sentences"),
     "pos": Task("POS", "accuracy", "accuracy", (), "38,219 sentences"),
 }
 
@@ -106,10 +110,13 @@ def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
     """The variants that a table compares, in the order of its columns: names and template arguments."""
     task = TASKS[name]
     elmo = {"elmo_at": list(task.places)}
+    l2_of_template = _lambda_of(name) if exhibit == "table 2" else None
 
     def with_l2(value: float) -> tuple[str, dict[str, Any]]:
-        # The template's default lambda is not in the name, so tables share runs.
-        return (task.elmo, elmo) if value == task.l2 else (f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}})
+        if value == l2_of_template:
+            # Not in the name, so tables share runs.
+            return task.elmo, elmo
+        return f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}}
 
     return {
         "table 1": {"baseline": {}, task.elmo: elmo},
@@ -127,3 +134,11 @@ def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
         "figure 1": {"baseline": {}, task.elmo: elmo},
         "figure 2": {task.elmo: elmo},
     }[exhibit]
+
+
+@cache
+def _lambda_of(task: str) -> float:
+    """The lambda of a task's template."""
+    config = evaluate_file(str(TRAINING_CONFIGS / f"{task}_elmo.jsonnet"), {"ELMO_TASKS_BILM": DEFAULT_BILM})
+    regularizers = dict(json.loads(config)["model"].get("regularizer", {"regexes": []})["regexes"])
+    return float(regularizers.get("layer_weights$", {"alpha": 0.0})["alpha"])
