@@ -19,7 +19,7 @@ _INTERRUPTED, _UNREAD = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status. Errors and Ctrl-C print one line to stderr."""
+    """Runs a command and returns its exit status. Errors (without `ALLENNLP_DEBUG`) and Ctrl-C print one line."""
     try:
         parsed = _parser().parse_args(arguments)
         status: int | None = parsed.func(parsed)
@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ImportError, RuntimeError, AssertionError) as error:
-        print("error:", *str(error).split(), file=sys.stderr)
+        if os.environ.get("ALLENNLP_DEBUG"):
+            raise
+        print("error:", *str(error).split(), "(ALLENNLP_DEBUG=1 shows where)", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted", file=sys.stderr)

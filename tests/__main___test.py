@@ -17,6 +17,11 @@ class TestMain:
         (line,) = capsys.readouterr().err.splitlines()
         assert name in line
 
+    def test_a_variable_shows_the_traceback(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("ALLENNLP_DEBUG", "1")
+        with pytest.raises(FileNotFoundError):
+            main(["embed", str(tmp_path / "none.txt"), str(tmp_path / "out.h5")])
+
 
 class TestDownload:
     def test_it_prints_the_folder(self, capsys):
