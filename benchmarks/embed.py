@@ -1,18 +1,21 @@
 """
 Time, memory and disk space of embedding a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-Runs jobs of `python -m elmo_tasks embed`, each in its own process, and prints tokens/s, tokens per second of CPU time
-(which other programs affect less), the size of each file, and the peak memory of the largest process. If AllenNLP is
-installed, its `Elmo`, with batches of 64 sentences in text order, and ours then take turns on the first tokens of the
-same text, so a busy machine slows both.
+Runs jobs of `python -m elmo_tasks embed`, each in its own process (`none`: only `Elmo.embed_iter`). Prints tokens/s,
+tokens per second of CPU time (which other programs affect less), the size of the output, the largest disk space as a
+multiple of it, and the peak memory of the largest process. If AllenNLP is installed, its `Elmo`, with batches of 64
+sentences in text order, and ours then take turns on the first tokens of the text, so a busy machine slows both.
 """
 
 import argparse
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +26,14 @@ from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-OUTPUTS = {"out.h5": {}, "out.parquet": {}, "half.h5": {"dtype": "float16"}, "pooled.h5": {"pool": "mean"}}
+OUTPUTS = {
+    "none": {},
+    "out.h5": {},
+    "out.parquet": {},
+    "out/": {},
+    "half.h5": {"dtype": "float16"},
+    "pooled.h5": {"pool": "mean"},
+}
 
 
 def first_lines(text: Path, n_tokens: int) -> list[str]:
@@ -40,24 +50,42 @@ def first_lines(text: Path, n_tokens: int) -> list[str]:
 def show_job(arguments: argparse.Namespace, name: str) -> None:
     """One job, in this process."""
     with TemporaryDirectory() as folder:
-        text = Path(folder, "text.txt")
-        text.write_text(
-            "".join(f"{line}\n" for line in first_lines(arguments.text, arguments.tokens)), encoding="utf-8"
-        )
+        text, work = Path(folder, "text.txt"), Path(folder, "work")
+        lines = first_lines(arguments.text, arguments.tokens)
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        work.mkdir()
+        n_tokens, sizes = sum(len(line.split()) for line in lines), [0]
+        threading.Thread(target=watch, args=(work, sizes), daemon=True).start()
         options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
         before, cpu_before = time.perf_counter(), time.process_time()
-        embed_file(text, Path(folder, name), options, workers=arguments.workers)
-        seconds, n_bytes = time.perf_counter() - before, Path(folder, name).stat().st_size
-        n_tokens = len(text.read_text(encoding="utf-8").split())
+        if name == "none":
+            elmo = Elmo.from_pretrained(arguments.bilm, device=arguments.device, precision=arguments.precision)
+            for _ in elmo.embed_iter((line.split() for line in lines), progress=False):
+                pass
+        else:
+            embed_file(text, f"{work}/{name}", options, workers=arguments.workers)
+        seconds, n_bytes = time.perf_counter() - before, size(work)
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu_seconds = sum(each.ru_utime + each.ru_stime for each in usage) - cpu_before
     # With workers, the largest of them or this one.
     peak = max(each.ru_maxrss for each in usage) / 1024
     print(
         f"{name:12} {n_tokens:10,} tokens {n_tokens / seconds:7,.0f} tokens/s {n_tokens / cpu_seconds:7,.0f} per CPU s "
-        f"{n_bytes / n_tokens:8,.0f} bytes/token {peak:8,.0f} MiB at most",
+        f"{n_bytes / n_tokens:8,.0f} bytes/token, {max(sizes) / max(n_bytes, 1):.2f} times {peak:8,.0f} MiB at most",
         flush=True,
     )
+
+
+def size(folder: Path) -> int:
+    return sum(os.stat(file).st_size for file in folder.rglob("*") if os.path.isfile(file))
+
+
+def watch(folder: Path, sizes: list[int]) -> None:
+    """Notes the size of a folder four times a second."""
+    while folder.exists():
+        with suppress(FileNotFoundError):
+            sizes.append(size(folder))
+        time.sleep(0.25)
 
 
 def compare(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@ Writes the vectors of a text, one sentence per line, to a file.
 
 The text is split into parts of a few hundred lines. Each part is a file in `OUTPUT.parts`, written under a temporary
 name and renamed, so it is complete or missing. A job computes the missing parts, with any number of processes, and then
-joins all parts into one file.
+joins all parts into one file, or for a Parquet data set only renames the folder.
 """
 
 import argparse
@@ -13,8 +13,8 @@ import multiprocessing
 import os
 import shutil
 import signal
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
@@ -27,8 +27,8 @@ from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest, read_json, write_json
 from elmo_tasks.files.sentences import text_sentences
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.text import add_nfc_argument, in_nfc
-from elmo_tasks.tokenization import blank_tokenizer
+from elmo_tasks.text import in_nfc
+from elmo_tasks.tokenization import warn_if_untokenised, words_of_text
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
@@ -39,8 +39,11 @@ __all__ = ["DESCRIPTION", "EmbedOptions", "add_arguments", "embed", "embed_file"
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
-_Part = tuple[Path, list[str | list[str]]]
-_Vectors = Iterator[tuple[list[str], list[np.ndarray]]]
+_ENDINGS = (".h5", ".hdf5", ".parquet")
+_JOB = "job.json"
+# The file of a part, the number of its first sentence, and its sentences.
+_Part = tuple[Path, int, list[str | list[str]]]
+_Vectors = Iterable[tuple[list[str], list[np.ndarray]]]
 
 
 def _layers(text: str) -> str | int:
@@ -50,9 +53,8 @@ def _layers(text: str) -> str | int:
 @dataclass(frozen=True)
 class EmbedOptions:
     """
-    The vectors to compute for each line of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize` is
-    `"letters"`, or spaCy's code of the language with the rules that split lines, by default only at white space;
-    `part_lines` lines are computed and written together.
+    The vectors to compute for each line of a text: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize` is the
+    `tokenizer` of `Elmo`, except a function, or `"letters"`, and `part_lines` lines are computed and written together.
     """
 
     bilm: str = DEFAULT_BILM
@@ -60,13 +62,12 @@ class EmbedOptions:
     weights: tuple[float, ...] | None = None
     gamma: float = 1.0
     pool: str | None = None
-    tokenize: str | None = None
+    tokenize: str = "whitespace"
     dtype: str = "float32"
     device: str | None = None
     precision: str | None = None
     batch_tokens: int | None = None
     part_lines: int = 500
-    nfc: bool = True
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -75,10 +76,10 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "weights": {"type": float, "nargs": "+", "help": "one per layer of the mix, before the softmax; default: all 0"},
     "gamma": {"type": float, "help": "factor of the vectors"},
     "pool": {"choices": ["mean", "max", "first-last"], "help": "write one vector per sentence instead of per word"},
-    "tokenize": {"help": "letters (of lines or FASTA), or spaCy's rules for en, de, ...; default: at white space"},
+    "tokenize": {"help": "letters (of lines or FASTA), or spaCy's rules for en, de, ...; default: whitespace"},
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
     "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
-    "precision": {"choices": ["float32", "bf16", "int8"], "help": "of the biLM's matrix products; default: float32"},
+    "precision": {"choices": ["float32", "bf16", "int8", "auto"], "help": "of the biLM's products; default: float32"},
     "batch_tokens": {"type": int, "help": "words per batch; default: 4096, on a GPU 16384"},
     "part_lines": {"type": int, "help": "lines per part; an interrupted job loses at most the parts in progress"},
 }
@@ -102,12 +103,12 @@ def embed_file(
     # Parameters
 
     text, output
-        The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is Parquet if its name ends with
-        `.parquet`, else HDF5.
+        The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is HDF5 (`.h5`, `.hdf5`), Parquet
+        (`.parquet`), or, if its name ends with a slash, a folder of Parquet files, one per part.
     layout
         For HDF5. `"full"`: arrays named by line number, `sentences`, and AllenNLP's `sentence_to_index`. `"index"`:
         without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by sentence, without blank lines and
-        repeated sentences.
+        repeated sentences. All but `"full"` are HDF5 under any name, as in AllenNLP.
     force
         Whether to replace an existing output or the parts of an interrupted job.
     workers, ray
@@ -116,23 +117,33 @@ def embed_file(
     elmo
         The biLM, if it is already loaded. Workers load their own.
     """
+    is_folder = os.fspath(output).endswith("/")
     text, output, options = Path(text), Path(output), options or EmbedOptions()
+    if layout == "full" and not is_folder and output.suffix not in _ENDINGS:
+        endings = f"{', '.join(_ENDINGS)}, or / for a folder of Parquet files"
+        raise ValueError(f"expected an output that ends with {endings}, got {output}")
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
     if output.exists() and not force:
         raise FileExistsError(f"{output} exists: use --force to replace it")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
+    # The same for all workers, also on other machines.
+    options = replace(options, precision=elmo.bilm.precision)
     n_lines, n_words, n_cut, n_words_of_part = _count(text, options)
     if force:
-        output.unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+        for file in [*output.glob("part-*.parquet"), output / _JOB] if output.is_dir() else [output]:
+            file.unlink(missing_ok=True)
+        if output.is_dir():
+            # Fails if it contains other files.
+            output.rmdir()
     job = _open(folder, text, options, elmo)
-    parts = _missing_parts(text, folder, options)
+    parts = _missing_parts(text, folder, ".parquet" if is_folder else ".npz", options)
     done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
     n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
     n_vectors, n_of_part = (n_lines, options.part_lines) if options.pool else (n_words, n_words_of_part)
-    # For the parts and the output. HDF5 ends the process if the disk is full.
-    on_disk = 2 * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
+    # For the parts and the output, which are the same in a folder. HDF5 ends the process if the disk is full.
+    on_disk = (1 if is_folder else 2) * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
     on_disk -= sum(file.stat().st_size for file in folder.iterdir())
     # Of each process, a part and its copy.
     in_memory = 8 * n_of_part * n_numbers * (workers or 1)
@@ -145,9 +156,14 @@ def embed_file(
     try:
         # The bar is shown only if stderr is a terminal.
         with tqdm(total=n_lines, initial=done, unit="line", disable=None) as bar:
-            for n_part_lines in _embedded(parts, options, workers, ray, elmo):
+            write_part = partial(_write_part, options, job)
+            for n_part_lines in _written(parts, write_part, options.device, workers, ray, elmo):
                 bar.update(n_part_lines)
-        _finish(folder, output, job, layout)
+        if is_folder:
+            folder.replace(output)
+            (output / _JOB).unlink()
+        else:
+            _join(folder, output, job, layout)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted: the same command continues") from None
     return n_lines
@@ -168,7 +184,7 @@ def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
 
     n_lines = n_words = n_cut = n_of_part = n_of_longest = 0
     for sentence in _sentences(text, options):
-        words = sentence.split() if isinstance(sentence, str) else sentence
+        words = words_of_text(sentence, "whitespace") if isinstance(sentence, str) else sentence
         n_of_part = len(words) + (n_of_part if n_lines % options.part_lines else 0)
         n_of_longest = max(n_of_longest, n_of_part)
         n_lines += 1
@@ -178,8 +194,9 @@ def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
 
 
 def _sentences(text: Path, options: EmbedOptions) -> Iterator[str | list[str]]:
-    for _, sentence in text_sentences(text, letters=options.tokenize == "letters"):
-        yield in_nfc(sentence) if options.nfc else sentence
+    sentences = text_sentences(text, letters=options.tokenize == "letters")
+    each = (in_nfc(part) if isinstance(part, str) else list(map(in_nfc, part)) for _, part in sentences)
+    return warn_if_untokenised(each, text) if options.tokenize == "whitespace" else each
 
 
 def _free_memory() -> int:
@@ -194,7 +211,7 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
     job: dict[str, Any] = json.loads(json.dumps(values))
-    file = folder / "job.json"
+    file = folder / _JOB
     if not file.exists():
         # Also removes the remains of a job that was killed while it removed its parts.
         shutil.rmtree(folder, ignore_errors=True)
@@ -206,27 +223,31 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
     return job
 
 
-def _missing_parts(text: Path, folder: Path, options: EmbedOptions) -> Iterator[_Part]:
+def _missing_parts(text: Path, folder: Path, suffix: str, options: EmbedOptions) -> Iterator[_Part]:
     sentences = _sentences(text, options)
     for number in count():
         if not (part := list(islice(sentences, options.part_lines))):
             return
-        if not (file := folder / f"part-{number:08}.npz").exists():
-            yield file, part
+        if not (file := folder / f"part-{number:08}{suffix}").exists():
+            yield file, number * options.part_lines, part
 
 
-def _embedded(
-    parts: Iterator[_Part], options: EmbedOptions, workers: int | None, ray: str | None, elmo: "Elmo"
+def _written(
+    parts: Iterator[_Part],
+    write_part: Callable[..., int],
+    device: str | None,
+    workers: int | None,
+    ray: str | None,
+    elmo: "Elmo",
 ) -> Iterator[int]:
     """Writes the parts, in this process or in others, and yields the number of lines of each."""
     if workers is None and ray is None:
-        yield from map(partial(_write_part, options, elmo), parts)
+        yield from map(partial(write_part, elmo=elmo), parts)
         return
-    write_part = partial(_write_part, options, None)
     if ray is not None:
         from ray.util.multiprocessing import Pool
 
-        on_gpu = {"num_gpus": 1} if (options.device or "").startswith("cuda") else None
+        on_gpu = {"num_gpus": 1} if (device or "").startswith("cuda") else None
         with Pool(workers, ray_address=ray, ray_remote_args=on_gpu) as pool:
             yield from pool.imap(write_part, parts)
         return
@@ -249,13 +270,16 @@ def _embedded(
                     ) from None
 
 
-def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
-    path, lines = part
+def _write_part(options: EmbedOptions, job: dict[str, Any], part: _Part, elmo: "Elmo | None" = None) -> int:
+    path, first, lines = part
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    split = str.split if options.tokenize in (None, "letters") else blank_tokenizer(options.tokenize)
-    sentences = [split(line) if isinstance(line, str) else line for line in lines]
+    sentences = [words_of_text(line, options.tokenize) if isinstance(line, str) else line for line in lines]
     arguments: Any = {key: getattr(options, key) for key in ("layers", "weights", "gamma", "pool", "batch_tokens")}
     vectors = elmo.embed(sentences, progress=False, **arguments)
+    if path.suffix == ".parquet":
+        with atomic_file(path) as temporary:
+            _write_parquet(temporary, [([" ".join(words) for words in sentences], vectors)], job, first)
+        return len(lines)
     # One array for all lines: writing many takes longer than computing them.
     flat = np.concatenate([array.ravel() for array in vectors]).astype(options.dtype, copy=False)
     words = np.frombuffer("\n".join(map(" ".join, sentences)).encode(), np.uint8)
@@ -264,7 +288,7 @@ def _write_part(options: EmbedOptions, elmo: "Elmo | None", part: _Part) -> int:
     return len(lines)
 
 
-def _finish(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
+def _join(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
     # Written in the folder, so a killed job leaves nothing elsewhere.
     whole = folder / f"whole{output.suffix}"
     with atomic_file(whole) as temporary:
@@ -312,7 +336,7 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -
             file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
-def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
+def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any], first: int = 0) -> None:
     """Rows of `index`, `sentence`, `shape` and `vectors` (flat), with one row group per part."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
@@ -320,11 +344,12 @@ def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
     vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(job["dtype"])))
     types = {"index": pyarrow.int64(), "sentence": pyarrow.string(), "shape": pyarrow.list_(pyarrow.int32())}
     schema = pyarrow.schema({**types, "vectors": vectors_type}, metadata={"elmo_tasks": json.dumps(job)})
-    first = 0
     with ParquetWriter(path, schema, use_dictionary=False, write_page_checksum=True) as writer:
         for lines, vectors in parts:
             offsets = np.cumsum([0, *(array.size for array in vectors)])
-            flat = pyarrow.LargeListArray.from_arrays(offsets, np.concatenate([array.ravel() for array in vectors]))
+            flat = pyarrow.LargeListArray.from_arrays(
+                offsets, np.concatenate([array.ravel() for array in vectors]).astype(job["dtype"], copy=False)
+            )
             indices = np.arange(first, first := first + len(lines))
             columns = [indices, lines, [list(array.shape) for array in vectors], flat]
             writer.write_table(pyarrow.table(columns, schema=schema), row_group_size=len(lines))
@@ -334,10 +359,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the job to a parser."""
     add = parser.add_argument
     add("text", type=Path, help="file with one sentence per line, UTF-8; plain, .gz or .xz")
-    add("output", type=Path, help="file to write: Parquet if its name ends with .parquet, HDF5 otherwise")
+    add("output", help="to write: .h5 or .hdf5, .parquet, or a name that ends with / for a folder of Parquet files")
     for name, of_argument in _ARGUMENTS.items():
         add(f"--{name.replace('_', '-')}", default=getattr(EmbedOptions, name), **of_argument)
-    add_nfc_argument(parser)
     add("--workers", type=int, metavar="N", help="processes, each with its own biLM; default: one, on Ray one per core")
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
     add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")
@@ -349,4 +373,6 @@ def embed(arguments: argparse.Namespace) -> None:
     options["weights"] = arguments.weights and tuple(arguments.weights)
     others = {name: getattr(arguments, name) for name in ("force", "workers", "ray")}
     n_lines = embed_file(arguments.text, arguments.output, EmbedOptions(**options), **others)
-    print(f"wrote {arguments.output}: {n_lines:,} lines, {arguments.output.stat().st_size:,} bytes")
+    output = Path(arguments.output)
+    n_bytes = sum(file.stat().st_size for file in (output.iterdir() if output.is_dir() else [output]))
+    print(f"wrote {arguments.output}: {n_lines:,} lines, {n_bytes:,} bytes")

@@ -1,12 +1,11 @@
 """Text from users."""
 
-import argparse
 import string
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "add_nfc_argument", "as_words", "in_nfc"]
+__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "as_words", "in_nfc"]
 
 BOUNDARIES = frozenset(["<S>", "</S>"])
 """The boundaries that a biLM adds to each sentence."""
@@ -37,19 +36,7 @@ def as_words(words: Any) -> list[str]:
 
 
 def in_nfc(value: Any) -> Any:
-    """
-    Normalises a text, or all texts in lists and dictionary values, to Unicode NFC. A biLM reads words as bytes, so the
-    same word in a different form, as in macOS file names, would have different vectors.
-    """
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value)
-    if isinstance(value, list):
-        return [in_nfc(item) for item in value]
+    """Normalises a text, or the texts among the values of a dictionary, to Unicode NFC: see `tokenization`."""
     if isinstance(value, dict):
         return {key: in_nfc(item) for key, item in value.items()}
-    return value
-
-
-def add_nfc_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds `--no-nfc` to the arguments of a command that reads text."""
-    parser.add_argument("--no-nfc", dest="nfc", action="store_false", help="do not normalise the text to NFC")
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value

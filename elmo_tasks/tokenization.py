@@ -1,10 +1,26 @@
-"""Splits text into words and sentences by spaCy's rules, which need no model. spaCy is imported on first use."""
+"""
+From text to words and sentences, at all doors. spaCy, whose rules need no model, is imported on first use.
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+A text is normalised to Unicode NFC and then split. A biLM reads words as bytes, so the same word in a different form,
+as in macOS file names, would have different vectors. Words that are given as a list are used as they are.
+"""
 
-__all__ = ["blank_pipeline", "blank_sentences", "blank_tokenizer", "sentences_of_words"]
+import logging
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+__all__ = ["Tokenizer", "blank_pipeline", "sentences_of_text", "sentences_of_words", "warn_if_untokenised"]
+__all__ += ["words_of_text"]
+
+logger = logging.getLogger(__name__)
+
+Tokenizer = str | Callable[[str], Sequence[str]]
+"""spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a function."""
+
+_Line = TypeVar("_Line", bound=str | list[str])
 
 # Words in a tokenizer's cache, about 20 MB. With spaCy's default of 10,000, most of the time goes into uncached words.
 # (A memory zone per text would drop the cache after each text, which takes ten times as long.)
@@ -31,16 +47,46 @@ def blank_pipeline(language: str) -> Any:
     return pipeline
 
 
-def blank_tokenizer(language: str = "en") -> Callable[[str], list[str]]:
-    """Returns a function that splits a text into words by spaCy's rules, without white space."""
-    _pipeline(language)
-    return partial(_words, language=language)
+def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
+    """The words of a text."""
+    # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
+    text = unicodedata.normalize("NFC", str(text))
+    if tokenizer == "whitespace":
+        return text.split()
+    if not isinstance(tokenizer, str):
+        return list(tokenizer(text))
+    return [token.text for token in _pipeline(tokenizer).tokenizer(text) if not token.is_space]
 
 
-def blank_sentences(language: str) -> Callable[[str], list[list[str]]]:
-    """Returns a function that splits a text into sentences, as lists of words, by spaCy's rule for sentence ends."""
-    _pipeline(language)
-    return partial(_sentences, language=language)
+def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]:
+    """The words of each sentence of a text, by spaCy's rule for sentence ends."""
+    if tokenizer == "whitespace" or not isinstance(tokenizer, str):
+        return sentences_of_words(words_of_text(text, tokenizer))
+    # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
+    pipeline = _pipeline(tokenizer)
+    document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(unicodedata.normalize("NFC", str(text))))
+    sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
+    return [sentence for sentence in sentences if sentence]
+
+
+def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Line]:
+    """
+    The same lines, which a command splits at white space, or lists of words. If more than one in five of the first
+    thousand lines ends in a word with a full stop, one warning is logged: `closed.` would be a different word.
+    """
+    lines = iter(lines)
+    first = list(islice(lines, 1000))
+    words = [line.split()[-1] for line in first if isinstance(line, str) and line.strip()]
+    attached = [word for word in words if word.endswith(".") and word.strip(".")]
+    if 5 * len(attached) > len(words):
+        _warn_of_untokenised(str(source), attached[0])
+    return chain(first, lines)
+
+
+@cache
+def _warn_of_untokenised(source: str, word: str) -> None:
+    hint = "tokenise it first: `python -m elmo_tasks embed` has --tokenize en (or de, ...) for spaCy's rules"
+    logger.warning("%s does not look tokenised: %r, at the end of a line, is one word; %s", source, word, hint)
 
 
 def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
@@ -51,18 +97,6 @@ def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
     # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words.
     document = pipeline.get_pipe("sentencizer")(Doc(pipeline.vocab, words=[str(word) or " " for word in words]))
     return [list(words[sentence.start : sentence.end]) for sentence in document.sents] if words else []
-
-
-def _words(text: str, language: str) -> list[str]:
-    return [token.text for token in _pipeline(language).tokenizer(text) if not token.is_space]
-
-
-def _sentences(text: str, language: str) -> list[list[str]]:
-    # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
-    pipeline = _pipeline(language)
-    document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
-    sentences = ([token.text for token in sentence if not token.is_space] for sentence in document.sents)
-    return [sentence for sentence in sentences if sentence]
 
 
 def _pipeline(language: str) -> Any:

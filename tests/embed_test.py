@@ -76,6 +76,31 @@ def test_parquet_has_the_vectors_of_embed(text, tmp_path, elmo):
         assert np.array_equal(found, array.astype(np.float16))
 
 
+def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo):
+    pandas, dataset = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.dataset")
+    output = tmp_path / "out"
+    for force in (False, True):
+        embed_file(text, f"{output}/", EmbedOptions(BILM, part_lines=5), elmo=elmo, force=force)
+        assert sorted(path.name for path in output.iterdir()) == [f"part-{n:08}.parquet" for n in range(3)]
+    expected = elmo.embed([line.split() for line in LINES])
+    for rows in (pandas.read_parquet(output).to_dict("records"), dataset.dataset(output).to_table().to_pylist()):
+        assert [row["index"] for row in rows] == list(range(len(LINES)))
+        for row, line, array in zip(rows, LINES, expected, strict=True):
+            assert row["sentence"] == " ".join(line.split())
+            np.testing.assert_allclose(np.array(row["vectors"]).reshape(row["shape"]), array, atol=1e-6)
+    with pytest.raises(FileExistsError):
+        embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo)
+    (output / "notes.txt").touch()
+    with pytest.raises(OSError, match="not empty"):
+        embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo, force=True)
+
+
+@pytest.mark.parametrize("name", ["out.npz", "out"])
+def test_an_unknown_ending_is_refused_with_the_endings(text, tmp_path, elmo, name):
+    with pytest.raises(ValueError, match=r"\.h5, \.hdf5, \.parquet, or /"):
+        embed_file(text, tmp_path / name, EmbedOptions(BILM), elmo=elmo)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
@@ -102,7 +127,7 @@ def test_the_same_job_writes_the_same_bytes(text, tmp_path, elmo):
     assert len(digests) == 1
 
 
-def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch, end="") -> None:
     """Runs a job that Ctrl-C interrupts after its first part."""
     elmo, parts = Elmo.from_pretrained(BILM), []
 
@@ -114,24 +139,25 @@ def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch
 
     monkeypatch.setattr(elmo, "embed", embed)
     with pytest.raises(KeyboardInterrupt, match="continues"):
-        embed_file(text, output, options, elmo=elmo)
+        embed_file(text, f"{output}{end}", options, elmo=elmo)
     assert len(list(output.with_name(f"{output.name}.parts").glob("part-*"))) == 1
 
 
-def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch):
+@pytest.mark.parametrize("end", ["", "/"])
+def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch, end):
     options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
-    interrupted_job(text, output, options, monkeypatch)
+    interrupted_job(text, output, options, monkeypatch, end)
     embedded = []
     monkeypatch.setattr(elmo, "embed", lambda part, **kwargs: embedded.extend(part) or Elmo.embed(elmo, part, **kwargs))
-    embed_file(text, output, options, elmo=elmo)
+    embed_file(text, f"{output}{end}", options, elmo=elmo)
     assert [" ".join(words) for words in embedded] == [" ".join(line.split()) for line in LINES[5:]]
     with pytest.raises(FileExistsError, match=r"out\.h5 exists"):
-        embed_file(text, output, options, elmo=elmo)
+        embed_file(text, f"{output}{end}", options, elmo=elmo)
 
 
 @pytest.mark.parametrize(
     ("changed", "names"),
-    [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"nfc": False}, "nfc was True"), ("a\n", "text was")],
+    [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"tokenize": "de"}, "tokenize was"), ("a\n", "text was")],
 )
 def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo, monkeypatch, changed, names):
     output = tmp_path / "out.h5"
@@ -174,22 +200,6 @@ def test_words_and_letters_are_read_as_they_are(tmp_path, elmo, name, content, o
     with h5py.File(tmp_path / "out.h5") as file:
         for number, array in enumerate(elmo.embed(sentences)):
             assert np.array_equal(file[str(number)][()], array)
-
-
-def test_text_forms(tmp_path, elmo):
-    """NFC unless switched off; words split at white space or by spaCy's rules."""
-    (tmp_path / "text.txt").write_text("Cafe\u0301 , don't\n")
-    for number, (options, words) in enumerate(
-        [
-            ({}, ["Café", ",", "don't"]),
-            ({"nfc": False}, ["Cafe\u0301", ",", "don't"]),
-            ({"tokenize": "en"}, ["Café", ",", "do", "n't"]),
-        ]
-    ):
-        embed_file(tmp_path / "text.txt", tmp_path / f"{number}.h5", EmbedOptions(BILM, **options), elmo=elmo)
-        with h5py.File(tmp_path / f"{number}.h5") as file:
-            assert file["sentences"].asstr()[0] == " ".join(words)
-            assert np.array_equal(file["0"][()], elmo.embed([words])[0])
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.analysis import LanguageModel, NeighborIndex, StaticVectors
 from elmo_tasks.environment import config_variables
 from elmo_tasks.shipped import FIXTURES
-from elmo_tasks.tokenization import blank_tokenizer
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -54,5 +53,5 @@ def _serve(arguments: argparse.Namespace) -> None:
         index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))
         static = None if glove is None else StaticVectors(glove)
         language_model = LanguageModel(bilm) if vocabulary.is_file() else None
-        words = Words(elmo, blank_tokenizer(rules), index, static)
+        words = Words(elmo, rules, index, static)
         serve(make_page(words, EXAMPLES.get(language, []), archives, language_model), arguments.host, arguments.port)

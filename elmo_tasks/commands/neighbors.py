@@ -12,7 +12,7 @@ from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marke
 from elmo_tasks.analysis.neighbors import Query
 from elmo_tasks.data import LmText
 from elmo_tasks.environment import config_variables
-from elmo_tasks.text import add_nfc_argument, in_nfc
+from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["Neighbors"]
@@ -29,7 +29,6 @@ class Neighbors(Subcommand):
         index.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         index.add_argument("folder", type=Path, help="new folder of the index")
         index.add_argument("--layers", nargs="+", type=_layer, default=["top"], help="top (default), mix or numbers")
-        add_nfc_argument(index)
         index.set_defaults(func=_index)
         query = commands.add_parser("query", help="print the neighbours as JSON, one line per query")
         query.add_argument("folder", type=Path, help="folder of the index")
@@ -50,8 +49,8 @@ def _layer(text: str) -> str | int:
 
 def _index(arguments: argparse.Namespace) -> None:
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
-    about = {"bilm": str(bilm), "text": arguments.text, "nfc": arguments.nfc}
-    text = LmText(arguments.text, nfc=arguments.nfc)
+    about = {"bilm": str(bilm), "text": arguments.text}
+    text = LmText(arguments.text)
     index = build_index(Elmo.from_pretrained(bilm), text, arguments.folder, layers=arguments.layers, about=about)
     print(f"indexed {len(index):,} words in {arguments.folder}")
 
@@ -62,7 +61,7 @@ def _query(arguments: argparse.Namespace) -> None:
     index = NeighborIndex(arguments.folder, elmo)
     static = StaticVectors(arguments.glove) if arguments.glove else None
     lines = sys.stdin if arguments.sentence == "-" else [arguments.sentence]
-    queries = [marked_word(in_nfc(line) if index.about["nfc"] else line) for line in lines if line.strip()]
+    queries = [marked_word(in_nfc(line)) for line in lines if line.strip()]
     found = index.search(queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
     for query, neighbors in zip(queries, found, strict=True):
         result: dict[str, Any] = {**_sentence(query), "neighbors": []}

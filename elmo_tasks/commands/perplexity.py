@@ -14,7 +14,6 @@ from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood
 from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
-from elmo_tasks.text import add_nfc_argument
 
 __all__ = ["PerplexityOfText"]
 
@@ -32,14 +31,13 @@ class PerplexityOfText(Subcommand):
             "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
         )
         subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
-        add_nfc_argument(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
     model = LanguageModel(arguments.bilm, precision=arguments.precision)
-    text = LmText(arguments.text, nfc=arguments.nfc, letters=arguments.tokenize == "letters")
+    text = LmText(arguments.text, letters=arguments.tokenize == "letters")
     output = arguments.output_file
     if output is not None:
         check_not_input(output, *text.files, *model.files)

@@ -171,7 +171,7 @@ class TaskArchive:
         for key, text in zip(self.task.inputs, texts, strict=True):
             if not text.strip():
                 raise ValueError(f"expected a {key}, got no words")
-        line = dict(zip(self.task.inputs, in_nfc(list(texts)), strict=True))
+        line = dict(zip(self.task.inputs, map(in_nfc, texts), strict=True))
         prediction: _Prediction = self._predictor.predict_json(line)
         return prediction
 

@@ -1,6 +1,5 @@
 """A word in several sentences: how similar its vectors are, its neighbours, and a map of its occurrences."""
 
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from elmo_tasks.analysis.neighbors import Query
 from elmo_tasks.data import LmText
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.text import in_nfc
+from elmo_tasks.tokenization import Tokenizer, words_of_text
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["EXAMPLES", "Words", "shipped_index"]
@@ -41,9 +41,7 @@ class Words:
     `mix` is left out. `static` vectors are for comparison.
     """
 
-    def __init__(
-        self, elmo: Elmo, tokenizer: Callable[[str], list[str]], index: NeighborIndex, static: StaticVectors | None
-    ) -> None:
+    def __init__(self, elmo: Elmo, tokenizer: Tokenizer, index: NeighborIndex, static: StaticVectors | None) -> None:
         self._elmo, self._tokenizer, self._index, self._static = elmo, tokenizer, index, static
         top = elmo.n_layers - 1
         self.layers = {f"layer {top if layer == 'top' else layer}": layer for layer in index.layers if layer != "mix"}
@@ -63,7 +61,7 @@ class Words:
 
     def tokenized(self, text: str) -> list[str]:
         """The words of a sentence."""
-        words: list[str] = in_nfc(self._tokenizer(text))
+        words = words_of_text(text, self._tokenizer)
         if not words:
             raise ValueError("expected a sentence, got no words")
         return words

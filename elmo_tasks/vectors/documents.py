@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.text import as_words
-from elmo_tasks.tokenization import blank_sentences, blank_tokenizer, sentences_of_words
+from elmo_tasks.tokenization import Tokenizer, sentences_of_text, words_of_text
 from elmo_tasks.vectors.layers import Pool, pooled
 
 __all__ = ["Document", "Sentence", "Tokenizer", "embed_groups", "pooled_words", "sentences_of", "words_of"]
@@ -18,23 +18,20 @@ Sentence = str | Sequence[str]
 """A sentence as a string, or as a list of its words."""
 Document = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
-Tokenizer = Callable[[str], Sequence[str]]
-"""Splits a string into words."""
 
 _Key = TypeVar("_Key")
 
 
 def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
-    """The words of a sentence; a string is split by the tokenizer, or by spaCy's rules for English."""
-    # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
-    return as_words((tokenizer or blank_tokenizer())(str(sentence)) if isinstance(sentence, str) else sentence)
+    """The words of a sentence: see `words_of_text` for a string."""
+    return as_words(words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence)
 
 
 def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
-    """The words of each sentence of a document. A text is split by the tokenizer and spaCy's rule for sentence ends."""
-    if not isinstance(document, str):
-        return [words_of(sentence, tokenizer) for sentence in document]
-    return sentences_of_words(words_of(document, tokenizer)) if tokenizer else blank_sentences("en")(str(document))
+    """The words of each sentence of a document: see `sentences_of_text` for a text."""
+    if isinstance(document, str):
+        return sentences_of_text(document, tokenizer or "en")
+    return [words_of(sentence, tokenizer) for sentence in document]
 
 
 def embed_groups(

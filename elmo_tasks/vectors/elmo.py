@@ -11,11 +11,11 @@ from tqdm import tqdm
 from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
 from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.tokenization import Tokenizer
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.documents import (
     Document,
     Sentence,
-    Tokenizer,
     embed_groups,
     pooled_words,
     sentences_of,
@@ -40,8 +40,8 @@ class Elmo:
     layer_cache
         Keeps the layers that a frozen biLM computes for sentences from one run to the next.
     tokenizer
-        Splits sentences that are strings into words. `None`: spaCy's rules for English, which need spaCy to be
-        installed. Sentences that are lists of words need no tokenizer.
+        How sentences that are strings are split, after normalisation to NFC: by spaCy's rules for a language (`"de"`,
+        `"xx"` for any; `None` is English), at `"whitespace"`, or by a function. Lists of words are used as they are.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Elmo:
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
-            The precision of matrix products: see `Bilm`. `None`: float32.
+            The precision of matrix products, `"auto"` for the fastest: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
             See the class.
         """
@@ -112,8 +112,7 @@ class Elmo:
     def embed(self, sentences: Iterable[Sentence], **arguments: Any) -> list[Any]:
         """
         The vectors of sentences, all in memory: see `embed_iter` for arguments and results. A sentence that is a string
-        is split by the tokenizer, by default spaCy's rules for English; `python -m elmo_tasks embed` splits its lines
-        at white space unless it is called with `--tokenize`.
+        is split by the tokenizer, by default spaCy's rules for English. Lines of files are split at white space.
         """
         return list(self.embed_iter(sentences, **arguments))
 
@@ -183,8 +182,8 @@ class Elmo:
         # Parameters
 
         documents
-            Each is a text, which spaCy's rules split into sentences and words, or a list of sentences. A custom
-            tokenizer splits a text into words, and spaCy's rule for sentence ends groups them into sentences.
+            Each is a text, which is split into words by the tokenizer and into sentences by spaCy's rule for their
+            ends, or a list of sentences.
         whole
             Whether the biLM reads a document as one sequence, without boundaries between its sentences. Memory grows
             with the length of the document. The public biLMs were trained on running text, `small-open` on single

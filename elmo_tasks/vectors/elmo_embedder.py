@@ -98,7 +98,7 @@ class ElmoEmbedder:
         # Parameters
 
         input_file
-            An open file or a path. Each line is a sentence, with white space between its words.
+            An open file or a path. Each line is a sentence, with white space between its words, normalised to NFC.
         output_file_path
             The HDF5 file.
         output_format
@@ -114,8 +114,8 @@ class ElmoEmbedder:
             Whether an existing file is replaced.
         """
         layers = {"all": "all", "top": "top", "average": "mix"}[output_format]
-        # AllenNLP's class did not normalise the text. 64 sentences of 64 words are a batch of `Elmo`.
-        options = EmbedOptions(layers=layers, batch_tokens=batch_size * 64, nfc=False)
+        # 64 sentences of 64 words are a batch of `Elmo`.
+        options = EmbedOptions(layers=layers, batch_tokens=batch_size * 64)
         layout: Any = "keys" if use_sentence_keys else "vectors" if forget_sentences else "index"
         with NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as copy:
             if not isinstance(input_file, str | PathLike):

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.vectors.documents import Sentence, Tokenizer
+from elmo_tasks.tokenization import Tokenizer
+from elmo_tasks.vectors.documents import Sentence
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.layers import Pool
 
@@ -49,7 +50,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         weights: Sequence[float] | None = None,
         gamma: float = 1.0,
         pool: Pool = "mean",
-        batch_tokens: int = 4096,
+        batch_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         device: str | None = None,
         precision: Precision | None = None,

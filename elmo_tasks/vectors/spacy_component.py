@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.layers import Layers, Pool
@@ -29,7 +30,8 @@ class ElmoComponent:
     `doc.user_data`, which spaCy copies, writes to files and sends between processes.
 
     A `Doc` is embedded sentence by sentence if a parser or a `sentencizer` before this component has set sentence
-    boundaries; otherwise as one sentence. White space is not embedded; its vectors are zero.
+    boundaries; otherwise as one sentence. Words are normalised to NFC. White space is not embedded; its vectors are
+    zero.
 
     # Parameters
 
@@ -159,7 +161,7 @@ Language.factory(
 
 def _sentences(doc: Doc) -> list[list[str]]:
     spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-    return [[token.text for token in span if not token.is_space] for span in spans]
+    return [[in_nfc(token.text) for token in span if not token.is_space] for span in spans]
 
 
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:

@@ -77,8 +77,8 @@ class TestLmText:
         path.write_text(" ".join(words[:601]) + "\n")
         assert list(map(len, LmText(path))) == [200, 200, 201]
 
-    def test_a_text_is_normalised_to_nfc_if_requested(self, path):
+    def test_a_text_is_normalised_to_nfc_unless_switched_off(self, path):
         nfc, nfd = (unicodedata.normalize(form, "눈이 café") for form in ("NFC", "NFD"))
         path.write_text(f"{nfd}\n", encoding="utf-8")
-        assert list(LmText(path)) == [nfd.split()]
-        assert list(LmText(path, nfc=True)) == [nfc.split()]
+        assert list(LmText(path)) == [nfc.split()]
+        assert list(LmText(path, nfc=False)) == [nfd.split()]

@@ -13,7 +13,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import MetadataField
 
 from elmo_tasks.files.sentences import text_sentences
-from elmo_tasks.text import in_nfc
+from elmo_tasks.tokenization import warn_if_untokenised, words_of_text
 
 __all__ = ["MAX_WORDS", "LmReader", "LmText", "text_files"]
 
@@ -40,7 +40,7 @@ class LmText:
         Whether each letter is a word, as for proteins. The text may be FASTA.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, nfc: bool = False, letters: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, nfc: bool = True, letters: bool = False) -> None:
         self._path = os.fspath(path)
         self.files = text_files(self._path)
         self._nfc = nfc
@@ -49,10 +49,11 @@ class LmText:
     def __iter__(self) -> Iterator[list[str]]:
         n_sentences = n_split = 0
         for file in self.files:
-            for _, sentence in text_sentences(file, letters=self._letters):
-                text = in_nfc(sentence) if self._nfc else sentence
+            sentences = (sentence for _, sentence in text_sentences(file, letters=self._letters))
+            for sentence in warn_if_untokenised(sentences, file):
                 # A word of CoNLL-U may have spaces.
-                words = (text if isinstance(text, str) else " ".join(text)).split()
+                text = sentence if isinstance(sentence, str) else " ".join(sentence)
+                words = words_of_text(text, "whitespace") if self._nfc else text.split()
                 n_pieces = -(-len(words) // MAX_WORDS)
                 n_sentences += n_pieces
                 n_split += n_pieces > 1
@@ -88,7 +89,7 @@ class LmReader(DatasetReader):
     loader "elmo_lm" makes the tensors.
     """
 
-    def __init__(self, *, nfc: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, nfc: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nfc = nfc
 
