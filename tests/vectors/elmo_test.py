@@ -1,9 +1,11 @@
 """Tests of `Elmo`."""
 
 import itertools
+import multiprocessing
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -33,6 +35,18 @@ def elmo(bilm: Bilm) -> Elmo:
 def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
     """Shape `(n_layers, n_words, dim)`, from a batch of only this sentence."""
     return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
+
+
+@pytest.mark.slow
+def test_threads_and_a_forked_process_compute_the_same_and_keep_their_settings(elmo):
+    expected, n_threads = elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(lambda _: (elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()), range(24)))
+    assert {n for _, n in found} == {n_threads}
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        found.append((pool.submit(elmo.embed, SENTENCES, pool="mean").result(timeout=120), n_threads))
+    for arrays, _ in found:
+        assert all(map(np.array_equal, arrays, expected))
 
 
 class TestEmbed:

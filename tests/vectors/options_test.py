@@ -1,0 +1,55 @@
+"""The options of vectors have the same names and defaults wherever vectors are computed."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+
+from elmo_tasks import Elmo
+from elmo_tasks.bilm.bilm import Precision
+from elmo_tasks.embed import EmbedOptions, add_arguments
+from elmo_tasks.vectors.layers import LayerSelection, Pool
+from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
+from elmo_tasks.vectors.spacy_component import ElmoComponent
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: parameter.default for parameter in parameters if parameter.name not in ("self", "sentences")
+    }
+
+
+OPTIONS = defaults(Elmo.from_pretrained) | defaults(Elmo.embed_iter)
+IN_PYTHON = {"layer_cache", "output", "progress"}
+
+
+@pytest.mark.parametrize(
+    ("door", "differs", "lacks", "adds"),
+    [
+        # One vector per text.
+        (ElmoVectorizer, {"pool": "mean"}, IN_PYTHON, set()),
+        # For spans and documents; tokens keep theirs. The pipeline has the tokenizer.
+        (ElmoComponent, {"pool": "mean"}, {*IN_PYTHON, "tokenizer"}, {"nlp", "name", "similarity", "save_weights"}),
+        # A line of a file is split at white space by default.
+        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "part_lines", "tokenize"}),
+        (LayerSelection, {}, {*OPTIONS} - {"layers", "weights", "gamma", "pool"}, {"n_layers"}),
+    ],
+)
+def test_names_and_defaults_are_those_of_elmo(door, differs, lacks, adds):
+    found = defaults(door)
+    assert {name: value for name, value in found.items() if name in OPTIONS and value != OPTIONS[name]} == differs
+    assert (OPTIONS.keys() - found.keys(), found.keys() - OPTIONS.keys()) == (lacks, adds)
+
+
+def test_the_choices_of_the_command_line_are_all_values():
+    choices: dict[str, tuple[str, ...]] = {}
+
+    class Parser:
+        @staticmethod
+        def add_argument(name: str, choices_of: Any = None, **about: Any) -> None:
+            choices[name] = tuple(about.get("choices", ()))
+
+    add_arguments(Parser)  # type: ignore[arg-type]
+    assert (choices["--precision"], choices["--pool"]) == (get_args(Precision), get_args(Pool))
