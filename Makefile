@@ -58,7 +58,7 @@ check: install docs  ## check format, lint, import contracts, types, documentati
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
-	$(BIN)/python -m elmo_tasks.replication.pages --check
+	$(BIN)/python .ci/pages.py --check
 	$(BIN)/python .ci/size.py
 
 format: install  ## format the code, and fix what the linter can fix
@@ -70,7 +70,7 @@ docs: install  ## build the documentation into site/; a broken link is an error
 	$(BIN)/mkdocs build --strict --quiet
 
 results: install  ## write README's table and docs/replication/results.md from the files in results/
-	$(BIN)/python -m elmo_tasks.replication.pages
+	$(BIN)/python .ci/pages.py
 
 clean:  ## remove everything that was made, except output/
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

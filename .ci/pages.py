@@ -1,4 +1,4 @@
-"""README.md's table and docs/replication/results.md: `python -m elmo_tasks.replication.pages` (`make results`)."""
+"""Writes README.md's table and docs/replication/results.md: `make results`."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,6 @@ from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan
 from elmo_tasks.replication.tables import TITLES, frame, notes, table, word_sense_notes, word_sense_table
 from elmo_tasks.replication.train import sort_out, word_senses
-
-__all__ = ["main"]
 
 _BEGIN, _END = (f"<!-- Made from results/ by `make results`: {word} -->" for word in ("begin", "end"))
 _README = {
