@@ -102,8 +102,8 @@ class CarriedStates:
         order, n_rows = rows.argsort(), len(rows)
         self._states = [
             (
-                torch.cat([output.detach()[order], old_output[n_rows:].to(output)]),
-                torch.cat([memory.detach()[order], old_memory[n_rows:].to(memory)]),
+                torch.cat([output[order], old_output[n_rows:].to(output)]).detach(),
+                torch.cat([memory[order], old_memory[n_rows:].to(memory)]).detach(),
             )
             for (output, memory), (old_output, old_memory) in zip(states, self._states or states, strict=True)
         ]

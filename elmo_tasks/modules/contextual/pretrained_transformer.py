@@ -35,8 +35,8 @@ class TransformerIndexer(TokenIndexer):
         self, model_name: str, max_length: int = 512, tokenizer_kwargs: Optional[dict[str, Any]] = None
     ) -> None:
         super().__init__()
-        self._model_name, self._max_length = model_name, max_length
-        self._tokenizer_kwargs = tokenizer_kwargs or {}
+        self._checkpoint = {"model_name": model_name, **(tokenizer_kwargs or {})}
+        self._max_length = max_length
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         """Does nothing: the pieces do not depend on a vocabulary."""
@@ -46,7 +46,7 @@ class TransformerIndexer(TokenIndexer):
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         # AllenNLP keeps the tokenizer, so that copies of an instance do not copy it.
-        tokenizer = cached_transformers.get_tokenizer(self._model_name, **self._tokenizer_kwargs)
+        tokenizer = cached_transformers.get_tokenizer(**self._checkpoint)
         segments = tokenizer(
             [token.ensure_text() for token in tokens],
             is_split_into_words=True,
@@ -54,17 +54,14 @@ class TransformerIndexer(TokenIndexer):
             max_length=self._max_length,
             return_overflowing_tokens=True,
         )
-        numbers = [
-            [0 if word is None else word + 1 for word in segments.word_ids(segment)]
-            for segment in range(len(segments["input_ids"]))
-        ]
+        of_pieces = map(segments.word_ids, range(len(segments["input_ids"])))
+        numbers = [[0 if word is None else word + 1 for word in words] for words in of_pieces]
         inputs = {name: segments[name] for name in tokenizer.model_input_names if name in segments}
         return {**inputs, "word_numbers": numbers, "mask": [True] * len(tokens)}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> dict[str, int]:
         segments = indexed_tokens["input_ids"]
-        words = len(indexed_tokens["mask"])
-        return {"segments": len(segments), "pieces": max(map(len, segments)), "words": words}
+        return {"segments": len(segments), "pieces": max(map(len, segments)), "words": len(indexed_tokens["mask"])}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
