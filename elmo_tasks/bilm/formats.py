@@ -1,25 +1,76 @@
-"""The options and the weights of a biLM, from files in any format."""
+"""
+The options and the weights of a biLM, from files in any format.
 
+A model that AllenNLP (0.x to 2.x) trained with its `elmo_token_embedder` or `Elmo` has the weights of the biLM in its
+own `weights.th`, and their shapes show the options.
+"""
+
+import logging
+import re
+from fnmatch import filter as matching
 from os import PathLike
 from pathlib import Path
 
 import torch
 
-from elmo_tasks.bilm.many_langs import model_files, options_of_model, weights_of_model
+from elmo_tasks.bilm.many_langs import model_files, options_of_model, tensor_names, weights_of_model
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_weights
+from elmo_tasks.files.archives import whole_zip
 
 __all__ = ["read_any_options", "read_any_weights"]
 
+logger = logging.getLogger(__name__)
+
+# The place of AllenNLP's `Elmo` in the model, and the name of a tensor in the word encoder or in the LSTMs.
+_NAME = re.compile(r"(.*)_elmo_lstm\.(?:_token_embedder\._?|_elmo_lstm\.)(.+)")
+
 
 def read_any_options(options_file: str | PathLike[str]) -> BilmOptions:
-    """The options in an `options.json`, or in the `config.json` of an ELMoForManyLangs model."""
+    """The options in an `options.json`, an ELMoForManyLangs model's `config.json` or an AllenNLP model's `.th` file."""
     path = Path(options_file)
+    if path.suffix == ".th":
+        return _options_from_shapes(path)
     files = model_files(path.parent)
     return options_of_model(path) if files and path.name == files[0].name else BilmOptions.from_file(path)
 
 
 def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
-    """The state for `Bilm.load_state_dict`, from HDF5, safetensors or the `encoder.pkl` of ELMoForManyLangs."""
+    """The state for `Bilm.load_state_dict`, from HDF5, safetensors, ELMoForManyLangs' `encoder.pkl` or a `.th` file."""
     path = Path(weight_file)
+    if path.suffix == ".th":
+        theirs = _tensors_of_elmo(path)
+        return {name: make(*(theirs[key].float() for key in keys)) for name, _, keys, make in tensor_names(options)}
     return weights_of_model(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
+
+
+def _options_from_shapes(path: Path) -> BilmOptions:
+    tensors = _tensors_of_elmo(path)
+    # Each of shape (n_filters, character_dim, width)
+    filters = [tensors[f"convolutions.{i}.weight"].shape for i in range(len(matching(tensors, "convolutions.*.bias")))]
+    projection_dim, cell_dim = tensors["forward_layer_0.state_projection.weight"].shape
+    # As in all published biLMs.
+    logger.warning("the clip values of this biLM are not known: using 3, and ReLU as its activation: %s", path)
+    return BilmOptions(
+        cell_dim=cell_dim,
+        projection_dim=projection_dim,
+        n_layers=len(matching(tensors, "forward_layer_*.state_projection.weight")),
+        character_dim=filters[0][1],
+        filters=tuple((width, number) for number, _, width in filters),
+        n_highway=len(matching(tensors, "highways._layers.*.bias")),
+    )
+
+
+def _tensors_of_elmo(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of AllenNLP's `Elmo`, with the names of ELMoForManyLangs, which began as a copy of its code."""
+    tensors, places = {}, set()
+    for key, tensor in torch.load(whole_zip(path), map_location="cpu", weights_only=True).items():
+        # Wrappers such as `TimeDistributed` add `_module` to names.
+        if match := _NAME.fullmatch(key.replace("_module.", "")):
+            place, name = match.groups()
+            name = name.replace("char_embedding_weights", "char_emb_layer.embedding.weight")
+            tensors[name.replace("char_conv_", "convolutions.")] = tensor
+            places.add(place)
+    if len(places) != 1:
+        raise ValueError(f"expected the weights of one ELMo of AllenNLP, got {sorted(places) or 'none'}: {path}")
+    return tensors

@@ -22,7 +22,14 @@ from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = ["DictionaryEncoder", "model_files", "options_of_model", "weights_of_model", "word_to_code_points"]
+__all__ = [
+    "DictionaryEncoder",
+    "model_files",
+    "options_of_model",
+    "tensor_names",
+    "weights_of_model",
+    "word_to_code_points",
+]
 
 _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
@@ -162,7 +169,7 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
         for file in (_TOKEN_EMBEDDER, _ENCODER):
             # Runs no pickled code, and loads tensors that were saved on any device.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
-        for parameter, file, keys, make in _names(options):
+        for parameter, file, keys, make in tensor_names(options):
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
@@ -218,17 +225,16 @@ def _keys(path: Path) -> list[str]:
 _Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 
-def _names(options: BilmOptions) -> Iterator[_Row]:
+def tensor_names(options: BilmOptions) -> Iterator[_Row]:
     """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
     own = options.dictionaries
-    assert own is not None
 
     def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Row:
         return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
 
-    if own.n_words:
+    if own is not None and own.n_words:
         yield of_token("word_embedding.weight", "word_emb_layer.embedding.weight")
-    if own.n_characters:
+    if own is None or own.n_characters:
         yield of_token("embedding.weight", "char_emb_layer.embedding.weight")
     for i in range(len(options.filters)):
         yield of_token(f"convolutions.{i}.weight")

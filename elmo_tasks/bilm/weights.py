@@ -135,6 +135,9 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
 
         def keep(key: str, node: object) -> None:
             if isinstance(node, h5py.Dataset) and key.startswith(prefixes):
+                # HDF5 would read any local file that these name.
+                if node.external or node.is_virtual:
+                    raise OSError(f"the numbers of {key} are in a different file")
                 arrays[key] = node[...]
 
         with h5py.File(path, "r") as file:
@@ -207,10 +210,11 @@ def write_weights(
     *,
     softmax: Mapping[str, torch.Tensor] | None = None,
     dtype: torch.dtype = torch.float32,
+    compression: str | None = "gzip",
 ) -> None:
     """
-    Writes the state of a biLM, as safetensors if the file's name ends in `.safetensors`, otherwise as gzipped HDF5. See
-    `Bilm.save`.
+    Writes the state of a biLM, as safetensors if the file's name ends in `.safetensors`, otherwise as HDF5 with this
+    compression. See `Bilm.save`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
     arrays |= {key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()}
@@ -224,7 +228,7 @@ def write_weights(
         # The format of HDF5 1.10 also has checksums for the data between the arrays.
         with h5py.File(buffer, "w", libver=("v110", "v110")) as file:
             for key, array in arrays.items():
-                file.create_dataset(key, data=array, compression="gzip", fletcher32=True)
+                file.create_dataset(key, data=array, compression=compression, fletcher32=True)
         content = buffer.getvalue()
     with atomic_file(Path(weight_file)) as temporary:
         temporary.write_bytes(content)

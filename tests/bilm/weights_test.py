@@ -177,6 +177,20 @@ class TestWrongFiles:
             read_weights(files[1], dataclasses.replace(SMALL, **other))
         assert found in str(error.value)
 
+    @pytest.mark.parametrize("is_virtual", [False, True])
+    def test_numbers_in_a_different_file_are_not_read(self, files, is_virtual):
+        shape = read(files[1], "CNN_proj/b_proj").shape
+        replace(files[1], "CNN_proj/b_proj", None)
+        with h5py.File(files[1], "r+") as file:
+            if is_virtual:
+                layout = h5py.VirtualLayout(shape, np.float32)
+                layout[:] = h5py.VirtualSource("secret.hdf5", "numbers", shape)
+                file.create_virtual_dataset("CNN_proj/b_proj", layout)
+            else:
+                file.create_dataset("CNN_proj/b_proj", shape, np.float32, external="/etc/passwd")
+        with pytest.raises(ValueError, match=r"b_proj.*different file.*weights\.hdf5"):
+            read_weights(files[1], SMALL)
+
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
     def test_an_error_names_a_truncated_file(self, bilm, tmp_path, name, share):
