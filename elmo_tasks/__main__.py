@@ -52,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     job.set_defaults(func=embed)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
-    download.add_argument("name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like")
+    download.add_argument(
+        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name"
+    )
     download.set_defaults(func=_download)
     description = "Write the training configs into a folder, to train with them or to change them."
     configs = commands.add_parser("configs", help=description, description=description)
@@ -65,7 +67,10 @@ def _download(arguments: argparse.Namespace) -> None:
     from elmo_tasks.vectors.pretrained import pretrained_files
 
     for name in arguments.name:
-        print(f"{name}: {pretrained_files(name)[0].parent}")
+        folder = pretrained_files(name)[0].parent
+        print(f"{name}: {folder}")
+        if (digests := folder / "SHA256SUMS").is_file():
+            print(digests.read_text(), end="")
 
 
 def _write_configs(arguments: argparse.Namespace) -> None:

@@ -19,9 +19,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.files.json_files import read_json
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED, TRAINING_CONFIGS
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files, weight_file_in
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
 
 __all__ = ["check_data", "config_variables", "evaluate_file", "strings_of", "with_checked_data"]
 
@@ -76,7 +75,7 @@ class _Callbacks:
     def __init__(self, bilm: str) -> None:
         self._bilm = bilm
         # Where the biLM is, or will be once it is downloaded.
-        shipped_or_cache = PRETRAINED if NAMED_BILMS.get(bilm) is None else cache_home()
+        shipped_or_cache = cache_home() if NAMED_BILMS.get(bilm) else PRETRAINED
         self.folder = shipped_or_cache / bilm if bilm in NAMED_BILMS else Path(bilm)
         self.error: BaseException | None = None
 
@@ -109,18 +108,19 @@ class _Callbacks:
             self.error = ConfigurationError(f"{_BILM}: {error}")
             raise
 
+    @functools.cached_property
+    def _files(self) -> tuple[Path, Path]:
+        # A biLM is downloaded or unpacked only here, because a config without ELMo does not need one.
+        return pretrained_files(self._bilm)
+
     def _part_of_bilm(self, name: str) -> Any:
+        options_file, weight_file = self._files
         if name == "weights":
-            return str(weight_file_in(self.folder))
+            return str(weight_file)
         if name == "word_list":
-            file = self.folder / "vocab.txt"
+            file = options_file.with_name("vocab.txt")
             return str(file) if file.is_file() else None
-        # A named biLM is downloaded only here, because a config without ELMo does not need one.
-        options_file, _ = pretrained_files(self._bilm)
-        if options_file.name != "options.json":
-            # An ELMoForManyLangs model.
-            return read_any_options(options_file).to_dict()
-        return read_json(options_file)
+        return read_any_options(options_file).to_dict()
 
 
 def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.environment import check_data, config_variables, evaluate_file
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 from tests.bilm.many_langs.models import write_model
 from tests.paths import SHIPPED_BILM, TINY_BILM
 
@@ -90,19 +91,12 @@ class TestEvaluateFile:
         assert indexer == {"type": "elmo", "unicode_characters": 10}
 
     def test_a_published_bilm_is_downloaded_if_a_config_needs_it(self, nothing_set, training_configs, tmp_path):
-        downloaded = []
-
-        def download(url, file):
-            downloaded.append(url.rsplit("_", 1)[-1])
-            shutil.copyfile(TINY_BILM / Path(file).name, file)
-
-        nothing_set.setattr("torch.hub.download_url_to_file", download)
+        nothing_set.setitem(NAMED_BILMS, "original", (f"{TINY_BILM.as_uri()}/",))
         nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path))
         nothing_set.setenv("ELMO_TASKS_BILM", "original")
         evaluate_file(str(training_configs / "ner.jsonnet"), {})
-        assert downloaded == []
+        assert not list(tmp_path.iterdir())
         config = evaluate_file(str(training_configs / "ner_elmo.jsonnet"), {})
-        assert downloaded == ["options.json", "weights.hdf5"]
         assert str(tmp_path / "original" / "weights.hdf5") in config
 
     @pytest.mark.parametrize(("name", "width"), [("glove.6B.100d.txt", 100), ("glove.840B.300d.txt.gz", 300)])

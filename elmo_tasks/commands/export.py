@@ -1,4 +1,4 @@
-"""`allennlp elmo-export`: a trained biLM, or one of ELMoForManyLangs, in the public format."""
+"""`allennlp elmo-export`: a trained biLM, or one in any format that `Elmo` reads, in the public format."""
 
 import argparse
 from pathlib import Path
@@ -8,9 +8,9 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.models import load_archive
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Export"]
 
@@ -20,13 +20,13 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 @Subcommand.register("elmo-export")
 class Export(Subcommand):
     """
-    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. For an ELMoForManyLangs model,
-    write only the first two, which only our biLM reads.
+    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first two for a
+    model of AllenNLP with ELMo, and for an ELMoForManyLangs model, whose files only our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        subparser.add_argument("archive", help="archive or run of a trained biLM, or folder of ELMoForManyLangs")
+        subparser.add_argument("archive", help="archive or run of a trained biLM, or what --bilm accepts elsewhere")
         subparser.add_argument("folder", type=Path, help="where to write the files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
         subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs can read hdf5")
@@ -38,12 +38,12 @@ class Export(Subcommand):
 
 def _export(arguments: argparse.Namespace) -> None:
     softmax = words = None
-    if (files := model_files(Path(arguments.archive))) is not None:
-        bilm = Bilm.from_files(*files)
-    else:
+    try:
+        bilm = Bilm.from_files(*pretrained_files(arguments.archive))
+    except (OSError, ValueError):
         model = load_archive(arguments.archive).model
         if not isinstance(model, BilmLanguageModel):
-            raise ValueError(f"expected a model 'elmo_bilm', got {type(model).__name__}: {arguments.archive}")
+            raise ValueError(f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}") from None
         bilm, words = model.bilm, model.word_list()
         if not arguments.without_softmax:
             softmax = model.softmax.state_dict()

@@ -1,39 +1,80 @@
 """Safe loading of untrusted archives, which can run code in AllenNLP 2.10.1."""
 
-import contextvars
+import importlib
 import json
+import shutil
 import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 from elmo_tasks.compat.startup import INCLUDED_PACKAGES
+from elmo_tasks.files.archives import unpack, whole_zip
 
-# The archive that is being loaded in this context.
-_LOADING: contextvars.ContextVar[str | None] = contextvars.ContextVar("loading", default=None)
+# The archive that is being loaded in this context, and the file of its weights.
+_LOADING: ContextVar[str | None] = ContextVar("loading", default=None)
+_WEIGHTS: ContextVar[Path | None] = ContextVar("weights", default=None)
 
 
 @after_import("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
     Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive; from
-    Python, it does not find the classes of plugins.
-    Cause: `tarfile.extractall` without a filter; only `Predictor.from_path` and the commands import plugins.
+    Python, it does not find the classes of plugins. A damaged archive loads with other weights.
+    Cause: `tarfile.extractall` without a filter, which does not read the checksum at the end either; only
+    `Predictor.from_path` and the commands import plugins.
     """
-    # Python 3.14 uses this filter by default.
+    # For other archives. Python 3.14 uses this filter by default.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+
+    @replaces(archival, "extracted_archive")
+    @contextmanager
+    def extracted_archive(original: Any, archive_file: str, cleanup: bool = True) -> Iterator[str]:
+        folder = tempfile.mkdtemp()
+        try:
+            unpack(archive_file, Path(folder))
+            yield folder
+        finally:
+            if cleanup:
+                shutil.rmtree(folder, ignore_errors=True)
 
     @replaces(archival, "load_archive")
     def load_archive(original: Any, archive_file: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
         from allennlp.common.plugins import import_plugins
 
         import_plugins()
-        token = _LOADING.set(str(archive_file))
-        try:
-            return original(archive_file, *args, **kwargs)
-        finally:
-            _LOADING.reset(token)
+        context = copy_context()
+        context.run(_LOADING.set, str(archive_file))
+        return context.run(original, archive_file, *args, **kwargs)
+
+    @replaces(archival, "_load_model")
+    def load_model(original: Any, config: Any, weights_path: str, *args: Any) -> Any:
+        context = copy_context()
+        context.run(_WEIGHTS.set, whole_zip(Path(weights_path)))
+        return context.run(original, config, weights_path, *args)
+
+
+@after_import("allennlp.modules.elmo")
+def take_elmo_from_the_archive(elmo: Module) -> None:
+    """
+    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the addresses of the
+    biLM in its config are dead.
+    Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
+    """
+
+    @replaces(elmo._ElmoBiLm, "__init__")
+    def init(original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any) -> None:
+        if (weights := _WEIGHTS.get()) is None:
+            return original(self, options_file, weight_file, *args, **kwargs)
+        with tempfile.TemporaryDirectory() as folder:
+            pretrained = importlib.import_module("elmo_tasks.vectors.pretrained")
+            files = pretrained.write_archived(weights, options_file, Path(folder))
+            return original(self, *map(str, files), *args, **kwargs)
 
 
 @after_import("allennlp.models.archival", "allennlp.training.util")

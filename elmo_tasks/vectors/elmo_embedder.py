@@ -12,10 +12,9 @@ import numpy as np
 import torch
 
 from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.files.json_files import text_digest
 from elmo_tasks.text import as_words
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, downloaded, pretrained_files
+from elmo_tasks.vectors.pretrained import NAMED_BILMS, local_file, pretrained_files
 
 __all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder"]
 
@@ -128,13 +127,7 @@ class ElmoEmbedder:
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:
     """Local paths of files that are given as paths or URLs. The files of a named biLM are downloaded only once."""
     given = [fspath(file).replace(_OLD_SERVER, _SERVER) for file in (options_file, weight_file)]
-    for name, address in NAMED_BILMS.items():
-        if given == [f"{address}options.json", f"{address}weights.hdf5"]:
+    for name, addresses in NAMED_BILMS.items():
+        if any(given == [f"{address}options.json", f"{address}weights.hdf5"] for address in addresses):
             return list(pretrained_files(name))
-    folder = cache_home() / "addresses"
-    return [
-        downloaded(file, folder / text_digest(file)[:16] / file.rpartition("/")[2])
-        if "://" in file
-        else Path(file).expanduser()
-        for file in given
-    ]
+    return [local_file(file) for file in given]

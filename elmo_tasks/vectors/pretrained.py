@@ -1,23 +1,41 @@
-"""Files of biLMs: included in this package, in a folder, or downloaded to a cache."""
+"""Files of biLMs: included in this package, in a folder or an archive, on the hub, or downloaded to a cache."""
 
+import logging
 import os
-import zipfile
+import re
+import shutil
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
+from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from urllib.request import Request, urlopen
 
-import torch
+from filelock import FileLock
+from tqdm import tqdm
 
 from elmo_tasks import shipped
 from elmo_tasks.bilm.bilm import Bilm
+from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.many_langs import model_files
-from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.bilm.weights import write_weights
+from elmo_tasks.files.archives import unpack
+from elmo_tasks.files.atomic_files import atomic_file, atomic_folder
+from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["NAMED_BILMS", "cache_home", "downloaded", "pretrained_files", "weight_file_in"]
+__all__ = ["DIGESTS", "NAMED_BILMS", "TIMEOUT", "cache_home", "local_file", "pretrained_files", "write_archived"]
 
-_OPTIONS, _WEIGHTS, _SAFETENSORS = "options.json", "weights.hdf5", "weights.safetensors"
+logger = logging.getLogger(__name__)
+
+_OPTIONS, _WEIGHTS, _DIGESTS = "options.json", "weights.hdf5", "SHA256SUMS"
 _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo"
+TIMEOUT = 20.0
+"""Seconds without an answer after which a download fails."""
+# huggingface_hub's variable for mirrors.
+_HUB = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@.+)?")
+_HUB_FILES = ["*options.json", "*.hdf5", "*.safetensors", "weights.th", "vocab.txt"]
 # The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old Church
 # Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
 _MANY_LANGS = "https://vectors.nlpl.eu/repository/11"
@@ -31,22 +49,28 @@ def _of_authors(name: str) -> str:
     return f"{_AUTHORS}/{name}/elmo_{name}_"
 
 
-NAMED_BILMS: dict[str, str | None] = {
-    shipped.DEFAULT_BILM: None,
-    "small-ko-open": None,
-    "small": _of_authors("2x1024_128_2048cnn_1xhighway"),
-    "medium": _of_authors("2x2048_256_2048cnn_1xhighway"),
-    "original": _of_authors("2x4096_512_2048cnn_2xhighway"),
-    "original-5.5b": _of_authors("2x4096_512_2048cnn_2xhighway_5.5B"),
+NAMED_BILMS: dict[str, tuple[str, ...]] = {
+    shipped.DEFAULT_BILM: (),
+    "small-ko-open": (),
+    "small": (_of_authors("2x1024_128_2048cnn_1xhighway"),),
+    "medium": (_of_authors("2x2048_256_2048cnn_1xhighway"),),
+    "original": (
+        _of_authors("2x4096_512_2048cnn_2xhighway"),
+        f"{_HUB}/lysandre/elmo-2x4096_512_2048cnn_2xhighway/resolve/main/",
+    ),
+    "original-5.5b": (_of_authors("2x4096_512_2048cnn_2xhighway_5.5B"),),
     **{
-        f"efml-{language}": f"{_MANY_LANGS}/{number}.zip"
+        f"efml-{language}": (f"{_MANY_LANGS}/{number}.zip",)
         for number, language in enumerate(_LANGUAGES.split(), start=136)
     },
 }
 """
-The address of each biLM by name: the common beginning of the URLs of `options.json` and `weights.hdf5`, or the URL of
-an ELMoForManyLangs archive. `None`: it is included in the package.
+The addresses of each biLM by name, in the order in which they are tried: the common beginning of the URLs of
+`options.json` and `weights.hdf5`, or the URL of an archive. A biLM without an address is included in the package.
 """
+
+DIGESTS: dict[str, str] = {}
+"""The SHA-256 of files, as `name/weights.hdf5`, of named biLMs where a publisher states it. None does."""
 
 
 def cache_home() -> Path:
@@ -56,60 +80,144 @@ def cache_home() -> Path:
 
 def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     """
-    The option and weight files of a biLM, downloaded if necessary. The authors published no digests of their weights.
+    The option and weight files of a biLM, downloaded or unpacked if necessary.
 
     # Parameters
 
     bilm
-        A key of `NAMED_BILMS`; or a folder with `options.json` and `weights.hdf5`, or with the files of a model of
-        ELMoForManyLangs. A known name takes precedence over a folder of that name; write `./name` for the folder.
+        A key of `NAMED_BILMS`; a folder with `options.json` and `weights.hdf5`, or the only files that end with
+        `options.json` and with `.hdf5` or `.safetensors`; the folder of an ELMoForManyLangs model; a zip or tar file of
+        a folder; the archive of an AllenNLP model with ELMo; or `org/name` or `org/name@revision` on the Hugging Face
+        hub. A key takes precedence over a folder of that name (write `./name`), and a folder over the hub.
     """
-    if not isinstance(bilm, str) or bilm not in NAMED_BILMS:
-        return _files_in(Path(bilm).expanduser())
-    address, folder = NAMED_BILMS[bilm], cache_home() / bilm
-    if address is None:
-        return _files_in(shipped.PRETRAINED / bilm)
-    if address.endswith(".zip"):
-        if not folder.exists():
-            _convert_archive(address, folder)
-        return _files_in(folder)
-    options_file, weight_file = (downloaded(f"{address}{name}", folder / name) for name in (_OPTIONS, _WEIGHTS))
-    return options_file, weight_file
+    path, name = Path(bilm).expanduser(), str(bilm)
+    if isinstance(bilm, str) and bilm in NAMED_BILMS:
+        return _downloaded(bilm) if NAMED_BILMS[bilm] else _files_in(shipped.PRETRAINED / bilm)
+    if path.is_dir():
+        return _files_in(path)
+    if path.is_file():
+        return _complete(cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path))
+    near = get_close_matches(name, NAMED_BILMS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
+    if _HUB_NAME.fullmatch(name):
+        repository, _, revision = name.partition("@")
+        try:
+            from huggingface_hub import snapshot_download
+
+            return _files_in(Path(snapshot_download(repository, revision=revision or None, allow_patterns=_HUB_FILES)))
+        except (ImportError, OSError, ValueError) as error:
+            hint = f"the hub: {error}"
+    raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
 
 
-def downloaded(url: str, file: Path) -> Path:
-    """The file, downloaded if it does not exist."""
+def local_file(address: str | PathLike[str]) -> Path:
+    """The path of a file that is given by its path or URL. A URL is downloaded on first use."""
+    url = os.fspath(address)
+    if "://" not in url:
+        return Path(url).expanduser()
+    file = cache_home() / "addresses" / text_digest(url)[:16] / url.rpartition("/")[2]
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            torch.hub.download_url_to_file(url, str(file))
-        except OSError as error:
-            raise ConnectionError(f"cannot download {url} to {file} ({error})") from error
+            with atomic_file(file) as temporary:
+                _download(url, temporary, None)
+        except (OSError, HTTPException) as error:
+            raise ConnectionError(f"cannot download {url}: {error}") from error
     return file
 
 
-def _convert_archive(url: str, folder: Path) -> None:
-    """Downloads the archive of an ELMoForManyLangs model and writes its biLM in the public format."""
+def _download(url: str, file: Path, sha256: str | None) -> str:
+    """Downloads a whole file and returns its SHA-256."""
+    # Some servers refuse Python's own name.
+    with urlopen(Request(url, headers={"User-Agent": "elmo_tasks"}), timeout=TIMEOUT) as answer:
+        n_bytes, kind = int(answer.headers.get("Content-Length") or 0), answer.headers.get_content_type()
+        # `None`: if stderr is a terminal.
+        hidden = None if n_bytes > 20_000_000 else True
+        with tqdm.wrapattr(answer, "read", total=n_bytes, disable=hidden) as content, open(file, "wb") as target:
+            shutil.copyfileobj(content, target)
+    size, digest = file.stat().st_size, file_digest(file)
+    if kind == "text/html" or size != (n_bytes or size) or digest != (sha256 or digest):
+        raise OSError(f"got {size:,} of {n_bytes:,} bytes of {kind} with the SHA-256 {digest}")
+    return digest
+
+
+def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
+    """
+    Writes the biLM in the weights of an AllenNLP model to two files of the public format. The model's config names the
+    file or address of its options, which may be gone.
+    """
+    try:
+        options = read_any_options(local_file(options_file))
+    except (OSError, ValueError) as error:
+        logger.warning("%s", error)
+        options = read_any_options(weights)
+    options.save(folder / _OPTIONS)
+    write_weights(folder / _WEIGHTS, read_any_weights(weights, options), options, compression=None)
+    return folder / _OPTIONS, folder / _WEIGHTS
+
+
+def _downloaded(name: str) -> tuple[Path, Path]:
+    """The files of a named biLM, from the cache or from the first address that has them."""
+    folder, failures = cache_home() / name, []
+    for address in NAMED_BILMS[name]:
+        try:
+            return _complete(folder, partial(_fetch, name, address))
+        except (OSError, HTTPException, ValueError) as error:
+            failures.append(f"{address}: {error}")
+            logger.warning("cannot download %s from %s", name, failures[-1])
+    tried = "; ".join(failures)
+    raise ConnectionError(f"cannot download {name} from {tried}. Put its {_OPTIONS} and {_WEIGHTS} into {folder}")
+
+
+def _fetch(name: str, address: str, folder: Path) -> None:
+    is_archive = address.endswith(".zip")
+    urls = {"model.zip": address} if is_archive else {each: address + each for each in (_OPTIONS, _WEIGHTS)}
+    digests = {each: _download(url, folder / each, DIGESTS.get(f"{name}/{each}")) for each, url in urls.items()}
+    (folder / _DIGESTS).write_text("".join(f"{digest}  {each}\n" for each, digest in digests.items()))
+    if is_archive:
+        _convert(folder / "model.zip", folder)
+        (folder / "model.zip").unlink()
+    else:
+        # A file of a different kind raises a `ValueError`.
+        Bilm.from_files(folder / _OPTIONS, folder / _WEIGHTS)
+
+
+def _convert(archive: Path, folder: Path) -> None:
+    """Writes the biLM of an archive in the public format."""
+    unpacked = folder / "unpacked"
+    unpack(archive, unpacked)
+    file = _only(unpacked, "**/options.json", "**/*options.json", "**/encoder.pkl", "**/weights.th")
+    Bilm.from_files(*_files_in(file.parent)).save(folder / _OPTIONS, folder / _WEIGHTS)
+    shutil.rmtree(unpacked)
+
+
+def _complete(folder: Path, fill: Callable[[Path], None]) -> tuple[Path, Path]:
+    """The files of a biLM in a folder of the cache, which `fill` writes if they are missing."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent) as work:
-        with zipfile.ZipFile(downloaded(url, Path(work, "model.zip"))) as archive:
-            archive.extractall(work)
-        bilm = Bilm.from_files(*_files_in(Path(work)))
-        with atomic_folder(folder) as made:
-            bilm.save(made / _OPTIONS, made / _WEIGHTS)
+    # Of several processes, one writes them and the others wait.
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        if not all(file.exists() for file in _files_in(folder)):
+            with atomic_folder(folder, (_OPTIONS, _WEIGHTS, _DIGESTS)) as made:
+                fill(made)
+    return _files_in(folder)
 
 
 def _files_in(folder: Path) -> tuple[Path, Path]:
-    if not folder.is_dir():
-        near = get_close_matches(str(folder), NAMED_BILMS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
-        raise ValueError(f"'{folder}' is neither the name of a biLM nor a folder: {hint}")
-    return model_files(folder) or (folder / _OPTIONS, weight_file_in(folder))
+    if (files := model_files(folder)) is not None:
+        return files
+    options, state = _only(folder, _OPTIONS, "*options.json"), _only(folder, "weights.th", "best.th")
+    if state.exists() and not options.exists():
+        return state, state
+    return options, _only(folder, _WEIGHTS, "weights.safetensors", "*.hdf5", "*.safetensors")
 
 
-def weight_file_in(folder: Path) -> Path:
-    """The weight file in the folder of a biLM: HDF5, or safetensors or ELMoForManyLangs' file if only these exist."""
-    if (of_many_langs := model_files(folder)) is not None:
-        return of_many_langs[1]
-    safetensors = folder / _SAFETENSORS
-    return safetensors if safetensors.is_file() and not (folder / _WEIGHTS).exists() else folder / _WEIGHTS
+def _only(folder: Path, *patterns: str) -> Path:
+    """The file that matches the first pattern with a match. Without a match, a missing file."""
+    for pattern in patterns:
+        # macOS adds files to zip archives.
+        files = [file for file in sorted(folder.glob(pattern)) if "__MACOSX" not in file.parts]
+        if len(files) > 1:
+            raise ValueError(f"expected one file {pattern}, got {', '.join(map(str, files))}")
+        if files:
+            return files[0]
+    return folder / Path(patterns[0]).name

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
@@ -19,7 +20,13 @@ from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.models import Model, load_archive
 from allennlp.models.archival import extracted_archive
+from allennlp.modules.elmo import Elmo as AllenElmo
+from allennlp.modules.elmo import batch_to_ids
 from allennlp.training.util import create_serialization_dir
+
+from elmo_tasks import Elmo
+from elmo_tasks.files.archives import unpack
+from tests.paths import TINY_BILM, bilm_files
 
 CONFIG = {
     "dataset_reader": {"type": "archives_test_reader"},
@@ -40,6 +47,13 @@ class TinyModel(Model):
         self.weight = torch.nn.Parameter(torch.zeros(4000))
 
 
+@Model.register("archives_test_elmo", exist_ok=True)
+class ElmoModel(Model):
+    def __init__(self, vocab: Vocabulary, elmo: AllenElmo) -> None:
+        super().__init__(vocab)
+        self.elmo = elmo
+
+
 class Touch:
     """Creates a file when it is unpickled."""
 
@@ -53,10 +67,11 @@ class Touch:
 @pytest.fixture
 def archive(tmp_path: Path) -> Callable[..., Path]:
     """Writes an archive: `archive(config, *more)`, where `more` are functions that add members to the tar file."""
+    random = {"weight": torch.rand(4000, generator=torch.Generator().manual_seed(0))}
 
-    def write(config: dict | str = CONFIG, *more: Callable[[tarfile.TarFile], None]) -> Path:
+    def write(config: dict | str = CONFIG, *more: Callable[[tarfile.TarFile], None], state=random, **format) -> Path:
         weights = io.BytesIO()
-        torch.save({"weight": torch.rand(4000, generator=torch.Generator().manual_seed(0))}, weights)
+        torch.save(state, weights, **format)
         text = config if isinstance(config, str) else json.dumps(config)
         path = tmp_path / "model.tar.gz"
         with tarfile.open(path, "w:gz") as tar:
@@ -93,7 +108,7 @@ class TestLoadArchivesSafely:
     def test_nothing_is_written_outside(self, archive, tmp_path, monkeypatch, name):
         (tmp_path / "unpacked").mkdir()
         monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path / "unpacked"))
-        with pytest.raises(tarfile.FilterError):
+        with pytest.raises(ValueError, match=r"model\.tar\.gz"):
             load_archive(archive(CONFIG, lambda tar: add(tar, name, b"x")))
         assert not (tmp_path / "outside.txt").exists()
 
@@ -108,7 +123,7 @@ class TestLoadArchivesSafely:
         """Without the filter, a pipe instead of a file hangs forever."""
         secret = tmp_path / "secret.txt"
         secret.write_text("secret")
-        with pytest.raises((tarfile.FilterError, KeyError)):
+        with pytest.raises((ValueError, KeyError)):
             load_archive(
                 archive(CONFIG, lambda tar: add(tar, "vocabulary/labels.txt", type=kind, linkname=str(secret)))
             )
@@ -137,6 +152,40 @@ class TestLoadArchivesSafely:
         with pytest.raises(pickle.UnpicklingError):
             load_archive(tmp_path / "folder")
         assert not (tmp_path / "ran").exists()
+
+    def test_damage_is_found(self, archive, tmp_path):
+        """Without the checksums, other weights would be loaded."""
+        unpack(archive(), tmp_path / "folder")
+        for path, damaged in ((archive(), archive()), (tmp_path / "folder", tmp_path / "folder" / "weights.th")):
+            content = bytearray(damaged.read_bytes())
+            content[len(content) // 2] ^= 1
+            damaged.write_bytes(content)
+            with pytest.raises(ValueError, match=damaged.name):
+                load_archive(path)
+
+
+class TestTakeElmoFromTheArchive:
+    @pytest.mark.parametrize(("begin", "is_zip"), [("elmo.", True), ("field_embedder.elmo._module.", False)])
+    def test_the_addresses_in_its_config_may_be_dead(self, archive, command, tmp_path, monkeypatch, begin, is_zip):
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        elmo = AllenElmo(*map(str, bilm_files(TINY_BILM)), 1, dropout=0.0)
+        state = {f"{begin}{name}": tensor for name, tensor in elmo.state_dict().items()}
+        dead = {name: f"http://127.0.0.1:9/{name}" for name in ("options_file", "weight_file")}
+        config = {"type": "archives_test_elmo", "elmo": {**dead, "num_output_representations": 1, "dropout": 0.0}}
+        path = archive({**CONFIG, "model": config}, state=state, _use_new_zipfile_serialization=is_zip)
+        command("elmo-export", path, tmp_path / "exported")
+        (expected,) = Elmo.from_pretrained(TINY_BILM).embed([["The", "bank"]], layers="all")
+        for bilm in (path, tmp_path / "exported"):
+            (found,) = Elmo.from_pretrained(bilm).embed([["The", "bank"]], layers="all")
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+        if is_zip:
+            ids = batch_to_ids([["The", "bank"]])
+            found, expected = (each(ids)["elmo_representations"][0] for each in (load_archive(path).model.elmo, elmo))
+            torch.testing.assert_close(found, expected)
+
+    def test_it_needs_one(self, archive):
+        with pytest.raises(ValueError, match=r"one ELMo.*none.*weights\.th"):
+            Elmo.from_pretrained(archive())
 
 
 class TestReadConfigsAsJson:
