@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,6 +26,17 @@ from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Elmo", "Precision"]
+
+_CARD = """---
+library_name: elmo_tasks
+license: unknown  # to fill in
+# language: en
+tags: [elmo]
+---
+# {name}
+
+A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: `Elmo.from_pretrained("ORG/{name}")`.
+"""
 
 
 class Elmo:
@@ -72,9 +84,9 @@ class Elmo:
 
         bilm
             `"small-open"`, the included small biLM, which needs no network; `"small"`, `"medium"`, `"original"` or
-            `"original-5.5b"`, the authors' weights, which are downloaded on first use (see `pretrained_files`);
-            `"efml-ko"` or a different ELMoForManyLangs model; or a folder with `options.json` and `weights.hdf5`, or
-            with the files of an ELMoForManyLangs model.
+            `"original-5.5b"`, the authors' weights, which are downloaded on first use; `"efml-ko"` or a different
+            ELMoForManyLangs model; a folder, an archive, or a repository on the Hugging Face hub: see
+            `pretrained_files`.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
@@ -98,6 +110,18 @@ class Elmo:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
         return cls(bilm.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), **arguments)
+
+    def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
+        """
+        Writes `options.json`, the weights and, if it is missing, a README for the Hugging Face hub. `from_pretrained`
+        loads the folder, and after `hf upload org/name FOLDER` it loads `"org/name"`.
+        """
+        folder = Path(folder).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.bilm.save(folder / "options.json", folder / f"weights.{format}")
+        if not (folder / "README.md").exists():
+            text = _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
+            (folder / "README.md").write_text(text, encoding="utf-8")
 
     @property
     def dim(self) -> int:
