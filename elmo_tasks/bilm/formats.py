@@ -2,7 +2,8 @@
 The options and the weights of a biLM, from files in any format.
 
 A model that AllenNLP (0.x to 2.x) trained with its `elmo_token_embedder` or `Elmo` has the weights of the biLM in its
-own `weights.th`, and their shapes show the options.
+own `weights.th`. Their shapes show the options, except for the clip values, which are 3 in all of the authors' biLMs,
+and the activation.
 """
 
 import logging
@@ -11,17 +12,20 @@ from fnmatch import filter as matching
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from elmo_tasks.bilm.many_langs import model_files, options_of_model, tensor_names, weights_of_model
 from elmo_tasks.bilm.options import BilmOptions
-from elmo_tasks.bilm.weights import read_weights
+from elmo_tasks.bilm.weights import read_arrays, read_weights
 from elmo_tasks.files.archives import whole_zip
+from elmo_tasks.shipped import PRETRAINED
 
 __all__ = ["read_any_options", "read_any_weights"]
 
 logger = logging.getLogger(__name__)
 
+_CHARACTERS = "char_emb_layer.embedding.weight"
 # The place of AllenNLP's `Elmo` in the model, and the name of a tensor in the word encoder or in the LSTMs.
 _NAME = re.compile(r"(.*)_elmo_lstm\.(?:_token_embedder\._?|_elmo_lstm\.)(.+)")
 
@@ -46,11 +50,13 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
 
 def _options_from_shapes(path: Path) -> BilmOptions:
     tensors = _tensors_of_elmo(path)
+    for included in PRETRAINED.glob("*/weights.hdf5"):
+        if np.array_equal(read_arrays(included, ("char_embed",))["char_embed"], tensors[_CHARACTERS][1:]):
+            return BilmOptions.from_file(included.with_name("options.json"))
     # Each of shape (n_filters, character_dim, width)
     filters = [tensors[f"convolutions.{i}.weight"].shape for i in range(len(matching(tensors, "convolutions.*.bias")))]
     projection_dim, cell_dim = tensors["forward_layer_0.state_projection.weight"].shape
-    # As in all published biLMs.
-    logger.warning("the clip values of this biLM are not known: using 3, and ReLU as its activation: %s", path)
+    logger.warning("the clip values and the activation of this biLM are not known, using 3 and ReLU: %s", path)
     return BilmOptions(
         cell_dim=cell_dim,
         projection_dim=projection_dim,
@@ -68,7 +74,7 @@ def _tensors_of_elmo(path: Path) -> dict[str, torch.Tensor]:
         # Wrappers such as `TimeDistributed` add `_module` to names.
         if match := _NAME.fullmatch(key.replace("_module.", "")):
             place, name = match.groups()
-            name = name.replace("char_embedding_weights", "char_emb_layer.embedding.weight")
+            name = name.replace("char_embedding_weights", _CHARACTERS)
             tensors[name.replace("char_conv_", "convolutions.")] = tensor
             places.add(place)
     if len(places) != 1:
