@@ -7,7 +7,6 @@ parameter's key in the file and the difference between its layout there and ours
 
 import io
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -134,14 +133,12 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
                 return {key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)}  # noqa: SIM118
 
         def keep(key: str, node: object) -> None:
-            if isinstance(node, h5py.Dataset) and key.startswith(prefixes):
-                # HDF5 would read any local file that these name.
-                if node.external or node.is_virtual:
-                    raise OSError(f"the numbers of {key} are in a different file")
+            # Skips datasets that would read any local file they name.
+            if isinstance(node, h5py.Dataset) and key.startswith(prefixes) and not (node.external or node.is_virtual):
                 arrays[key] = node[...]
 
         with h5py.File(path, "r") as file:
-            # `visititems` skips links, which could lead out of the file.
+            # `visititems` skips links, which could lead out of the file too.
             file.visititems(keep)
             return arrays
     except (OSError, RuntimeError, SafetensorError) as error:
@@ -151,7 +148,7 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """
     The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32. A `ValueError` names the
-    option that differs.
+    key that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
     arrays = read_arrays(weight_file, _OF_BILM)
@@ -159,7 +156,9 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     arrays = {**{name.key: name.omitted for name in names if name.omitted is not None}, **arrays}
     expected = {name.key for name in names} | set(dictionaries)
     if set(arrays) != expected:
-        raise ValueError(f"{_difference(expected, set(arrays))}: {weight_file}")
+        key = min(expected ^ set(arrays))
+        problem = "missing from" if key in expected else "unexpected in"
+        raise ValueError(f"'{key}' is {problem} the weights of a biLM with these options: {weight_file}")
     state = {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
     return state | {state_name: torch.from_numpy(arrays[key]) for key, state_name in dictionaries.items()}
 
@@ -176,24 +175,6 @@ def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     if set(arrays) != {name.key for name in names}:
         raise ValueError(f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}")
     return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
-
-
-# Options that count layers, and the keys that show these counts.
-_COUNTS = {
-    "lstm.n_layers": re.compile(r"RNN_0/RNN/MultiRNNCell/Cell\d+/"),
-    "char_cnn.n_highway": re.compile(r"CNN_high_\d+/"),
-    "the length of char_cnn.filters": re.compile(r"CNN/W_cnn_\d+"),
-}
-
-
-def _difference(expected: set[str], found: set[str]) -> str:
-    """The option that differs in the file, or the first key that does."""
-    for option, pattern in _COUNTS.items():
-        by_options, in_file = (len({m[0] for key in keys if (m := pattern.match(key))}) for keys in (expected, found))
-        if by_options != in_file and in_file:
-            return f"{option} is {by_options} in the options, but {in_file} in the file"
-    key = min(expected ^ found)
-    return f"'{key}' is {'missing from' if key in expected else 'unexpected in'} the weights of this biLM"
 
 
 def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str]) -> torch.Tensor:
