@@ -19,8 +19,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, PRETRAINED, TRAINING_CONFIGS
-from elmo_tasks.vectors.pretrained import NAMED_BILMS, cache_home, pretrained_files
+from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
+from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["check_data", "config_variables", "evaluate_file", "strings_of", "with_checked_data"]
 
@@ -56,7 +56,6 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     """
     variables = config_variables({**os.environ, **ext_vars})
     callbacks = _Callbacks(variables[_BILM])
-    variables[_BILM] = str(callbacks.folder)
     try:
         evaluated: str = _jsonnet.evaluate_file(
             filename,
@@ -74,9 +73,6 @@ class _Callbacks:
 
     def __init__(self, bilm: str) -> None:
         self._bilm = bilm
-        # Where the biLM is, or will be once it is downloaded.
-        shipped_or_cache = cache_home() if NAMED_BILMS.get(bilm) else PRETRAINED
-        self.folder = shipped_or_cache / bilm if bilm in NAMED_BILMS else Path(bilm)
         self.error: BaseException | None = None
 
     def transformer(self, model_name: str) -> dict[str, Any]:

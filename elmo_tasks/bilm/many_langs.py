@@ -22,14 +22,7 @@ from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.files.text_lines import numbered_lines
 
-__all__ = [
-    "DictionaryEncoder",
-    "model_files",
-    "options_of_model",
-    "tensor_names",
-    "weights_of_model",
-    "word_to_code_points",
-]
+__all__ = ["DictionaryEncoder", "model_files", "names", "options_of_model", "weights_of_model", "word_to_code_points"]
 
 _BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
@@ -169,7 +162,7 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
         for file in (_TOKEN_EMBEDDER, _ENCODER):
             # Runs no pickled code, and loads tensors that were saved on any device.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
-        for parameter, file, keys, make in tensor_names(options):
+        for parameter, file, keys, make in names(options):
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
@@ -225,7 +218,7 @@ def _keys(path: Path) -> list[str]:
 _Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 
-def tensor_names(options: BilmOptions) -> Iterator[_Row]:
+def names(options: BilmOptions) -> Iterator[_Row]:
     """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
     own = options.dictionaries
 

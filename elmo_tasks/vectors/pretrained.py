@@ -24,7 +24,7 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder
 from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["DIGESTS", "NAMED_BILMS", "TIMEOUT", "cache_home", "local_file", "pretrained_files", "write_archived"]
+__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "local_file", "pretrained_files", "write_archived"]
 
 logger = logging.getLogger(__name__)
 
@@ -68,9 +68,6 @@ NAMED_BILMS: dict[str, tuple[str, ...]] = {
 The addresses of each biLM by name, in the order in which they are tried: the common beginning of the URLs of
 `options.json` and `weights.hdf5`, or the URL of an archive. A biLM without an address is included in the package.
 """
-
-DIGESTS: dict[str, str] = {}
-"""The SHA-256 of files, as `name/weights.hdf5`, of named biLMs where a publisher states it. None does."""
 
 
 def cache_home() -> Path:
@@ -120,14 +117,13 @@ def local_file(address: str | PathLike[str]) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with atomic_file(file) as temporary:
-                _download(url, temporary, None)
+                _download(url, temporary)
         except (OSError, HTTPException) as error:
             raise ConnectionError(f"cannot download {url}: {error}") from error
     return file
 
 
-def _download(url: str, file: Path, sha256: str | None) -> str:
-    """Downloads a whole file and returns its SHA-256."""
+def _download(url: str, file: Path) -> None:
     # Some servers refuse Python's own name.
     with urlopen(Request(url, headers={"User-Agent": "elmo_tasks"}), timeout=TIMEOUT) as answer:
         n_bytes, kind = int(answer.headers.get("Content-Length") or 0), answer.headers.get_content_type()
@@ -135,22 +131,16 @@ def _download(url: str, file: Path, sha256: str | None) -> str:
         hidden = None if n_bytes > 20_000_000 else True
         with tqdm.wrapattr(answer, "read", total=n_bytes, disable=hidden) as content, open(file, "wb") as target:
             shutil.copyfileobj(content, target)
-    size, digest = file.stat().st_size, file_digest(file)
-    if kind == "text/html" or size != (n_bytes or size) or digest != (sha256 or digest):
-        raise OSError(f"got {size:,} of {n_bytes:,} bytes of {kind} with the SHA-256 {digest}")
-    return digest
+    if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
+        raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
 
 
 def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
     """
-    Writes the biLM in the weights of an AllenNLP model to two files of the public format. The model's config names the
-    file or address of its options, which may be gone.
+    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or address of
+    its options in the model's config, which may be gone. An address is not opened.
     """
-    try:
-        options = read_any_options(local_file(options_file))
-    except (OSError, ValueError) as error:
-        logger.warning("%s", error)
-        options = read_any_options(weights)
+    options = read_any_options(options_file if os.path.isfile(options_file) else weights)
     options.save(folder / _OPTIONS)
     write_weights(folder / _WEIGHTS, read_any_weights(weights, options), options, compression=None)
     return folder / _OPTIONS, folder / _WEIGHTS
@@ -161,7 +151,7 @@ def _downloaded(name: str) -> tuple[Path, Path]:
     folder, failures = cache_home() / name, []
     for address in NAMED_BILMS[name]:
         try:
-            return _complete(folder, partial(_fetch, name, address))
+            return _complete(folder, partial(_fetch, address))
         except (OSError, HTTPException, ValueError) as error:
             failures.append(f"{address}: {error}")
             logger.warning("cannot download %s from %s", name, failures[-1])
@@ -169,17 +159,18 @@ def _downloaded(name: str) -> tuple[Path, Path]:
     raise ConnectionError(f"cannot download {name} from {tried}. Put its {_OPTIONS} and {_WEIGHTS} into {folder}")
 
 
-def _fetch(name: str, address: str, folder: Path) -> None:
+def _fetch(address: str, folder: Path) -> None:
+    archive, options, weights = (folder / name for name in ("model.zip", _OPTIONS, _WEIGHTS))
     is_archive = address.endswith(".zip")
-    urls = {"model.zip": address} if is_archive else {each: address + each for each in (_OPTIONS, _WEIGHTS)}
-    digests = {each: _download(url, folder / each, DIGESTS.get(f"{name}/{each}")) for each, url in urls.items()}
-    (folder / _DIGESTS).write_text("".join(f"{digest}  {each}\n" for each, digest in digests.items()))
+    for file in [archive] if is_archive else [options, weights]:
+        _download(address if is_archive else address + file.name, file)
+        with open(folder / _DIGESTS, "a") as digests:
+            digests.write(f"{file_digest(file)}  {file.name}\n")
     if is_archive:
-        _convert(folder / "model.zip", folder)
-        (folder / "model.zip").unlink()
-    else:
-        # A file of a different kind raises a `ValueError`.
-        Bilm.from_files(folder / _OPTIONS, folder / _WEIGHTS)
+        _convert(archive, folder)
+        archive.unlink()
+    # A file of a different kind raises a `ValueError`.
+    Bilm.from_files(options, weights)
 
 
 def _convert(archive: Path, folder: Path) -> None:
@@ -193,13 +184,18 @@ def _convert(archive: Path, folder: Path) -> None:
 
 def _complete(folder: Path, fill: Callable[[Path], None]) -> tuple[Path, Path]:
     """The files of a biLM in a folder of the cache, which `fill` writes if they are missing."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Of several processes, one writes them and the others wait.
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        if not all(file.exists() for file in _files_in(folder)):
-            with atomic_folder(folder, (_OPTIONS, _WEIGHTS, _DIGESTS)) as made:
-                fill(made)
+    if not _is_complete(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Of several processes, one writes them and the others wait.
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            if not _is_complete(folder):
+                with atomic_folder(folder, (_OPTIONS, _WEIGHTS, _DIGESTS)) as made:
+                    fill(made)
     return _files_in(folder)
+
+
+def _is_complete(folder: Path) -> bool:
+    return all(file.exists() for file in _files_in(folder))
 
 
 def _files_in(folder: Path) -> tuple[Path, Path]:
@@ -214,8 +210,7 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
 def _only(folder: Path, *patterns: str) -> Path:
     """The file that matches the first pattern with a match. Without a match, a missing file."""
     for pattern in patterns:
-        # macOS adds files to zip archives.
-        files = [file for file in sorted(folder.glob(pattern)) if "__MACOSX" not in file.parts]
+        files = sorted(folder.glob(pattern))
         if len(files) > 1:
             raise ValueError(f"expected one file {pattern}, got {', '.join(map(str, files))}")
         if files:
