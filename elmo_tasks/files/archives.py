@@ -13,15 +13,16 @@ __all__ = ["unpack", "whole_zip"]
 def unpack(archive: str | PathLike[str], folder: Path) -> None:
     """Unpacks a zip or tar file, which may be untrusted. A `ValueError` names a file that is damaged or unsafe."""
     try:
-        if zipfile.is_zipfile(archive):
+        # First, because an uncompressed tar file that ends with a zip file also looks like one.
+        if tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter="data")
+                # gzip's checksum follows the last member.
+                while tar.fileobj is not None and tar.fileobj.read(2**20):
+                    pass
+        else:
             with zipfile.ZipFile(archive) as members:
                 members.extractall(folder)
-            return
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
-            # gzip's checksum follows the last member.
-            while tar.fileobj is not None and tar.fileobj.read(2**20):
-                pass
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
 

@@ -33,7 +33,7 @@ _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo"
 TIMEOUT = 20.0
 """Seconds without an answer after which a download fails."""
 # huggingface_hub's variable for mirrors.
-_HUB = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+_HUB = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@.+)?")
 _HUB_FILES = ["*options.json", "*.hdf5", "*.safetensors", "weights.th", "vocab.txt"]
 # The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old Church
