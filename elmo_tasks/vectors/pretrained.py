@@ -123,6 +123,17 @@ def local_file(address: str | PathLike[str]) -> Path:
     return file
 
 
+def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
+    """
+    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or address of
+    its options in the model's config, which may be gone. An address is not opened.
+    """
+    options = read_any_options(options_file if os.path.isfile(options_file) else weights)
+    options.save(folder / _OPTIONS)
+    write_weights(folder / _WEIGHTS, read_any_weights(weights, options), options, compression=None)
+    return folder / _OPTIONS, folder / _WEIGHTS
+
+
 def _download(url: str, file: Path) -> None:
     # Some servers refuse Python's own name.
     with urlopen(Request(url, headers={"User-Agent": "elmo_tasks"}), timeout=TIMEOUT) as answer:
@@ -133,17 +144,6 @@ def _download(url: str, file: Path) -> None:
             shutil.copyfileobj(content, target)
     if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
         raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
-
-
-def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
-    """
-    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or address of
-    its options in the model's config, which may be gone. An address is not opened.
-    """
-    options = read_any_options(options_file if os.path.isfile(options_file) else weights)
-    options.save(folder / _OPTIONS)
-    write_weights(folder / _WEIGHTS, read_any_weights(weights, options), options, compression=None)
-    return folder / _OPTIONS, folder / _WEIGHTS
 
 
 def _downloaded(name: str) -> tuple[Path, Path]:
