@@ -73,7 +73,11 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
             return original(self, options_file, weight_file, *args, **kwargs)
         with tempfile.TemporaryDirectory() as folder:
             pretrained = importlib.import_module("elmo_tasks.vectors.pretrained")
-            files = pretrained.write_archived(weights, options_file, Path(folder))
+            try:
+                files = pretrained.write_archived(weights, options_file, Path(folder))
+            except ValueError:
+                # A model with several biLMs.
+                files = options_file, weight_file
             return original(self, *map(str, files), *args, **kwargs)
 
 

@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Optional
 
 import numpy as np
 import pytest
@@ -49,9 +50,9 @@ class TinyModel(Model):
 
 @Model.register("archives_test_elmo", exist_ok=True)
 class ElmoModel(Model):
-    def __init__(self, vocab: Vocabulary, elmo: AllenElmo) -> None:
+    def __init__(self, vocab: Vocabulary, elmo: AllenElmo, other: Optional[AllenElmo] = None) -> None:
         super().__init__(vocab)
-        self.elmo = elmo
+        self.elmo, self.other = elmo, other
 
 
 class Touch:
@@ -183,9 +184,15 @@ class TestTakeElmoFromTheArchive:
             found, expected = (each(ids)["elmo_representations"][0] for each in (load_archive(path).model.elmo, elmo))
             torch.testing.assert_close(found, expected)
 
-    def test_it_needs_one(self, archive):
-        with pytest.raises(ValueError, match=r"one ELMo.*none.*weights\.th"):
-            Elmo.from_pretrained(archive())
+    def test_several_come_from_their_addresses(self, archive, tmp_path, monkeypatch):
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        files = dict(zip(("options_file", "weight_file"), map(str, bilm_files(TINY_BILM)), strict=True))
+        elmo = {**files, "num_output_representations": 1}
+        state = {f"{name}.{key}": t for name in ("elmo", "other") for key, t in AllenElmo(**elmo).state_dict().items()}
+        path = archive({**CONFIG, "model": {"type": "archives_test_elmo", "elmo": elmo, "other": elmo}}, state=state)
+        assert load_archive(path).model.other.get_output_dim() == 16
+        with pytest.raises(ValueError, match=r"one ELMo.*elmo.*other.*weights\.th"):
+            Elmo.from_pretrained(path)
 
 
 class TestReadConfigsAsJson:
