@@ -59,10 +59,8 @@ def word_to_character_ids(word: str) -> np.ndarray:
 
 def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[np.ndarray]:
     """The row of each word. Empty words, which TF-Hub users pad with, are an error: they would change other vectors."""
-    if isinstance(words, str):
-        raise ValueError(f"expected a list of words for each sentence, got the string {words[:60]!r}")
-    if "" in words:
-        raise ValueError(f"expected no empty word, got word {list(words).index('')} of {list(words)[:20]}")
+    if isinstance(words, str) or "" in words:
+        raise ValueError(f"expected a list of words for each sentence, none of them empty, got {words!r:.200}")
     return [row_of(word) for word in words]
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import unicodedata
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -62,9 +63,9 @@ class JsonLinesPredictor(Predictor):
         self._n_lines = 0
         self._embedded_text = torch.nn.Identity()
 
+    @abstractmethod
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
         """The instance of a line, or its prediction if it has no words."""
-        raise NotImplementedError
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """Completes the model's prediction."""

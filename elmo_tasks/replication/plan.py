@@ -13,16 +13,18 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 from elmo_tasks.environment import config_variables, evaluate_file, strings_of
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
-from elmo_tasks.replication.subset import size_of, write_subset
 from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["Plan", "Run", "digest_of"]
+__all__ = ["Plan", "Run", "digest_of", "size_of", "write_subset"]
 
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 _Key = tuple[str, str, int, int | None]
+# The columns of a CoNLL-2012 line in a sentence without a predicate.
+_COLUMNS_WITHOUT_PREDICATE = 12
 
 
 @dataclass(frozen=True)
@@ -222,3 +224,36 @@ def digest_of(path: Path) -> str:
         digests = {file.relative_to(path).as_posix(): digest_of(file) for file in files}
         return text_digest(json.dumps(digests, sort_keys=True))[:16]
     return file_digest(path)[:16]
+
+
+@lru_cache
+def size_of(source: Path) -> int | None:
+    """The number of items of a training set; `None` if it does not exist here."""
+    return len(_items(source)) if source.exists() else None
+
+
+def write_subset(source: Path, size: int, folder: Path) -> Path:
+    """Writes `size` items of a training set in their order: always the same ones, all included in larger subsets."""
+    target = folder / f"{source.parent.name}-{size}{source.suffix or '.gold_conll'}"
+    if source.exists() and not target.exists():
+        items = _items(source)
+        # Ordered by the digest of the index, not of the text, so equal pairs are not chosen together.
+        order = sorted(range(len(items)), key=lambda index: text_digest(str(index)))
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_file(target) as part:
+            part.write_text("".join(items[index] for index in sorted(order[:size])), "utf-8")
+    return target
+
+
+def _items(source: Path) -> list[str]:
+    """The lines of SNLI that have a label, or the sentences of CoNLL-2012's columns that have a predicate."""
+    if source.suffix == ".jsonl":
+        lines = source.read_text("utf-8").split("\n")
+        return [f"{line}\n" for line in lines if line.strip() and json.loads(line).get("gold_label") != "-"]
+    sentences = []
+    for file in sorted(source.rglob("*gold_conll")) if source.is_dir() else [source]:
+        for block in file.read_text("utf-8").split("\n\n"):
+            rows = [line for line in block.split("\n") if line.strip() and not line.startswith("#")]
+            if rows and len(rows[0].split()) > _COLUMNS_WITHOUT_PREDICATE:
+                sentences.append("\n".join(rows) + "\n\n")
+    return sentences

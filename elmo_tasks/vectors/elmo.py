@@ -59,8 +59,6 @@ class Elmo:
     def __init__(
         self, bilm: Bilm, *, layer_cache: LayerCache | None = None, tokenizer: Tokenizer | None = None
     ) -> None:
-        if bilm.stateful:
-            raise ValueError("expected a biLM with stateful=False, because sentences are sorted by length")
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
         if layer_cache is not None:

@@ -4,7 +4,7 @@ import hashlib
 
 from allennlp.data import DatasetReader
 
-from elmo_tasks.replication.subset import size_of, write_subset
+from elmo_tasks.replication.plan import size_of, write_subset
 from tests.paths import FIXTURES
 
 SOURCES = {"snli": FIXTURES / "snli" / "train.jsonl", "srl": FIXTURES / "srl" / "train"}

@@ -205,8 +205,3 @@ def test_a_string_is_one_sentence(elmo):
     for embed in (elmo.embed, elmo.embed_documents):
         (found,), (expected,) = embed("She sat"), embed(["She sat"])
         assert np.array_equal(found, expected)
-
-
-def test_a_stateful_bilm_is_refused():
-    with pytest.raises(ValueError, match="stateful"):
-        Elmo(random_bilm(stateful=True))

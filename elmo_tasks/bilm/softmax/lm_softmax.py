@@ -36,8 +36,6 @@ class LmSoftmax(nn.Module):
 
     def __init__(self, n_words: int, dim: int, *, n_samples: int | None = None) -> None:
         super().__init__()
-        if n_samples == 0:
-            raise ValueError("expected n_samples of at least 1, got 0, with which nothing is learned")
         self.n_words = n_words
         self.n_samples = n_samples
         self.weight = nn.Parameter(torch.empty(n_words, dim))

@@ -196,8 +196,3 @@ class TestSampled:
         with pytest.MonkeyPatch.context() as monkeypatch:
             monkeypatch.setattr(Negatives, "log_expected_counts", lambda self, words: torch.zeros(words.shape))
             assert largest_error() > 20
-
-
-def test_a_sampled_softmax_needs_negatives():
-    with pytest.raises(ValueError, match="at least 1"):
-        LmSoftmax(N_WORDS, DIM, n_samples=0)
