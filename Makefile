@@ -42,7 +42,7 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, pred
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 --output-file demo/predictions.jsonl --silent
 	@$(BIN)/python -c 'import json; [print(f"{name:8} test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) for name in ("ner", "ner_elmo")]'
 
-# Without a network, all data except SST-5 and POS is unpacked and can be trained on.
+# Without a network, all data except SST-5 is unpacked and can be trained on.
 replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make replicate TASKS="ner sst" SEEDS=2
 	-$(BIN)/allennlp elmo-data open --to output/open
 	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --jobs 2 --data output/open --results output/replication --against results/open

@@ -1,14 +1,13 @@
 """Public data for the paper's tasks: where its owners publish it, and where it goes in `ELMO_TASKS_DATA`."""
 
 import lzma
-import re
 import shutil
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from cached_path import cached_path
+from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest
@@ -168,15 +167,15 @@ def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
     """
     Fetches the data of the plan `open` and returns the paths of all files.
 
-    `source` is the folder `data/open` of a checkout, or its URL. SST-5 and UD English EWT are downloaded from their
-    owners. `SHA256SUMS` lists the digests of all files. A different digest raises a `ValueError`; the file is kept.
+    `source` is the folder `data/open` of a checkout, or its URL. SST-5 is downloaded from its owners. `SHA256SUMS` has
+    the digests of all files. A different digest raises a `ValueError`; the file is kept.
     """
     lines = Path(cached_path(f"{source}/SHA256SUMS")).read_text("utf-8").splitlines()
     digests = {root / place: digest for digest, place in map(str.split, lines)}
     _compare(digests)
     for path in digests:
         place = path.relative_to(root)
-        if place.parts[0] in ("sst", "pos") or path.exists():
+        if place.parts[0] == "sst" or path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as temporary:
@@ -186,12 +185,6 @@ def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
                 with lzma.open(cached_path(f"{source}/{place}.xz")) as packed, open(temporary, "wb") as target:
                     shutil.copyfileobj(packed, target)
     fetch(CORPORA["sst"], root)
-    train = root / "pos" / "train.conllu"
-    if not train.exists():
-        fetch(CORPORA["pos"], root)
-        # In the plan's training set, the documents are sorted by name.
-        documents = re.split("^(?=# newdoc id)", train.read_text("utf-8"), flags=re.MULTILINE)
-        train.write_text("".join(sorted(documents)), "utf-8")
     _compare(digests)
     return list(digests)
 

@@ -53,15 +53,11 @@ def test_a_file_with_a_different_digest_is_an_error_and_not_kept(served, tmp_pat
 
 @pytest.fixture
 def owners(served, tmp_path, monkeypatch):
-    """SST-5 and POS from a local server, with the digests of the files that `fetch_open` should make from them."""
-    first, second = "# newdoc id = a\n# sent_id = a-1\n", "# newdoc id = b\n# sent_id = b-1\n"
-    (tmp_path / "served" / "train").write_text(second + first)
+    """SST-5 from a local server, with the digest of the file there."""
     monkeypatch.setitem(CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),)))
-    monkeypatch.setitem(CORPORA, "pos", Corpus("", "", (PublicFile(f"{served}/train", "pos/train.conllu"),)))
     lines = (OPEN_DATA / "SHA256SUMS").read_text().splitlines()
-    made = {"sst/dev.txt": "text", "pos/train.conllu": first + second}
-    lines = [line for line in lines if not line.split()[1].startswith(("sst", "pos"))]
-    lines += [f"{hashlib.sha256(text.encode()).hexdigest()}  {place}" for place, text in made.items()]
+    lines = [line for line in lines if not line.split()[1].startswith("sst")]
+    lines.append(f"{hashlib.sha256(b'text').hexdigest()}  sst/dev.txt")
     source = tmp_path / "source"
     source.mkdir()
     for folder in OPEN_DATA.iterdir():
@@ -73,7 +69,7 @@ def owners(served, tmp_path, monkeypatch):
 
 def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_path):
     places = {path.relative_to(tmp_path / "data") for path in fetch_open(tmp_path / "data", owners)}
-    assert len(places) == 17 and all((tmp_path / "data" / place).is_file() for place in places)
+    assert len(places) == 19 and all((tmp_path / "data" / place).is_file() for place in places)
     for task in ("ner", "snli", "squad", "srl", "coref"):
         inputs = read_json(CHECKOUT / "results" / "open" / task / "baseline" / "1.json")["inputs"]
         assert inputs == {name: digest_of(tmp_path / name) for name in inputs}
