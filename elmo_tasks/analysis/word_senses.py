@@ -152,9 +152,12 @@ class WordSenses:
         """Each instance with the mean over its words, of shape `(n_layers, dim)`."""
         sentences, others = tee(sentence for sentence in corpus if sentence.instances)
         embedded = self._elmo.embed_iter((sentence.words for sentence in others), layers="all")
+        sentence = None
         for sentence, layers in zip(sentences, embedded, strict=True):
             for instance in sentence.instances:
                 yield instance, layers[:, instance.start : instance.end].mean(1)
+        if sentence is None:
+            raise ValueError(f"expected sentences with instances, got none: {corpus.path}")
 
 
 def score_of(gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> dict[str, float]:

@@ -118,6 +118,12 @@ class TestWordSenses:
         # Even a tiny random biLM separates most of these few words; the first sense does not.
         assert score["layer 1"]["ALL"]["f1"] > score["first sense"]["ALL"]["f1"]
 
+    def test_a_corpus_without_instances_is_an_error(self, elmo, tmp_path):
+        (tmp_path / "a.data.xml").write_text("<corpus><text>No sentence .</text></corpus>")
+        (tmp_path / "a.gold.key.txt").touch()
+        with pytest.raises(ValueError, match=r"a\.data\.xml"):
+            WordSenses(elmo, WsdCorpus(tmp_path / "a.data.xml"))
+
     def test_an_unseen_lemma_has_the_first_sense(self, elmo, training, fixtures_root):
         first = first_senses_of_wordnet(fixtures_root / "wsd" / "wordnet")
         with_wordnet, without = (WordSenses(elmo, training, senses) for senses in (first, None))
