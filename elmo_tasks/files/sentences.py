@@ -106,11 +106,7 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
     for block in line_blocks(lines_in(path, "CoNLL-U", "numbered columns", "words with tags", "a table")):
         number = block[0][0]
         with located(path, number):
-            try:
-                sentences = conllu.parse("\n".join(line for _, line in block), field_parsers=unparsed)
-            except conllu.exceptions.ParseException as error:
-                raise ValueError(str(error)) from error
-            for sentence in sentences:
+            for sentence in conllu.parse("\n".join(line for _, line in block), field_parsers=unparsed):
                 words = [word for word in sentence if isinstance(word["id"], int)]
                 if words:
                     yield number, words

@@ -38,7 +38,7 @@ def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
     """Adds the file, and the line or other place in it, to the errors of a parser."""
     try:
         yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:
         what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
         what = f"expected the key {error}" if isinstance(error, KeyError) else what
         raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error
