@@ -122,9 +122,7 @@ class JsonLinesPredictor(Predictor):
             outcome = self.outcome_of(in_nfc(inputs))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             found = json.dumps(inputs.get("", inputs), default=repr)[:200]
-            expected = (
-                f"expected a line like {self.example}, or a file of the task and --use-dataset-reader, got {found}"
-            )
+            expected = f"expected a line like {self.example} (or --use-dataset-reader), got {found}"
             message = str(error) if isinstance(error, ValueError) else expected
             if self._keep_going:
                 return {"error": message, "line": inputs.get("line")}

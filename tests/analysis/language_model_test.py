@@ -106,3 +106,9 @@ def test_small_open_prefers_words_in_their_order(fixtures_root):
     turned_round = summary(model.score([sentence[::-1] for sentence in sentences]))["perplexity"]
     assert written < 600
     assert turned_round > 2 * written
+
+
+def test_a_text_of_unknown_words_is_reported(caplog):
+    assert summary([SentenceLikelihood(["a", "b", "c"], -1.0, -1.0, 1)])["unknown_share"] == 1 / 3 and not caplog.text
+    summary([SentenceLikelihood(["a", "b", "c"], -1.0, -1.0, 2)])
+    assert "2 of 3 words" in caplog.text
