@@ -25,11 +25,11 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects in a file with one JSON object per line, each with its line number. Blank lines are ignored."""
     for number, line in numbered_lines(path):
-        try:
-            content = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            content = line
-        if content is not None:
+        if line.strip():
+            try:
+                content = json.loads(line)
+            except (ValueError, RecursionError):
+                content = None
             if not isinstance(content, dict):
                 raise ValueError(f"expected a JSON object in each line, got {line[:60]!r}: {path}, line {number}")
             yield number, content

@@ -1,7 +1,5 @@
 """Tests of `allennlp elmo-embed`."""
 
-import pytest
-
 from elmo_tasks.__main__ import main
 from tests.paths import TINY_BILM
 
@@ -13,7 +11,3 @@ class TestEmbed:
         command("elmo-embed", text, tmp_path / "a.h5", "--bilm", bilm, "--layers", "all")
         main(["embed", str(text), str(tmp_path / "b.h5"), "--bilm", str(bilm), "--layers", "all"])
         assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
-
-    def test_an_error_is_one_line(self, command, tmp_path):
-        with pytest.raises(SystemExit, match=r"^allennlp elmo-embed: error: .*text\.txt"):
-            command("elmo-embed", tmp_path / "text.txt", tmp_path / "out.h5")

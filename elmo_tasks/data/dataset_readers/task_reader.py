@@ -36,8 +36,7 @@ class FileReader:
 
     def instance_of(self, *row: Any) -> Instance | None:
         """The instance of a row, by default from the arguments of `text_to_instance`; `None` if it is skipped."""
-        instance: Instance | None = self.text_to_instance(*row)
-        return instance
+        return self.text_to_instance(*row)
 
     def apply_token_indexers(self, instance: Instance) -> None:
         for field in instance.fields.values():
