@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tqdm import tqdm
@@ -90,7 +90,6 @@ def embed_file(
     output: str | os.PathLike[str],
     options: EmbedOptions | None = None,
     *,
-    layout: Literal["full", "index", "vectors", "keys"] = "full",
     force: bool = False,
     workers: int | None = None,
     ray: str | None = None,
@@ -105,10 +104,6 @@ def embed_file(
     text, output
         The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is HDF5 (`.h5`, `.hdf5`), Parquet
         (`.parquet`), or, if its name ends with a slash, a folder of Parquet files, one per part.
-    layout
-        For HDF5. `"full"`: arrays named by line number, `sentences`, and AllenNLP's `sentence_to_index`. `"index"`:
-        without `sentences`. `"vectors"`: only the arrays. `"keys"`: arrays named by sentence, without blank lines and
-        repeated sentences. All but `"full"` are HDF5 under any name, as in AllenNLP.
     force
         Whether to replace an existing output or the parts of an interrupted job.
     workers, ray
@@ -119,7 +114,7 @@ def embed_file(
     """
     is_folder = os.fspath(output).endswith("/")
     text, output, options = Path(text), Path(output), options or EmbedOptions()
-    if layout == "full" and not is_folder and output.suffix not in _ENDINGS:
+    if not is_folder and output.suffix not in _ENDINGS:
         endings = f"{', '.join(_ENDINGS)}, or / for a folder of Parquet files"
         raise ValueError(f"expected an output that ends with {endings}, got {output}")
     check_not_input(output, text)
@@ -163,7 +158,7 @@ def embed_file(
             folder.replace(output)
             (output / _JOB).unlink()
         else:
-            _join(folder, output, job, layout)
+            _join(folder, output, job)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted: the same command continues") from None
     return n_lines
@@ -288,14 +283,14 @@ def _write_part(options: EmbedOptions, job: dict[str, Any], part: _Part, elmo: "
     return len(lines)
 
 
-def _join(folder: Path, output: Path, job: dict[str, Any], layout: str) -> None:
+def _join(folder: Path, output: Path, job: dict[str, Any]) -> None:
     # Written in the folder, so a killed job leaves nothing elsewhere.
     whole = folder / f"whole{output.suffix}"
     with atomic_file(whole) as temporary:
         if output.suffix == ".parquet":
             _write_parquet(temporary, _read_parts(folder), job)
         else:
-            _write_hdf5(temporary, _read_parts(folder), job, layout)
+            _write_hdf5(temporary, _read_parts(folder), job)
     os.replace(whole, output)
     shutil.rmtree(folder)
 
@@ -308,32 +303,26 @@ def _read_parts(folder: Path) -> _Vectors:
         yield lines, [array.reshape(shape) for array, shape in zip(np.split(flat, ends), shapes, strict=True)]
 
 
-def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any], layout: str) -> None:
-    """The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..."""
+def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
+    """
+    The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..., and `sentence_to_index`, a
+    JSON object with the number of each sentence (the last one of equal sentences). `sentences` are in addition.
+    """
     import h5py
 
     sentences: list[str] = []
-    names = {""}
     # `track_order` keeps the order of the lines, instead of "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
         file.attrs["elmo_tasks"] = json.dumps(job)
         for lines, vectors in parts:
-            for number, (line, array) in enumerate(zip(lines, vectors, strict=True), start=len(sentences)):
-                name = line if layout == "keys" else str(number)
-                # Not `name in file`, which reads names as paths.
-                if name in names:
-                    continue
-                names.add(name)
+            for number, array in enumerate(vectors, start=len(sentences)):
                 # HDF5 has no larger chunks, and no checksum without chunks.
                 checked = {"fletcher32": True, "chunks": array.shape} if 0 < array.nbytes < 2**32 else {}
-                file.create_dataset(name, data=array, **checked)
+                file.create_dataset(str(number), data=array, **checked)
             sentences += lines
-        if layout == "full":
-            file.create_dataset("sentences", data=sentences, dtype=h5py.string_dtype())
-        if layout in ("full", "index"):
-            # The last of equal sentences is kept.
-            index = json.dumps({sentence: str(number) for number, sentence in enumerate(sentences)})
-            file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
+        file.create_dataset("sentences", data=sentences, dtype=h5py.string_dtype())
+        index = json.dumps({sentence: str(number) for number, sentence in enumerate(sentences)})
+        file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
 def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any], first: int = 0) -> None:

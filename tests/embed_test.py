@@ -56,16 +56,6 @@ def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
     assert not (tmp_path / "out.h5.parts").exists()
 
 
-def test_the_layouts_of_allennlp(text, tmp_path, elmo):
-    embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), layout="vectors", elmo=elmo)
-    with h5py.File(tmp_path / "out.h5") as file:
-        assert list(file) == [str(index) for index in range(len(LINES))]
-    text.write_text("A dog barks .\n\nIt sleeps .\nA dog barks .\n")
-    embed_file(text, tmp_path / "keys.h5", EmbedOptions(BILM), layout="keys", elmo=elmo)
-    with h5py.File(tmp_path / "keys.h5") as file:
-        assert list(file) == ["A dog barks .", "It sleeps ."]
-
-
 def test_parquet_has_the_vectors_of_embed(text, tmp_path, elmo):
     parquet = pytest.importorskip("pyarrow.parquet")
     embed_file(text, tmp_path / "out.parquet", EmbedOptions(BILM, part_lines=5, dtype="float16"), elmo=elmo)

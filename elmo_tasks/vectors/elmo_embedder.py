@@ -4,14 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from types import SimpleNamespace
-from typing import IO, Any, Literal
 
 import numpy as np
 import torch
 
-from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.text import as_words
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, local_file, pretrained_files
@@ -28,7 +25,7 @@ DEFAULT_WEIGHT_FILE = f"{_DEFAULT}_weights.hdf5"
 class ElmoEmbedder:
     """
     The layers of a biLM for sentences, with the methods and results of AllenNLP's class of this name (0.3 to 0.9). For
-    new code, `Elmo`, which this class calls, is simpler.
+    new code, `Elmo`, which this class calls, is simpler. `elmo_tasks.embed.embed_file` writes files.
 
     Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A sentence without words
     has an empty float32 array of the biLM's own width.
@@ -79,49 +76,6 @@ class ElmoEmbedder:
         sentences = iter(sentences)
         while batch := list(islice(sentences, batch_size)):
             yield from self.embed_batch(batch)
-
-    def embed_file(
-        self,
-        input_file: IO[str] | str | PathLike[str],
-        output_file_path: str | PathLike[str],
-        output_format: Literal["all", "top", "average"] = "all",
-        batch_size: int = 64,
-        forget_sentences: bool = False,
-        use_sentence_keys: bool = False,
-        force: bool = False,
-    ) -> None:
-        """
-        Writes the vectors of a text to an HDF5 file: one array per line, named by line number starting at `"0"`, and
-        `sentence_to_index`, a JSON object with the number of each sentence (the last one of equal sentences).
-
-        # Parameters
-
-        input_file
-            An open file or a path. Each line is a sentence, with white space between its words, normalised to NFC.
-        output_file_path
-            The HDF5 file.
-        output_format
-            `"all"` layers, of shape `(n_layers, n_words, dim)`; the `"top"` one or the `"average"` of all, of shape
-            `(n_words, dim)`.
-        batch_size
-            Sentences per batch, if they have 64 words.
-        forget_sentences
-            Whether `sentence_to_index` is omitted.
-        use_sentence_keys
-            Whether arrays are named by their sentences. Blank lines and repeated sentences have no array.
-        force
-            Whether an existing file is replaced.
-        """
-        layers = {"all": "all", "top": "top", "average": "mix"}[output_format]
-        # 64 sentences of 64 words are a batch of `Elmo`.
-        options = EmbedOptions(layers=layers, batch_tokens=batch_size * 64)
-        layout: Any = "keys" if use_sentence_keys else "vectors" if forget_sentences else "index"
-        with NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as copy:
-            if not isinstance(input_file, str | PathLike):
-                copy.writelines(input_file)
-                copy.flush()
-                input_file = copy.name
-            embed_file(input_file, output_file_path, options, layout=layout, force=force, elmo=self._elmo)
 
 
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:

@@ -1,6 +1,5 @@
 """The same text has the same words and vectors at every door: the table in docs/vectors/words.md."""
 
-import io
 import logging
 import unicodedata
 from pathlib import Path
@@ -61,11 +60,6 @@ def test_a_string_is_split_by_rules(elmo, tmp_path, text, by_rules, at_spaces):
 @each_text
 def test_a_line_of_a_file_is_split_at_white_space(elmo, tmp_path, text, by_rules, at_spaces):
     (expected,) = elmo.embed([at_spaces])
-    ElmoEmbedder(*bilm_files(TINY_BILM)).embed_file(
-        io.StringIO(f"{text}\n"), tmp_path / "old", "average", forget_sentences=True
-    )
-    with h5py.File(tmp_path / "old") as file:
-        assert np.array_equal(file["0"][()], expected)
     assert np.array_equal(of_line(text, tmp_path, elmo), expected)
     if at_spaces:
         assert list(LmText(tmp_path / "text.txt")) == [at_spaces]

@@ -1,11 +1,8 @@
 """Tests of `ElmoEmbedder`, including the calls that public programs make."""
 
-import io
-import json
 import pickle
 import shutil
 
-import h5py
 import numpy as np
 import pytest
 import torch
@@ -75,25 +72,6 @@ class TestMethods:
         assert embedder.batch_to_embeddings([[]])[0].shape == (1, 3, 0, 12)
 
 
-class TestEmbedFile:
-    @pytest.mark.parametrize("output_format", ["all", "top", "average"])
-    def test_each_line_has_its_layers(self, embedder, bilm, tmp_path, output_format):
-        embedder.embed_file(io.StringIO("a b\n\na b\n"), tmp_path / "out.h5", output_format)
-        layers = layers_alone(bilm, ["a", "b"])
-        expected = {"all": layers, "top": layers[-1], "average": layers.mean(0)}[output_format]
-        with h5py.File(tmp_path / "out.h5") as file:
-            assert list(file) == ["0", "1", "2", "sentence_to_index"]
-            assert json.loads(file["sentence_to_index"].asstr()[0]) == {"a b": "2", "": "1"}
-            assert_close(file["0"][()], expected)
-            assert file["1"].shape[-2:] == (0, 12)
-
-    def test_an_existing_file_is_kept(self, embedder, tmp_path):
-        (tmp_path / "out.h5").write_text("mine")
-        with pytest.raises(FileExistsError, match=r"out\.h5"):
-            embedder.embed_file(io.StringIO("a\n"), tmp_path / "out.h5")
-        assert (tmp_path / "out.h5").read_text() == "mine"
-
-
 class TestPublicPrograms:
     """Reimplements the calls that public programs make; `bilm` is the oracle for all of them."""
 
@@ -137,17 +115,6 @@ class TestPublicPrograms:
         assert torch.equal(summed * bytes_of_mask, summed)
         for row, sentence in enumerate(SENTENCES):
             assert_close(summed[row, ~is_padding[row]].numpy(), layers_alone(bilm, sentence).sum(0))
-
-    def test_readers_of_the_file_skip_the_index(self, embedder, bilm, tmp_path):
-        (tmp_path / "text.txt").write_text("a b\nc\n")
-        with open(tmp_path / "text.txt") as text:
-            embedder.embed_file(text, str(tmp_path / "out.h5"), output_format="average")
-        with h5py.File(tmp_path / "out.h5", "r") as file:
-            vectors = [torch.tensor(np.array(file[str(index)])) for index in range(len(file.keys()) - 1)]
-            numbers = [int(key) for key in file if key != "sentence_to_index"]
-        assert numbers == [0, 1]
-        for found, words in zip(vectors, (["a", "b"], ["c"]), strict=True):
-            assert_close(found.numpy(), layers_alone(bilm, words).mean(0))
 
 
 class TestThePackage:
