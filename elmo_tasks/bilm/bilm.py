@@ -157,13 +157,15 @@ class Bilm(nn.Module):
             As in bilm-tf, applied to the contexts and to the input of each LSTM, including its residual connection.
         """
         sentences, vectors = self._packed(*self._ids_and_mask(inputs))
-        *_, highest = self._packed_layers(sentences, vectors, dropout)
+        layers = tuple(self._packed_layers(sentences, vectors, dropout))
         # All but the first word of each sentence, which has no word before it.
         n_sentences = sentences.n_sentences
         return BilmContexts(
-            dropped_out(highest[:, sentences.before[n_sentences:]], dropout),
+            dropped_out(layers[-1][:, sentences.before[n_sentences:]], dropout),
             sentences.words[:, n_sentences:],
             sentences.rows[sentences.sentences[n_sentences:]],
+            layers,
+            sentences,
         )
 
     def _ids_and_mask(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> tuple[torch.Tensor, np.ndarray]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from elmo_tasks.bilm.packing import PackedSentences
+
 __all__ = ["BilmContexts", "BilmOutput", "mixed", "shares_of"]
 
 
@@ -46,11 +48,15 @@ class BilmContexts:
         Shape `(2, n_predictions)`: the word to predict, numbered as in `PackedSentences`.
     rows
         Shape `(n_predictions,)`: the index of the sentence in the batch, for both directions.
+    layers, sentences
+        All layers, as in `BilmOutput`, but packed: each of shape `(2, n_packed_words, projection_dim)`.
     """
 
     hidden: torch.Tensor
     targets: torch.Tensor
     rows: torch.Tensor
+    layers: tuple[torch.Tensor, ...]
+    sentences: PackedSentences
 
 
 def mixed(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[float]) -> torch.Tensor:

@@ -108,11 +108,13 @@ class PackedSentences(PackedBatch):
     sources: torch.Tensor
     targets: torch.Tensor
 
+    def of_words(self, packed: torch.Tensor) -> torch.Tensor:
+        """From shape `(2, n_packed_words, dim)` to `(n_words, 2 * dim)`, in the order of `targets`."""
+        return torch.cat([part[source] for part, source in zip(packed, self.sources, strict=True)], -1)
+
     def fill_in(self, layer: torch.Tensor, packed: torch.Tensor) -> None:
         """Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without boundaries."""
-        # Shape: (n_words, 2 * dim)
-        words = torch.cat([part[source] for part, source in zip(packed, self.sources, strict=True)], -1)
-        layer.view(-1, layer.size(-1)).index_copy_(0, self.targets, words.to(layer.dtype))
+        layer.view(-1, layer.size(-1)).index_copy_(0, self.targets, self.of_words(packed).to(layer.dtype))
 
 
 def pack_sentences(is_word: np.ndarray) -> PackedSentences:

@@ -6,7 +6,9 @@ from itertools import chain, count, islice
 import numpy as np
 import torch
 from allennlp.common.util import is_distributed
-from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
+from allennlp.data import Batch, DataLoader, Instance, TensorDict, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.nn.util import move_to_device
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, warn_of_unknown
@@ -62,7 +64,7 @@ class LmDataLoader(DataLoader):
         self._seed = seed
         self._n_batches: int | None = None
         self._vocabulary: Mapping[str, int] = {}
-        self._device: torch.device | None = None
+        self._device = torch.device("cpu")
         self._epochs = map(self._epoch, count())
 
     def __len__(self) -> int:
@@ -90,7 +92,13 @@ class LmDataLoader(DataLoader):
         rank, world_size = _rank_and_world_size()
         batches = self._batches_of_epoch(epoch)
         while len(group := list(islice(batches, world_size))) == world_size:
-            yield batch_tensors(group[rank], self._vocabulary, self._device)
+            tensors: TensorDict = {**batch_tensors(group[rank], self._vocabulary, self._device)}
+            if (indexer := self._reader.teacher) is not None:
+                texts = ([Token(word) for word in sentence.split(" ")] for sentence in group[rank])
+                batch = Batch([Instance({"text": TextField(text, {"teacher": indexer})}) for text in texts])
+                batch.index_instances(Vocabulary())
+                tensors |= move_to_device(batch.as_tensor_dict()["text"], self._device)
+            yield tensors
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """

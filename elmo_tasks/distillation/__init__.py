@@ -1,6 +1,7 @@
-"""Students that learn from a teacher's predictions for unlabelled texts: `allennlp predict`, then `allennlp train`."""
+"""Students: task models that learn from a teacher's predictions, and biLMs that learn from a transformer's vectors."""
 
 from elmo_tasks.distillation.data import DistilledDataLoader
+from elmo_tasks.distillation.language_model import DistilledLanguageModel
 from elmo_tasks.distillation.predictor import SoftLabelPredictor
 
-__all__ = ["DistilledDataLoader", "SoftLabelPredictor"]
+__all__ = ["DistilledDataLoader", "DistilledLanguageModel", "SoftLabelPredictor"]

@@ -51,6 +51,16 @@ class TestContexts:
                 torch.testing.assert_close(forward[row, after], vector[:DIM], rtol=0, atol=1e-6)
                 torch.testing.assert_close(backward[row, before], vector[DIM:], rtol=0, atol=1e-6)
 
+    @settings(max_examples=40)
+    @given(batches())
+    def test_the_packed_layers_are_those_of_forward(self, bilm, sentences):
+        contexts, output = bilm.contexts(sentences), bilm(sentences)
+        positions = contexts.sentences.targets
+        for packed, layer in zip(contexts.layers, output.layers, strict=True):
+            torch.testing.assert_close(
+                contexts.sentences.of_words(packed), layer.flatten(0, 1)[positions], rtol=0, atol=1e-6
+            )
+
     def test_a_prediction_does_not_depend_on_its_word_or_later_ones(self, bilm):
         sentence = ["a", "b", "c", "d"]
         contexts = bilm.contexts([sentence])

@@ -12,7 +12,7 @@ from tests.paths import TINY_BILM, TRAINING_CONFIGS
 from tests.training_configs.configs import differences, evaluated
 
 # "bilm_original" is too large for a test.
-TRAINED_BILMS = ["bilm", "bilm_finetune", "bilm_softmax"]
+TRAINED_BILMS = ["bilm", "bilm_finetune", "bilm_softmax", "bilm_distil"]
 
 
 class TestBilmConfigs:
@@ -95,7 +95,7 @@ class TestBilmConfigs:
 class TestTraining:
     @pytest.mark.parametrize("name", TRAINED_BILMS)
     def test_a_published_bilm_config_trains_a_self_contained_archive(
-        self, environment, command, tmp_path, fixtures_root, name, capsys
+        self, environment, command, tmp_path, fixtures_root, checkpoint, name, capsys
     ):
         """The text and biLM are deleted before the archive is used."""
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
@@ -104,7 +104,12 @@ class TestTraining:
         environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
         environment.setenv("ELMO_TASKS_BILM", str(bilm))
         small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
-        overrides = {"trainer.num_epochs": 1, **(small if name == "bilm" else {})}
+        names = dict.fromkeys(
+            ("dataset_reader.teacher.model_name", "model.teacher.model_name"), str(checkpoint("bert"))
+        )
+        teacher = {**names, "dataset_reader.teacher.max_length": 40, "model.teacher_layers": [1, 2]}
+        special = {"bilm": small, "bilm_distil": teacher}
+        overrides = {"trainer.num_epochs": 1, **special.get(name, {})}
         config = TRAINING_CONFIGS / f"{name}.jsonnet"
         command("train", config, "-s", run, "-o", json.dumps(overrides))
         metrics = json.loads((run / "metrics.json").read_text())

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField
 
 from elmo_tasks.files.sentences import text_sentences
@@ -86,12 +86,13 @@ def _files_of(path: Path) -> list[str]:
 class LmReader(DatasetReader):
     """
     Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the data
-    loader "elmo_lm" makes the tensors.
+    loader "elmo_lm" makes the tensors, also those of the indexer of a `teacher`.
     """
 
-    def __init__(self, *, nfc: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *, nfc: bool = True, teacher: Optional[TokenIndexer] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nfc = nfc
+        self.teacher = teacher
 
     def text(self, path: str | os.PathLike[str]) -> LmText:
         """The sentences of a file, a folder or a pattern."""
