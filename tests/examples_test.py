@@ -111,3 +111,24 @@ def test_finetune_a_bilm_runs(small_data, monkeypatch):
     before, after = numbers(rf"sentences: {NUMBER} before, {NUMBER} after", output)
     assert 1 < after < before
     assert "5 words, 256 numbers each" in output
+
+
+@pytest.mark.slow
+def test_text_from_wikipedia_runs(tmp_path, monkeypatch):
+    document = '<doc id="1" title="{0}">\n{0}\n\nHistory of the town.\n{1}\n\n</doc>\n'
+    texts = {
+        "AA": [
+            "The town is (, ) 12 &amp;lt;br&amp;gt; miles away from Paris. It has formula_1 and a river.",
+            "It is not far at all from here.",
+        ],
+        "AB": ["It is not far at all from here. The last folder is held out."],
+    }
+    for folder, paragraphs in texts.items():
+        (tmp_path / "wikipedia" / folder).mkdir(parents=True)
+        text = "".join(document.format("A title of a long article.", paragraph) for paragraph in paragraphs)
+        (tmp_path / "wikipedia" / folder / "wiki_00").write_text(text)
+    monkeypatch.setattr("sys.argv", ["", str(tmp_path / "wikipedia"), str(tmp_path / "lm")])
+    assert "2 sentences, 18 words" in output_of("text_from_wikipedia.py")
+    train, test = ((tmp_path / "lm" / f"{part}.txt").read_text() for part in ("train", "test"))
+    expected = ["It is not far at all from here .", "The town is 12 miles away from Paris ."]
+    assert sorted(train.splitlines()) == expected and test == "The last folder is held out .\n"
