@@ -59,9 +59,10 @@ class DistilledLanguageModel(BilmLanguageModel):
 
     def forward(  # type: ignore[override]
         self, character_ids: torch.Tensor, word_ids: torch.Tensor, teacher: dict[str, torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
+    ) -> dict[str, Any]:
         """As in `BilmLanguageModel`, with the tensors of the teacher's token indexer."""
-        contexts = self.contexts(character_ids)
+        output = super().forward(character_ids, word_ids)
+        contexts = output["contexts"]
         device = character_ids.device.type
         # AllenNLP's trainer has autocast only on a GPU.
         amp = self.bilm.precision == "bf16" or torch.is_autocast_enabled(device)
@@ -75,7 +76,7 @@ class DistilledLanguageModel(BilmLanguageModel):
         hidden = torch.stack([contexts.sentences.of_words(layer) for layer in contexts.layers]).mean(0)
         distance = mse_loss(self.map(layer_norm(hidden.float(), hidden.shape[-1:])).float(), targets)
         self._distance(distance.detach())
-        return {"loss": self._lm_weight * self.loss(contexts, word_ids) + distance}
+        return {**output, "loss": self._lm_weight * output["loss"] + distance}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """Those of `BilmLanguageModel`, and the `distance` from the teacher: 1 means that nothing was learned."""

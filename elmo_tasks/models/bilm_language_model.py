@@ -11,7 +11,6 @@ from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.bilm.outputs import BilmContexts
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -90,19 +89,13 @@ class BilmLanguageModel(Model):
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
-    def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, Any]:
         """
         From shape `(batch_size, timesteps, 50)`, zero where there is no word, and the words' numbers in the vocabulary,
-        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction.
+        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction, and the
+        biLM's `contexts`.
         """
-        return {"loss": self.loss(self.contexts(character_ids), word_ids)}
-
-    def contexts(self, character_ids: torch.Tensor) -> BilmContexts:
-        """The biLM's output, with dropout in training."""
-        return self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
-
-    def loss(self, contexts: BilmContexts, word_ids: torch.Tensor) -> torch.Tensor:
-        """The loss of the language model, which also updates its metrics: see `forward`."""
+        contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]
@@ -116,7 +109,7 @@ class BilmLanguageModel(Model):
             likelihood = torch.stack([self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)])
             of_each, loss = -likelihood.sum(1), -likelihood.mean()
         self._perplexity(of_each, targets.size(1), word_ids)
-        return loss
+        return {"loss": loss, "contexts": contexts}
 
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
