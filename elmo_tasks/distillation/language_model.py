@@ -6,7 +6,7 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.training.metrics import Average
-from torch.nn.functional import layer_norm, mse_loss
+from torch.nn.functional import batch_norm, layer_norm, mse_loss
 
 from elmo_tasks.models import BilmLanguageModel
 from elmo_tasks.modules import ContextualModel
@@ -22,8 +22,8 @@ class DistilledLanguageModel(BilmLanguageModel):
         lm_weight * L + mean((W norm(h) + b - t) ** 2)
 
     with the loss `L` of the language model and, for each word, the mean `h` of the biLM's layers, normalised, and the
-    mean `t` of some of the teacher's layers, of which each dimension is standardised over the batch (in evaluation by
-    running statistics). The trained map `W`, `b` starts at zero. `allennlp elmo-export` writes only the biLM.
+    mean `t` of some of the teacher's layers, with each dimension standardised by its mean and variance so far. The map
+    `W`, `b` is trained from zero. `allennlp elmo-export` writes only the biLM.
 
     # Parameters
 
@@ -51,7 +51,7 @@ class DistilledLanguageModel(BilmLanguageModel):
         self._teacher_layers = teacher_layers
         self._lm_weight = lm_weight
         # A dimension with nearly the same value for all words counts little.
-        self.standardised = torch.nn.BatchNorm1d(teacher.output_dim, eps=0.0025, momentum=None, affine=False)
+        self.statistics = torch.nn.BatchNorm1d(teacher.output_dim, eps=0.0025, momentum=None, affine=False)
         self.map = torch.nn.Linear(self.bilm.get_output_dim(), teacher.output_dim)
         torch.nn.init.zeros_(self.map.weight)
         torch.nn.init.zeros_(self.map.bias)
@@ -71,7 +71,11 @@ class DistilledLanguageModel(BilmLanguageModel):
         # Shape: (batch_size * timesteps, teacher_dim)
         vectors = torch.stack([layers[layer] for layer in self._teacher_layers]).mean(0).flatten(0, 1)
         # Shape: (n_words, teacher_dim)
-        targets = self.standardised(vectors[contexts.sentences.targets].float())
+        vectors = vectors[contexts.sentences.targets].float()
+        if self.training:
+            self.statistics(vectors)
+        mean, variance = self.statistics.running_mean, self.statistics.running_var
+        targets = batch_norm(vectors, mean, variance, eps=self.statistics.eps)
         # Shape: (n_words, dim)
         hidden = torch.stack([contexts.sentences.of_words(layer) for layer in contexts.layers]).mean(0)
         distance = mse_loss(self.map(layer_norm(hidden.float(), hidden.shape[-1:])).float(), targets)

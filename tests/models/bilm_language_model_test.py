@@ -232,7 +232,7 @@ class TestTeacher:
             )
         normalised = (hidden - hidden.mean(1, keepdims=True)) / np.sqrt(hidden.var(1, keepdims=True) + 1e-5)
         mapped = normalised @ student.map.weight.detach().numpy().T + student.map.bias.detach().numpy()
-        distance = np.mean((mapped - (taught - taught.mean(0)) / np.sqrt(taught.var(0) + 0.0025)) ** 2)
+        distance = np.mean((mapped - (taught - taught.mean(0)) / np.sqrt(taught.var(0, ddof=1) + 0.0025)) ** 2)
         loss = student(**tensors)["loss"].item()
         of_words = np.log(student.get_metrics(reset=True)["perplexity"])
         assert loss == pytest.approx(0.3 * of_words + distance, rel=1e-4)
@@ -246,7 +246,7 @@ class TestTeacher:
             student(**tensors)["loss"].backward()
             optimizer.step()
             distances.append(student.get_metrics(reset=True)["distance"])
-        assert distances[0] == pytest.approx(1.0, abs=0.05) and distances[-1] < 0.3
+        assert distances[0] == pytest.approx(1.0, abs=0.1) and distances[-1] < 0.3
         assert all(torch.equal(weight, teacher[name]) for name, weight in student.teacher.state_dict().items())
 
 
