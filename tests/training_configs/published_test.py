@@ -25,7 +25,7 @@ def called(environment, tmp_path):
 
 class TestPublishedConfigs:
     def test_these_are_published(self):
-        others = ["bilm", "bilm_finetune", "bilm_original", "bilm_softmax", *PARTS_OF_SPEECH]
+        others = ["bilm", "bilm_distil", "bilm_finetune", "bilm_original", "bilm_softmax", *PARTS_OF_SPEECH]
         names = [*others, *(f"{task}{suffix}" for task in TASKS for suffix in ("", "_elmo"))]
         assert sorted(f"{name}.jsonnet" for name in names) == PUBLISHED
 
