@@ -3,5 +3,5 @@ local environment = import 'lib/environment.libsonnet';
 
 (import 'lib/bilm.libsonnet')(
   start=environment.bilm,
-  teacher={ model_name: 'sentence-transformers/all-MiniLM-L6-v2', layers: [3, 4, 5], lm_weight: 0.5 },
+  teacher={ model_name: 'sentence-transformers/all-MiniLM-L6-v2', layers: [3, 4, 5], lm_weight: 0.2 },
 )
