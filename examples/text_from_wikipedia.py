@@ -18,8 +18,7 @@ from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.text_lines import numbered_lines
-from elmo_tasks.text import in_nfc
-from elmo_tasks.tokenization import blank_sentences
+from elmo_tasks.tokenization import sentences_of_text
 
 # Shorter paragraphs are headings, shorter sentences are captions, and longer sentences are lists.
 MIN_PARAGRAPH, MIN_WORDS, MAX_WORDS = 6, 4, 80
@@ -34,7 +33,7 @@ def paragraphs(file: Path) -> Iterator[str]:
             text = re.sub(r"<[^>]*>", " ", html.unescape(html.unescape(line)))
             text = re.sub(r"\(\s*[,;]\s*", "(", text).replace("()", "")
             if len(text.split()) >= MIN_PARAGRAPH and re.search(r"[.!?。][\"'”’)]*\s*$", text):
-                yield in_nfc(text)
+                yield text
         is_title = line.startswith("<doc ")
 
 
@@ -61,12 +60,11 @@ def main() -> None:
     parser.add_argument("--held-out", type=int, default=3000, help="sentences in dev.txt and in test.txt")
     arguments = parser.parse_args()
 
-    split = blank_sentences(arguments.language)
     *for_training, last = sorted(folder for folder in arguments.wikipedia.iterdir() if folder.is_dir())
 
     def sentences(folder: Path) -> Iterator[str]:
         for text in chain.from_iterable(map(paragraphs, sorted(folder.iterdir()))):
-            yield from (" ".join(words) for words in split(text) if is_prose(words))
+            yield from (" ".join(words) for words in sentences_of_text(text, arguments.language) if is_prose(words))
 
     # A dictionary, because it keeps the order.
     seen = dict.fromkeys(line for file in arguments.more for _, line in numbered_lines(file))
