@@ -23,7 +23,7 @@ class TestPlugin:
         }
         bases = {base.__name__: base for base in Registrable.__subclasses__()}
         registered = {(base, name, bases[base].by_name(name).__module__) for base, name, _ in expected}
-        assert ("Subcommand", "elmo-embed", "elmo_tasks.commands.embed") in expected
+        assert ("Subcommand", "elmo-export", "elmo_tasks.commands.export") in expected
         assert registered == expected
 
     def test_configs_find_the_data(self, environment, tmp_path):

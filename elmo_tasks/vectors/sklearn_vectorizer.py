@@ -5,20 +5,13 @@ from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.tokenization import Tokenizer
 from elmo_tasks.vectors.documents import Sentence
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.layers import Pool
-
-try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "ElmoVectorizer needs scikit-learn: run `pip install scikit-learn`",
-        name=error.name,
-    ) from error
 
 __all__ = ["ElmoVectorizer"]
 
