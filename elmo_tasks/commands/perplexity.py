@@ -11,7 +11,7 @@ from allennlp.commands.subcommand import Subcommand
 from tqdm import tqdm
 
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.bilm.bilm import Precision
+from elmo_tasks.bilm.kernels.precision import Precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 
