@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.kernels.precision import precision_on
 from tests.bilm.helpers import (
     SMALL,
     allennlp_layers,
@@ -262,6 +263,26 @@ class TestPrecision:
     def test_int8_is_for_a_frozen_bilm_on_a_cpu(self, change):
         with pytest.raises(ValueError, match="int8"):
             change(Bilm(SMALL, precision="int8"))(BATCH)
+
+    @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
+    @pytest.mark.parametrize("is_large", [False, True])
+    def test_auto_is_the_fastest_and_what_is_slower_is_said(self, monkeypatch, caplog, instructions, is_large):
+        monkeypatch.setattr("elmo_tasks.bilm.kernels.precision.cpu_instructions", lambda: instructions)
+        precision_on.cache_clear()
+        options = BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),)) if is_large else SMALL
+        chosen = Bilm(options, precision="auto").precision
+        expected = {"bf16": "int8" if is_large else "bf16", "default": "float32"}
+        assert chosen == expected.get(instructions, "int8")
+        assert Bilm(options, precision=chosen).precision == chosen and not caplog.records
+        for _ in range(2):
+            assert Bilm(options, precision="bf16").precision == "bf16"
+        assert len(caplog.records) == (instructions not in ("bf16", "default"))
+        precision_on.cache_clear()
+
+    def test_auto_trains_in_float32(self):
+        trained, exact = Bilm(SMALL, precision="auto"), Bilm(SMALL)
+        exact.load_state_dict(trained.state_dict())
+        assert_same(trained(BATCH).layers, exact(BATCH).layers)
 
     def test_an_unknown_precision_is_refused(self):
         with pytest.raises(ValueError, match="fp16"):
