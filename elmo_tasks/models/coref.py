@@ -10,14 +10,15 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.modules.coref.antecedents import (
+from elmo_tasks.modules.coref import (
     AntecedentScorer,
+    SpanEmbedder,
     antecedents_in_clusters,
     best_antecedents,
     clusters_of,
     negative_log_likelihood,
+    spans_without_crossings,
 )
-from elmo_tasks.modules.coref.spans import SpanEmbedder, spans_without_crossings
 from elmo_tasks.training import CorefScores
 
 __all__ = ["CorefResolver"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.modules.coref.spans import spans_without_crossings
+from elmo_tasks.modules.coref import spans_without_crossings
 from tests.task_models import BOTH, PLACES, TaskModel
 
 SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]

@@ -7,6 +7,7 @@ from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+from torch.nn.functional import embedding_bag
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
@@ -91,11 +92,7 @@ class PretrainedTransformer(ContextualModel):
     """
 
     def __init__(
-        self,
-        model_name: str,
-        requires_grad: bool = False,
-        pooling: Literal["first", "avg"] = "avg",
-        **of_indexer: Any,
+        self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg", **of_indexer: Any
     ) -> None:
         super().__init__()
         # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
@@ -143,22 +140,18 @@ class PretrainedTransformer(ContextualModel):
                     **{name: tensor[is_segment] for name, tensor in inputs.items()},
                     output_hidden_states=True,
                 ).hidden_states
-                pieces, starts = self._pieces_of_words(word_numbers[is_segment], is_segment, mask)
-                # Each of shape (batch_size * timesteps, dim)
-                vectors = [
-                    torch.nn.functional.embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean")
-                    for layer in layers
-                ]
+                pieces, starts = self._pieces_of_words(word_numbers[is_segment], is_segment.nonzero()[:, :1], mask)
+                vectors = [embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean") for layer in layers]
+            # From shape (batch_size * timesteps, dim)
             return BilmOutput(tuple(vector.view(*mask.shape, -1) for vector in vectors), mask)
 
         mode = self.training, torch.is_grad_enabled()
         return self._pass.output(input_ids, self.transformer_model.parameters(), mode, compute)
 
     def _pieces_of_words(
-        self, word_numbers: torch.Tensor, is_segment: torch.Tensor, mask: torch.Tensor
+        self, word_numbers: torch.Tensor, sentences: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The pieces of all words, from `word_numbers` of shape `(n_all_segments, n_pieces)`, and where each begins."""
-        sentences = is_segment.nonzero()[:, :1]
         is_piece = word_numbers > 0
         # Shape: (n_pieces_of_words,), in ascending order
         words = (sentences * mask.size(1) + word_numbers - 1)[is_piece]

@@ -1,1 +1,0 @@
-"""Mention spans and their antecedents, for coreference (Lee et al. 2017)."""
