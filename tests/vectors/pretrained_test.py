@@ -93,12 +93,6 @@ def test_the_next_address_is_tried(home, server, monkeypatch, caplog, problem):
     assert sum(first in line for line in caplog.messages) == 2
 
 
-def test_an_unreachable_file_leaves_nothing(home, tmp_path):
-    with pytest.raises(ConnectionError, match="missing"):
-        ElmoEmbedder((tmp_path / "missing").as_uri(), "weights.hdf5")
-    assert not [path for path in home.rglob("*") if path.is_file()]
-
-
 def test_an_archive_of_many_langs_becomes_a_folder(home, tmp_path, monkeypatch):
     model = write_model(tmp_path / "model")
     archive = shutil.make_archive(str(tmp_path / "136"), "zip", model)
