@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance, Token, Vocabulary
+from allennlp.data import DatasetReader, Instance, Vocabulary
 
 from elmo_tasks.data import NerReader
 
@@ -85,9 +85,3 @@ class TestNerReader:
 
     def test_a_no_break_space_is_a_part_of_its_word_and_a_byte_order_mark_is_not(self, path):
         assert read(path, "\ufeff-DOCSTART- O\n\n10\u00a0000 O\n") == [(["10\u00a0000"], ["O"])]
-
-    def test_text_to_instance_takes_words_and_tokens(self):
-        for words in (["New", "York"], [Token("New"), Token("York")]):
-            assert content_of(NerReader().text_to_instance(words)) == (["New", "York"], None)
-            instance = NerReader().text_to_instance(words, ["B-LOC", "I-LOC"])
-            assert content_of(instance) == (["New", "York"], ["B-LOC", "L-LOC"])

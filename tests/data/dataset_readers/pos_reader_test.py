@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from allennlp.data import Instance, Token
+from allennlp.data import Instance
 
 from elmo_tasks.data import PosReader
 
@@ -47,22 +47,6 @@ class TestPosReader:
 
     def test_a_word_may_have_spaces_or_be_an_underscore(self, path):
         assert read(path, line(1, "20 000", "NUM") + line(2, "_", "SYM")) == [(["20 000", "_"], ["NUM", "SYM"])]
-
-    def test_the_fixtures_are_read(self, fixtures_root):
-        sentences = {
-            part: [content_of(i) for i in PosReader(tags="xpos").read(str(fixtures_root / "pos" / f"{part}.conllu"))]
-            for part in ("train", "dev", "test")
-        }
-        assert [len(sentences[part]) for part in sentences] == [40, 10, 10]
-        assert sentences["train"][6][0] == ["Please", "do", "n't", "rock", "the", "boat", "!"]
-        assert sentences["train"][39][0] == ["Tom", "ordered", "soup", ",", "and", "Eva", "salad", "."]
-        known = {tag for _, tags in sentences["train"] for tag in tags}
-        assert {tag for part in ("dev", "test") for _, tags in sentences[part] for tag in tags} <= known
-
-    def test_text_to_instance_takes_words_and_tokens(self):
-        for words in (["It", "works"], [Token("It"), Token("works")]):
-            assert content_of(PosReader().text_to_instance(words)) == (["It", "works"], None)
-            assert content_of(PosReader().text_to_instance(words, ["a", "b"])) == (["It", "works"], ["a", "b"])
 
     def test_a_prediction_reads_no_tags(self, path):
         path.write_text(line(1, "Dogs", "N") + line(2, "bark", "_"))

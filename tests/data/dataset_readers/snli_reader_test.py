@@ -1,8 +1,5 @@
 import json
-from pathlib import Path
-from typing import Any
 
-import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
 
@@ -10,26 +7,11 @@ from elmo_tasks.data import SnliReader
 
 PAIR = {"gold_label": "neutral", "sentence1": "A man isn't here.", "sentence2": "It rains"}
 WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains"])
-COLUMNS = ("gold_label", "sentence1", "sentence2")
 
 
 def content_of(instance: Instance) -> tuple[list[str], list[str], str | None]:
     premise, hypothesis = ([token.text for token in instance[name].tokens] for name in ("premise", "hypothesis"))
     return premise, hypothesis, instance["label"].label if "label" in instance.fields else None
-
-
-def read(path: Path, content: str | bytes, **kwargs: Any) -> list[tuple[list[str], list[str], str | None]]:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [content_of(instance) for instance in SnliReader(**kwargs).read(str(path))]
-
-
-def lines(*pairs: dict[str, Any]) -> str:
-    return "".join(json.dumps(pair) + "\n" for pair in pairs)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.jsonl"
 
 
 class TestSnliReader:
@@ -51,8 +33,10 @@ class TestSnliReader:
         assert len(expected) == 90
         assert [content_of(instance) for instance in SnliReader().read(file)] == expected
 
-    def test_pairs_without_agreement_are_skipped_but_predicted(self, path):
-        path.write_text(lines({**PAIR, "gold_label": "-", "pairID": "a"}, {**PAIR, "pairID": "b"}))
+    def test_pairs_without_agreement_are_skipped_but_predicted(self, tmp_path):
+        path = tmp_path / "file.jsonl"
+        pairs = {**PAIR, "gold_label": "-", "pairID": "a"}, {**PAIR, "pairID": "b"}
+        path.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
         reader = SnliReader()
         assert [content_of(instance) for instance in reader.read(str(path))] == [(*WORDS, "neutral")]
         reader.reads_gold = False

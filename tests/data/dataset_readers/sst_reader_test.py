@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import DatasetReader, Instance
 
 from elmo_tasks.data import SstReader
 
@@ -80,8 +80,3 @@ class TestSstReader:
     @pytest.mark.parametrize("content", [f"{TREE}\r\n{TREE}\r\n", f"\ufeff\n{TREE}\n \n\n  {TREE}"])
     def test_line_endings_do_not_matter(self, path, content):
         assert read(path, content) == [(["It", "'s", "good"], "3")] * 2
-
-    def test_text_to_instance_takes_words_and_tokens(self):
-        for words in (["It", "works"], [Token("It"), Token("works")]):
-            assert content_of(SstReader().text_to_instance(words)) == (["It", "works"], None)
-            assert content_of(SstReader().text_to_instance(words, "3")) == (["It", "works"], "3")
