@@ -22,9 +22,9 @@ class TestDropout:
             for ours, theirs in zip(dropped(Dropout(p), each), dropped(torch.nn.Dropout(p), each), strict=True):
                 assert torch.equal(ours, theirs)
 
-    def test_it_drops_nothing_in_evaluation(self):
-        inputs = torch.randn(5, 5)
-        assert torch.equal(Dropout(0.5).eval()(inputs), inputs)
+    @pytest.mark.parametrize("shares_draws", [False, True])
+    def test_it_drops_nothing_in_evaluation(self, shares_draws):
+        assert torch.equal(Dropout(0.5, shares_draws=shares_draws).eval()(torch.ones(9)), torch.ones(9))
 
 
 class TestDropoutWithSharedDraws:
@@ -55,6 +55,3 @@ class TestDropoutWithSharedDraws:
     @pytest.mark.parametrize("p", [0.0, 1.0])
     def test_dropping_nothing_or_everything_matches_torch(self, p):
         assert torch.equal(Dropout(p, shares_draws=True)(torch.ones(9)), torch.nn.Dropout(p)(torch.ones(9)))
-
-    def test_nothing_is_dropped_in_evaluation(self):
-        assert torch.equal(Dropout(0.5, shares_draws=True).eval()(torch.ones(9)), torch.ones(9))

@@ -4,17 +4,10 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.modules.token_embedders import TokenEmbedder
-from allennlp.nn import RegularizerApplicator
 
 from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.modules import ElmoTokenEmbedder
 from tests.paths import TINY_BILM
-
-CONTEXT_INSENSITIVE = 0
-
-
-def parameters_with_gradient(module: torch.nn.Module) -> set[str]:
-    return {name for name, p in module.named_parameters() if p.grad is not None and bool(p.grad.abs().max() > 0)}
 
 
 class TestElmoTokenEmbedder:
@@ -116,36 +109,3 @@ class TestFromParams:
         assert elmo.mix.gamma != 1
         assert all(torch.equal(value, bilm_before[name]) for name, value in elmo.bilm.state_dict().items())
         assert model(**tensors)["loss"] < loss
-
-
-class TestRegularization:
-    def test_l2_of_the_configs_covers_only_the_mix_weights(self, environment, training_configs, pretrained, tmp_path):
-        """Section 3.3 of the paper: lambda * sum_j w_j^2 at each place, without gamma or the biLM."""
-        snippet = tmp_path / "config.jsonnet"
-        library = training_configs / "lib" / "ner.libsonnet"
-        snippet.write_text(f"(import '{library}')(elmo_at=['input', 'output'], elmo={{ l2: 0.25 }})")
-        params = Params.from_file(snippet)["model"]["regularizer"]
-        # Trained, because a frozen biLM would hide a regex that matches its weights.
-        bilm = pretrained(requires_grad=True)
-        model = torch.nn.ModuleDict({"input": ElmoTokenEmbedder(bilm), "output": ElmoTokenEmbedder(bilm)})
-        model["input"].mix.layer_weights.data.copy_(torch.tensor([1.0, 2.0, -3.0]))
-        model["output"].mix.layer_weights.data.copy_(torch.tensor([0.5, 0.0, 0.0]))
-        model["output"].mix.gamma.data.fill_(10.0)
-        penalty = RegularizerApplicator.from_params(params)(model)
-        assert penalty.item() == pytest.approx(0.25 * (1 + 4 + 9 + 0.25))
-
-    def test_a_large_lambda_pulls_the_mix_to_the_average(self, pretrained, batch):
-        """Section 3.3 of the paper: descent on only the penalty ends at equal weights."""
-        embedder = ElmoTokenEmbedder(pretrained())
-        embedder.mix.layer_weights.data.copy_(torch.tensor([3.0, -1.0, 0.5]))
-        regularizer = RegularizerApplicator.from_params(
-            Params({"regexes": [["layer_weights$", {"type": "l2", "alpha": 1.0}]]})
-        )
-        optimizer = torch.optim.SGD([embedder.mix.layer_weights], lr=0.25)
-        for _ in range(50):
-            optimizer.zero_grad()
-            regularizer(embedder).backward()
-            optimizer.step()
-        torch.testing.assert_close(embedder.mix.normalized_weights(), torch.full((3,), 1 / 3))
-        expected = torch.stack(pretrained()(batch).layers).mean(0)
-        torch.testing.assert_close(embedder(batch), expected, rtol=0, atol=1e-5)

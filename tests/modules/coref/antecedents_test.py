@@ -108,21 +108,8 @@ class TestLoss:
         is_right = antecedents_in_clusters(torch.tensor(clusters), n_antecedents)
         assert negative_log_likelihood(scores, is_right).item() == pytest.approx(total, rel=1e-5)
 
-    def test_minus_infinity_has_no_gradient(self):
-        scores = torch.zeros(4, 3, requires_grad=True)
-        index = torch.arange(4).unsqueeze(1) - 1 - torch.arange(3)
-        is_right = antecedents_in_clusters(torch.tensor([0, 0, -1, 0]), 3)
-        negative_log_likelihood(scores.masked_fill(index < 0, -math.inf), is_right).backward()
-        assert torch.isfinite(scores.grad).all()
-        assert (scores.grad[index < 0] == 0).all() and (scores.grad[index >= 0] != 0).all()
-
 
 class TestClusters:
-    def test_the_best_antecedent_is_the_most_probable(self):
-        inf = -math.inf
-        scores = torch.tensor([[inf, inf], [1.0, inf], [-1.0, -2.0], [1.0, 2.0]])
-        assert best_antecedents(scores).tolist() == [-1, 0, -1, 1]
-
     def test_chains_of_antecedents_are_clusters(self):
         """The chains are 0 <- 2 <- 5 and 1 <- 3."""
         spans = [[0, 0], [1, 2], [3, 3], [4, 4], [5, 9], [7, 7]]
