@@ -34,11 +34,6 @@ class TestPerplexity:
         n_words = sum(word >= 0 for word in words)
         assert metrics["unknown_share"] == pytest.approx(words.count(UNKNOWN) / max(1, n_words))
 
-    def test_a_uniform_guess_has_the_perplexity_of_the_number_of_words(self):
-        metrics = given_to(Perplexity(UNKNOWN), (3 * math.log(50), 3 * math.log(20), [4, 2, 5])).get_metric()
-        assert [round(metrics[f"{name}perplexity"], 3) for name in ("forward_", "backward_", "")] == [50, 20, 35]
-        assert metrics["unknown_share"] == pytest.approx(1 / 3)
-
     def test_all_metrics_are_zero_before_the_first_batch(self):
         metric = Perplexity(UNKNOWN)
         assert set(metric.get_metric().values()) == {0.0}

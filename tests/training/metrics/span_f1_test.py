@@ -117,16 +117,6 @@ class TestSpanF1:
         for name in metrics:
             assert metrics[name] == pytest.approx(expected[name], abs=1e-9)
 
-    def test_reset_forgets(self):
-        metric = SpanF1()
-        metric([["U-PER"]], [["U-PER"]])
-        assert metric.get_metric()["f1-measure-overall"] == 1.0
-        assert metric.get_metric(reset=True)["f1-measure-overall"] == 1.0
-        assert metric.get_metric() == SpanF1().get_metric()
-        metric([["U-PER"]], [["U-PER"]])
-        metric.reset()
-        assert metric.get_metric() == SpanF1().get_metric()
-
     @pytest.mark.slow
     def test_all_workers_report_the_sum(self, tmp_path):
         """Counted by hand: 4 right, 5 found, 5 gold."""

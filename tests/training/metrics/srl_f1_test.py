@@ -111,16 +111,6 @@ class TestSrlF1:
         assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((precision, recall, f1))
         assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)
 
-    def test_batches_add_up_and_reset_clears(self):
-        gold = [["B-V", "B-ARG0"], ["B-V", "B-ARG1"], ["B-ARG0", "B-V"]]
-        predicted = [["B-V", "B-ARG0"], ["B-V", "B-ARG0"], ["O", "B-V"]]
-        together, one_by_one = SrlF1(), SrlF1()
-        together(predicted, gold)
-        for pair in zip(predicted, gold, strict=True):
-            one_by_one([pair[0]], [pair[1]])
-        assert together.get_metric(reset=True) == one_by_one.get_metric() != SrlF1().get_metric()
-        assert together.get_metric() == SrlF1().get_metric()
-
     @pytest.mark.slow
     def test_workers_add_up_what_they_count(self, tmp_path):
         """Counted by hand: four right out of five predicted and five gold, two of four perfect."""
