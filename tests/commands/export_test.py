@@ -61,11 +61,6 @@ class TestExport:
         found, expected = (Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model))
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
-    def test_the_folder_of_the_run_is_accepted(self, lm_run, exported, command, tmp_path):
-        command("elmo-export", lm_run, tmp_path / "other")
-        for name in FILES - {"weights.hdf5"}:
-            assert (tmp_path / "other" / name).read_bytes() == (exported / name).read_bytes()
-
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
         command("elmo-export", lm_run, tmp_path / "small", "--dtype", "float16", "--without-softmax")
         with h5py.File(tmp_path / "small" / "weights.hdf5") as file:

@@ -13,16 +13,15 @@ from tests.language_models import metrics_of
 pytestmark = pytest.mark.slow
 
 
-def printed(output: str) -> dict[str, float]:
-    rows = re.findall(r"^(\w+) +([\d,.]+)$", output, flags=re.MULTILINE)
+def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+    rows = re.findall(r"^(\w+) +([\d,.]+)$", capsys.readouterr().out, flags=re.MULTILINE)
     return {name: float(value.replace(",", "")) for name, value in rows}
 
 
 class TestPerplexityOfText:
     def test_it_is_the_validation_perplexity_of_the_run(self, lm_run, exported, command, fixtures_root, capsys):
-        capsys.readouterr()
         command("elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt")
-        found, expected = printed(capsys.readouterr().out), metrics_of(lm_run)
+        found, expected = printed(capsys), metrics_of(lm_run)
         for name in ("perplexity", "forward_perplexity", "backward_perplexity"):
             assert found[name] == pytest.approx(expected[f"best_validation_{name}"], rel=1e-4)
         assert found["unknown_share"] == pytest.approx(expected["best_validation_unknown_share"], abs=1e-4)
@@ -33,19 +32,17 @@ class TestPerplexityOfText:
         for form in ("NFC", "NFD"):
             text = unicodedata.normalize(form, "The café is naïve .\n")
             (tmp_path / f"{form}.txt").write_text(text, encoding="utf-8")
-            capsys.readouterr()
             command("elmo-perplexity", exported, tmp_path / f"{form}.txt")
-            found[form] = printed(capsys.readouterr().out)["perplexity"]
+            found[form] = printed(capsys)["perplexity"]
         assert found["NFC"] == found["NFD"]
 
     def test_it_writes_the_likelihood_of_each_sentence(self, exported, command, fixtures_root, tmp_path, capsys):
         text, file = fixtures_root / "lm" / "dev.txt", tmp_path / "scores.jsonl"
-        capsys.readouterr()
         command("elmo-perplexity", exported, text, "--output-file", file)
         scores = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         assert [score["words"] for score in scores] == list(LmText(text))
         n_predictions = sum(len(score["words"]) + 1 for score in scores)
-        found = printed(capsys.readouterr().out)
+        found = printed(capsys)
         for direction in ("forward", "backward"):
             mean = -sum(score[direction] for score in scores) / n_predictions
             assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)

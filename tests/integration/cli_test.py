@@ -62,11 +62,6 @@ def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, r
     train_command.train_model(params, str(serialization_dir), recover=recover, return_model=False)
 
 
-def within(section: str, overrides: dict[str, Any]) -> dict[str, Any]:
-    """Overrides in AllenNLP's notation, which leave the rest of a section unchanged."""
-    return {f"{section}.{key}": value for key, value in overrides.items()}
-
-
 def weights(serialization_dir: Path) -> dict[str, torch.Tensor]:
     return torch.load(serialization_dir / "best.th", weights_only=True)
 
@@ -84,11 +79,6 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestTrain:
-    def test_it_leaves_an_archive(self, trained):
-        with tarfile.open(trained / "model.tar.gz") as archive:
-            assert {"config.json", "weights.th"} <= set(archive.getnames())
-        assert metrics(trained)["epoch"] == 2
-
     def test_training_again_gives_the_same_weights(self, trained, tmp_path):
         """With AllenNLP's default seeds."""
         train(tmp_path / "run")
@@ -114,7 +104,7 @@ class TestWorkers:
     @pytest.mark.parametrize(("start_method", "max_instances"), [("fork", None), ("fork", 4), ("spawn", None)])
     def test_workers_read_the_same_as_the_main_process(self, start_method, max_instances, trained, tmp_path, capfd):
         loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
-        overrides = {**within("data_loader", loader), "trainer.num_epochs": 1}
+        overrides = {f"data_loader.{key}": value for key, value in loader.items()} | {"trainer.num_epochs": 1}
         # One worker is enough, because each spawned worker repeats all imports.
         overrides |= {"validation_data_path": None, "trainer.learning_rate_scheduler": None}
         train(tmp_path / "run", overrides)
@@ -139,25 +129,6 @@ class TestWorkers:
             assert (tmp_path / "run" / worker).stat().st_size > 0
         assert (tmp_path / "run" / "model.tar.gz").exists()
         assert metrics(tmp_path / "run")["epoch"] == 1
-
-
-class TestCommandsWithAnArchive:
-    def test_predict(self, trained, tmp_path, command):
-        (tmp_path / "input.jsonl").write_text('{"sentence": "Anna lives in Rome."}\n')
-        command(
-            *("predict", trained / "model.tar.gz", tmp_path / "input.jsonl"),
-            *("--output-file", tmp_path / "output.jsonl", "--silent"),
-        )
-        prediction = json.loads((tmp_path / "output.jsonl").read_text())
-        assert prediction["words"] == ["Anna", "lives", "in", "Rome", "."]
-        labels = (trained / "vocabulary" / "labels.txt").read_text().split()
-        assert len(prediction["tags"]) == 5 and set(prediction["tags"]) <= set(labels)
-
-    def test_evaluate(self, trained, tmp_path, command, data):
-        command("evaluate", trained / "model.tar.gz", data, "--output-file", tmp_path / "metrics.json")
-        evaluated = json.loads((tmp_path / "metrics.json").read_text())
-        for name in ("f1-measure-overall", "loss"):
-            assert evaluated[name] == pytest.approx(metrics(trained)[f"best_validation_{name}"], rel=1e-5)
 
 
 class TestCommandsWithAConfig:

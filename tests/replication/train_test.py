@@ -12,7 +12,7 @@ import time
 import pytest
 import torch
 
-from elmo_tasks.replication.train import finished, sort_out, train_all
+from elmo_tasks.replication.train import finished, train_all
 from tests.paths import CHECKOUT
 
 
@@ -95,11 +95,3 @@ class TestFinished:
     def test_data_that_does_not_exist_here_is_not_compared(self, stub, make_run):
         list(train_all([make_run(data="1234")]))
         assert finished(make_run())["dev"] == 50
-
-    def test_a_damaged_file_does_not_hide_the_others(self, stub, make_run):
-        runs = [make_run(seed) for seed in (1, 2, 3)]
-        list(train_all(runs[:2]))
-        runs[0].file.write_text('{"task": "snli"')
-        scores, missing, problems = sort_out(runs)
-        assert [row["seed"] for row in scores] == [2] and missing == [runs[2]]
-        assert str(runs[0].file) in problems[runs[0].name]
