@@ -29,13 +29,10 @@ class TestAcceptAddSpecialTokens:
 
 
 class TestAcceptVerboseReduceOnPlateau:
-    def scheduler(self, **params):
-        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-        params = Params({"type": "reduce_on_plateau", "factor": 0.1, "patience": 0, **params})
-        return optimizer, LearningRateScheduler.from_params(params, optimizer=optimizer)
-
     def test_it_is_built_from_a_config_and_reduces(self):
-        optimizer, scheduler = self.scheduler(mode="max", min_lr=0.05)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+        params = Params({"type": "reduce_on_plateau", "factor": 0.1, "patience": 0, "mode": "max", "min_lr": 0.05})
+        scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer)
         rates = []
         for metric in (0.5, 0.4, 0.3):
             scheduler.step(metric)
@@ -58,15 +55,14 @@ class TestAcceptNumbersInCheckpoints:
 
 @pytest.mark.skipif(hasattr(transformers, "AdamW"), reason="this transformers has its own AdamW")
 class TestRestoreTransformersAdamw:
-    def optimizer(self, parameters, **params):
-        return Optimizer.from_params(
-            Params({"type": "huggingface_adamw", **params}), model_parameters=list(enumerate(parameters))
-        )
-
     def test_it_takes_the_steps_of_torch_adamw(self):
         ours, theirs = (torch.nn.Parameter(torch.tensor([1.0, -2.0])) for _ in range(2))
         options = dict(lr=0.1, betas=(0.8, 0.9), eps=1e-8, weight_decay=0.01)
-        optimizers = [self.optimizer([ours], **options), torch.optim.AdamW([theirs], **options)]
+        params = Params({"type": "huggingface_adamw", **options})
+        optimizers = [
+            Optimizer.from_params(params, model_parameters=[("ours", ours)]),
+            torch.optim.AdamW([theirs], **options),
+        ]
         for _ in range(3):
             for parameter, optimizer in zip((ours, theirs), optimizers, strict=True):
                 optimizer.zero_grad()
