@@ -5,8 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import allennlp.common.params
-from allennlp.common import Params, Registrable
+from allennlp.common import Registrable
 
 import elmo_tasks.plugin
 
@@ -25,15 +24,6 @@ class TestPlugin:
         registered = {(base, name, bases[base].by_name(name).__module__) for base, name, _ in expected}
         assert ("Subcommand", "elmo-export", "elmo_tasks.commands.export") in expected
         assert registered == expected
-
-    def test_configs_find_the_data(self, environment, tmp_path):
-        (tmp_path / "config.jsonnet").write_text(
-            '{bilm: std.extVar("ELMO_TASKS_BILM"), data: std.extVar("ELMO_TASKS_DATA")}'
-        )
-        environment.setenv("ELMO_TASKS_BILM", "here")
-        config = Params.from_file(tmp_path / "config.jsonnet").as_dict(quiet=True)
-        assert config["bilm"] == "here" and Path(config["data"]).is_dir()
-        assert allennlp.common.params.evaluate_file is elmo_tasks.plugin.environment.evaluate_file
 
     def test_loading_an_archive_from_python_finds_it(self, tmp_path):
         code = (
