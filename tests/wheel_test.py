@@ -97,7 +97,7 @@ class TestWheel:
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
         assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm"}
-        extras = {"allennlp", "spacy", "sklearn", "parquet", "ray", "demo", "docs", "dev"}
+        extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "demo", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/licenses/LICENSE")]
         assert b"SPDX-License-Identifier: Apache-2.0" in wheel.read(name)
