@@ -195,8 +195,9 @@ def _sentences(text: Path, options: EmbedOptions) -> Iterator[str | list[str]]:
 
 
 def _free_memory() -> int:
-    """Of the machine. The limit of a container may be lower."""
-    return 1024 * int(Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0])
+    """Of the machine, where Linux states it. The limit of a container may be lower."""
+    of_linux = Path("/proc/meminfo")
+    return 1024 * int(of_linux.read_text().partition("MemAvailable:")[2].split()[0]) if of_linux.exists() else 2**63
 
 
 def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
@@ -246,7 +247,9 @@ def _written(
         with Pool(workers, ray_address=ray, ray_remote_args=on_gpu) as pool:
             yield from pool.imap(write_part, parts)
         return
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // (workers or 1))))
+    from torch import get_num_threads  # It counts the cores that this process may use.
+
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, get_num_threads() // (workers or 1))))
     # Spawned, because a process forked from one with torch threads can hang. Only this process handles Ctrl-C.
     ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
     with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:

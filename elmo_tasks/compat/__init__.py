@@ -4,8 +4,7 @@ Makes AllenNLP 2.10.1 and allennlp-models 2.10.1 work with current Python, torch
 torch calls `install` at the end of `import torch` (entry point `torch.backends` in setup.cfg), and AllenNLP imports
 torch before anything that needs a fix, also in worker processes. `install` runs in every program in this environment
 that imports torch, so it does nothing without AllenNLP, imports only the standard library, replaces nothing before a
-module of AllenNLP is imported, and never raises. `ELMO_TASKS_WITHOUT_FIXES` is a comma-separated list of fixes to
-switch off.
+module of AllenNLP is imported, and never raises. `ELMO_TASKS_WITHOUT_FIXES` lists fixes to switch off, with commas.
 """
 
 import importlib.util

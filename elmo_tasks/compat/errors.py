@@ -18,7 +18,7 @@ _PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
 
 # Messages that say less than the user needs, of errors of any type.
 _HINTS = {
-    r"not found in vocab namespace|Incompatible sizes found for parameter|index \d+ is out of bounds": (
+    r"not found in vocab namespace|Incompatible sizes found for parameter|index \d+ is out of bounds for dimension 1": (
         "the model was trained with different words or labels; docs/tasks/index.md, New labels"
     ),
     r"does not match the configuration we're recovering": "docs/tasks/index.md, More epochs",

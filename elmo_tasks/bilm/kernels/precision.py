@@ -21,7 +21,7 @@ def precision_on(device: str, is_large: bool, precision: Precision) -> Precision
     If float32 is faster, one warning is logged. `is_large` distinguishes the size of the paper from the small one.
     """
     # Tokens per second as multiples of float32's, with one sentence and in batches of 64: docs/internals/engine.md.
-    # Only processors that were measured have numbers; a missing one is that of the small size.
+    # Only processors that were measured have numbers; where one is missing, the small size's is used.
     measured: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
         ("bf16", False): {"bf16": (1.2, 1.5), "int8": (0.9, 1.6)},
         ("bf16", True): {"bf16": (1.8, 1.7), "int8": (3.2, 2.4)},

@@ -86,7 +86,7 @@ def _files_of(path: Path) -> list[str]:
 class LmReader(DatasetReader):
     """
     Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the data
-    loader "elmo_lm" makes the tensors, also those of the indexer of a `teacher`.
+    loader "elmo_lm" makes the tensors, including those for a `teacher`.
     """
 
     def __init__(self, *, nfc: bool = True, teacher: Optional[TokenIndexer] = None, **kwargs: Any) -> None:
