@@ -7,9 +7,9 @@ import allennlp.common.params
 import allennlp.training.gradient_descent_trainer as trainer
 import torch
 
-from elmo_tasks import commands, data, distillation, environment, models, modules, predictors, training
+from elmo_tasks import commands, data, environment, models, modules, predictors, training
 
-__all__ = ["commands", "data", "distillation", "models", "modules", "predictors", "training"]
+__all__ = ["commands", "data", "models", "modules", "predictors", "training"]
 
 allennlp.common.params.evaluate_file = environment.evaluate_file
 allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)

@@ -1,6 +1,6 @@
 """The models, one for each task."""
 
-from elmo_tasks.models.bilm_language_model import BilmLanguageModel
+from elmo_tasks.models.bilm_language_model import BilmLanguageModel, DistilledLanguageModel
 from elmo_tasks.models.coref import CorefResolver
 from elmo_tasks.models.ner import NerTagger
 from elmo_tasks.models.pos import PosClassifier
@@ -13,6 +13,7 @@ __all__ = [
     "BiattentiveClassifier",
     "BilmLanguageModel",
     "CorefResolver",
+    "DistilledLanguageModel",
     "Esim",
     "NerTagger",
     "PosClassifier",

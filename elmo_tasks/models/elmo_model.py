@@ -12,7 +12,6 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
-from elmo_tasks.modules.labels import soft_loss
 
 __all__ = [
     "ElmoModel",
@@ -56,13 +55,6 @@ class ElmoModel(Model):
         self.text_field_embedder = text_field_embedder.construct(**shared)
         self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
         self._initializer = initializer
-
-    def __call__(self, *inputs: Any, teacher: Optional[torch.Tensor] = None, **named: Any) -> dict[str, Any]:
-        """Calls `forward`. A `teacher`'s soft labels, in the shape of the logits, replace the labels in the loss."""
-        output: dict[str, Any] = super().__call__(*inputs, **named)
-        if teacher is not None:
-            output["loss"] = soft_loss(output["logits"], teacher, output.get("mask"), getattr(self, "crf", None))
-        return output
 
     def width_with_elmo(self, width: int) -> int:
         """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""

@@ -1,13 +1,12 @@
-"""The best tags of a batch, the probabilities of labels and spans, and the loss for learning from a teacher."""
+"""The best tags of a batch, and the probabilities of spans."""
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Optional
 
 import torch
 from allennlp.modules import ConditionalRandomField
 
-__all__ = ["best_tags", "bio_scores", "crf_scores", "soft_labels", "soft_loss", "span_probabilities", "tag_marginals"]
+__all__ = ["best_tags", "bio_scores", "crf_scores", "span_probabilities"]
 
 Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -104,39 +103,3 @@ def span_probabilities(
     likelihoods = _log_partition(crf, held, mask[rows]) - _log_partition(crf, logits, mask)[rows]
     found = iter(likelihoods.clamp(max=0.0).exp().tolist())
     return [[next(found) for _ in of_sentence] for of_sentence in spans]
-
-
-def soft_labels(
-    logits: torch.Tensor, mask: Optional[torch.Tensor] = None, crf: Optional[ConditionalRandomField] = None
-) -> torch.Tensor:
-    """The probabilities of labels; for a tagger with a CRF, the marginal probabilities of each word's tags."""
-    return logits.softmax(-1) if crf is None or mask is None else tag_marginals(crf, logits, mask)
-
-
-def soft_loss(
-    logits: torch.Tensor,
-    teacher: torch.Tensor,
-    mask: Optional[torch.Tensor] = None,
-    crf: Optional[ConditionalRandomField] = None,
-) -> torch.Tensor:
-    """
-    The cross entropy between a model's probabilities and its teacher's, which have the shape of the logits (Hinton et
-    al. 2015). As in a CRF's loss, the losses of a sentence's words are summed.
-    """
-    probabilities = soft_labels(logits, mask, crf)
-    entropy = -(teacher * probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()).sum(-1)
-    return entropy.mean() if mask is None else (entropy * mask).sum() / len(entropy)
-
-
-def tag_marginals(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """
-    The probability of each tag of each word under a CRF, summed over the tags of all other words: shape
-    `(batch_size, timesteps, n_tags)`, zero at padding, which comes after the words.
-    """
-    is_trained = torch.is_grad_enabled()
-    with torch.enable_grad():
-        scores = logits if logits.requires_grad else logits.detach().requires_grad_()
-        # A marginal is the derivative of the log-partition function with respect to the tag's score.
-        total = _log_partition(crf, scores, mask).sum()
-        (marginals,) = torch.autograd.grad(total, scores, create_graph=is_trained)
-    return marginals

@@ -12,8 +12,7 @@ from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
 from elmo_tasks.data.lm_data_loader import batch_tensors
-from elmo_tasks.distillation import DistilledLanguageModel
-from elmo_tasks.models import BilmLanguageModel
+from elmo_tasks.models import BilmLanguageModel, DistilledLanguageModel
 from elmo_tasks.modules import PretrainedTransformer, TransformerIndexer
 
 OPTIONS = BilmOptions(
