@@ -75,12 +75,3 @@ class CorefPredictor(JsonLinesPredictor):
         if tokens and tokens[0].idx is not None:
             output["places"] = [[places(tokens, *mention) for mention in of] for of in output["clusters"]]
         return output
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        """One instance per cluster, as in AllenNLP."""
-        instances = []
-        for clusters in [[cluster] for cluster in outputs["clusters"]] or [[]]:
-            copied = instance.duplicate()
-            copied["metadata"].metadata["clusters"] = [[tuple(mention) for mention in of] for of in clusters]
-            instances.append(copied)
-        return instances

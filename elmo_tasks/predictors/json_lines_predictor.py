@@ -1,4 +1,4 @@
-"""The base class of all predictors: JSON lines, bounded batches, no gold labels, and gradients."""
+"""The base class of all predictors: JSON lines, bounded batches, and no gold labels."""
 
 import copy
 import json
@@ -8,9 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-import torch
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Field, Instance, Token
+from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
@@ -41,7 +40,7 @@ class JsonLinesPredictor(Predictor):
     """
 
     example: str
-    # The names of the text fields, in the order in which the model embeds them.
+    # The names of the text fields.
     texts: tuple[str, ...] = ("tokens",)
 
     def __init__(
@@ -61,7 +60,6 @@ class JsonLinesPredictor(Predictor):
         self._language = language or "en"
         self._keep_going = keep_going
         self._n_lines = 0
-        self._embedded_text = torch.nn.Identity()
 
     @abstractmethod
     def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
@@ -135,47 +133,6 @@ class JsonLinesPredictor(Predictor):
             return outcome | ids
         outcome["metadata"].metadata.update(ids)
         return outcome
-
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        instance: Instance = self.read(json_dict)
-        return instance
-
-    def labeled(self, instance: Instance, **fields: Field) -> Instance:
-        """A copy of an instance with additional fields."""
-        copied = instance.duplicate()
-        for name, field in fields.items():
-            copied.add_field(name, field, self._model.vocab)
-        return copied
-
-    def get_interpretable_layer(self) -> torch.nn.Module:
-        """The module that returns the embedded words, called once for each text of an instance."""
-        return self._embedded_text
-
-    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The gradients of the loss with respect to the embedded words; `grad_input_1` is for the last text."""
-        model, readable = self._model, self._model.make_output_human_readable
-        texts = [instance[name] for name in self.texts for instance in instances]
-
-        def through_layer(module: torch.nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
-            # Shape: (n_rows * timesteps, dim)
-            words = output.flatten(0, -2)
-            # Shape: (n_rows, timesteps)
-            rows = iter(torch.arange(len(words), device=words.device).view(-1, output.size(-2)))
-            for text in texts:
-                lengths = [len(sentence) for sentence in (text if isinstance(text, ListField) else [text])]
-                # Shape: (1, n_words)
-                number = torch.cat([next(rows)[:length] for length in lengths if length])[None]
-                words = words.index_copy(0, number[0], self._embedded_text(words[number])[0])
-            return words.view_as(output)
-
-        hook = self.get_interpretable_text_field_embedder().register_forward_hook(through_layer)
-        # AllenNLP reads the loss from the readable output.
-        model.make_output_human_readable = lambda output: {**readable(output), "loss": output["loss"]}
-        try:
-            return super().get_gradients(instances)
-        finally:
-            del model.make_output_human_readable
-            hook.remove()
 
 
 def _as_object(content: Any) -> JsonDict:

@@ -1,16 +1,13 @@
 """The predictor for all models of single sentences."""
 
 from functools import cached_property
-from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, Token
-from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
-from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text import as_words
 
 __all__ = ["SentencePredictor"]
@@ -50,13 +47,3 @@ class SentencePredictor(JsonLinesPredictor):
         for span in output.get("spans", ()):
             span |= places(instance["tokens"].tokens, span["start"], span["end"])
         return output
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        """One instance per entity, as in AllenNLP, or one with the label or the tags."""
-        if "label" in outputs:
-            return [self.labeled(instance, label=LabelField(outputs["label"]))]
-        tags = outputs["tags"]
-        # A sentence without entities is one instance with its tags.
-        spans = tags_to_spans(tags) if "spans" in outputs else []
-        rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
-        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]

@@ -4,7 +4,6 @@ from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import LabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -47,6 +46,3 @@ class SnliPredictor(JsonLinesPredictor):
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return {key: value for key, value in output.items() if key != "attention" or self._shows_attention}
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        return [self.labeled(instance, label=LabelField(outputs["label"]))]

@@ -1,10 +1,7 @@
 """Answers to questions in JSON lines."""
 
-from typing import Any
-
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
-from allennlp.data.fields import IndexField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
@@ -34,7 +31,3 @@ class SquadPredictor(JsonLinesPredictor):
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return output | places(instance["passage"].tokens, *output["best_span"])
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        start, end = (IndexField(int(index), instance["passage"]) for index in outputs["best_span"])
-        return [self.labeled(instance, span_start=start, span_end=end)]

@@ -8,7 +8,6 @@ from typing import Any, Optional
 import numpy as np
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
-from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -76,23 +75,10 @@ class SrlPredictor(SentencePredictor):
         for sentence, predicates in zip(unknown, found, strict=True):
             sentence["predicates"] = predicates
 
-    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        """The instance for a sentence's first predicate, because AllenNLP's interpreters accept only one."""
-        sentence = self.read(json_dict)
-        self._add_predicates([sentence])
-        return self._instance(sentence, sentence["predicates"][0])
-
     def _instance(self, sentence: JsonDict, predicate: int) -> Instance:
         tokens = [Token(token.text, token.idx, token.idx_end) for token in sentence["tokens"]]
         tokens[predicate].tag_ = "V"
         return self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
-
-    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
-        for instance in (each for each in instances if any(_indicator(each["tokens"].tokens))):
-            # AllenNLP's input reduction removes words from the text, but not from other fields.
-            indicator = SequenceLabelField(_indicator(instance["tokens"].tokens), instance["tokens"])
-            instance.add_field("verb_indicator", indicator)
-        return super().get_gradients(instances)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         tokens = instance["tokens"].tokens
@@ -101,9 +87,6 @@ class SrlPredictor(SentencePredictor):
             for label, start, end in tags_to_spans(output["tags"])
         ]
         return output
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
 
 
 def _indicator(tokens: Sequence[Token]) -> list[int]:

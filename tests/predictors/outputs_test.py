@@ -64,7 +64,7 @@ class TestPlaces:
         """A text in NFD has more characters than the NFC words that the model reads."""
         predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
         key = {"ner": "sentence", "coref": "document"}[task]
-        field = predictor.json_to_labeled_instances({key: text})[0]["tokens"]
+        field = predictor.read({key: text})["tokens"]
         tokens = field.tokens if task == "ner" else field[0].tokens
         assert [token.text for token in tokens] == ["René", "und", "나는", "sangen", "."]
         for token in tokens:
@@ -110,7 +110,7 @@ class TestSnliPredictor:
 class TestSpeakers:
     def test_they_and_the_genre_reach_the_model(self, made_predictor):
         inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
-        metadata = made_predictor("coref").json_to_labeled_instances(inputs)[0]["metadata"].metadata
+        metadata = made_predictor("coref").read(inputs)["metadata"].metadata
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 
