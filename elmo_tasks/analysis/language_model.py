@@ -15,7 +15,7 @@ from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.vectors.batching import batches_by_length, chunks
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["LanguageModel", "SentenceLikelihood", "WordLikelihoods", "summary"]
+__all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
 
 # Includes padding and boundaries. Sentences of one batch have similar lengths, so each product has many rows.
 _BATCH_WORDS = 16384
@@ -31,19 +31,6 @@ class SentenceLikelihood(NamedTuple):
     forward: float
     backward: float
     n_unknown: int
-
-
-class WordLikelihoods(NamedTuple):
-    """
-    The log-likelihood of each word of a sentence in each direction, in nats, and of its `end` (forward) and `begin`
-    (backward).
-    """
-
-    words: list[str]
-    forward: list[float]
-    backward: list[float]
-    end: float
-    begin: float
 
 
 class LanguageModel:
@@ -70,14 +57,6 @@ class LanguageModel:
             for rows in batches_by_length(chunk, _BATCH_WORDS):
                 scores.update(zip(rows, self._score([chunk[row] for row in rows]), strict=True))
             yield from (scores[row] for row in range(len(chunk)))
-
-    def score_words(self, sentence: list[str]) -> WordLikelihoods:
-        """Scores each word of a sentence."""
-        contexts, likelihood = self._likelihood([sentence])
-        # The words and the two boundaries, in the order of their numbers. Shape: (2, n_words + 2)
-        of_words = torch.zeros(2, len(sentence) + 2).scatter_(1, contexts.targets, likelihood)
-        forward, backward = of_words.tolist()
-        return WordLikelihoods(sentence, forward[:-2], backward[:-2], forward[-1], backward[-2])
 
     def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
         """The contexts with their targets, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""

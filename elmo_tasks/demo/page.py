@@ -6,7 +6,6 @@ from html import escape
 from typing import Any
 
 import gradio
-import pandas as pd
 from gradio.components import Component
 from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -14,7 +13,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from elmo_tasks.analysis import LanguageModel
 from elmo_tasks.demo.tasks import Task, TaskArchive
 from elmo_tasks.demo.words import Words
 
@@ -31,7 +29,6 @@ def make_page(
     words: Words,
     examples: list[list[str]],
     archives: Sequence[TaskArchive] = (),
-    language_model: LanguageModel | None = None,
 ) -> gradio.Blocks:
     """The page. Its functions can also be called over HTTP. Archives for the same task are shown side by side."""
     tasks: dict[str, list[TaskArchive]] = {}
@@ -44,12 +41,6 @@ def make_page(
         for of_task in tasks.values():
             with gradio.Tab(of_task[0].task.title):
                 _task_tab(of_task[0].task, of_task)
-        if mixes := [mix for archive in archives for mix in archive.mixes()]:
-            with gradio.Tab("Layer weights"):
-                gradio.Dataframe(pd.DataFrame(mixes).fillna(""), label="What each model has learned to look at")
-        if language_model is not None:
-            with gradio.Tab("Likelihood"):
-                _likelihood_tab(words, language_model)
     return page
 
 
@@ -99,19 +90,6 @@ def _task_tab(task: Task, archives: Sequence[TaskArchive]) -> None:
         return dict(zip(outputs, values, strict=True))
 
     _on(button, predict, inputs, outputs, task.name)
-
-
-def _likelihood_tab(words: Words, language_model: LanguageModel) -> None:
-    sentence = gradio.Textbox(label="Sentence")
-    button = gradio.Button("Score", variant="primary")
-    table = gradio.Dataframe(label="Log-likelihood of each word, in nats")
-
-    def score(text: str) -> pd.DataFrame:
-        found = language_model.score_words(words.tokenized(text))
-        rows = {"word": [*found.words, "(boundary)"], "forward": [*found.forward, found.end]}
-        return pd.DataFrame({**rows, "backward": [*found.backward, found.begin]}).round(2)
-
-    _on(button, score, [sentence], [table], "likelihood")
 
 
 def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], outputs: list[Any], name: str) -> None:

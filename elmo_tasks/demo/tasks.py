@@ -13,7 +13,6 @@ from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 from gradio.components import Component
 
-from elmo_tasks.modules import LayerMix
 from elmo_tasks.tags import Span, tags_to_spans
 from elmo_tasks.text import in_nfc
 
@@ -96,7 +95,11 @@ TASKS: dict[str, Task] = {
         "ner",
         "Named entities",
         ["sentence"],
-        [["Angela Merkel met Tim Cook of Apple in Berlin ."], ["Jordan beat Chelsea at Wembley ."]],
+        [
+            ["Angela Merkel met Tim Cook of Apple in Berlin."],
+            ["Watching Game of Thrones in Dublin with @sarah before the Coldplay concert."],
+            ["Jordan beat Chelsea at Wembley."],
+        ],
         _highlighted,
         _entities,
     ),
@@ -104,7 +107,11 @@ TASKS: dict[str, Task] = {
         "srl",
         "Semantic roles",
         ["sentence"],
-        [["She gave the children a book and they read it in the garden ."]],
+        [
+            ["She gave the children a book and they read it in the garden."],
+            ["The committee rejected the plan because it would cost too much."],
+            ["If the tenant does not pay the rent, the landlord may end the contract."],
+        ],
         _highlighted,
         _roles,
     ),
@@ -112,7 +119,11 @@ TASKS: dict[str, Task] = {
         "snli",
         "Entailment",
         ["premise", "hypothesis"],
-        [["Two dogs run across a green field .", "Animals are outside ."]],
+        [
+            ["Two dogs run across a green field.", "Animals are outside."],
+            ["A woman in a red coat buys fruit at a market.", "The woman is asleep at home."],
+            ["A man plays the guitar on a stage.", "The man is famous."],
+        ],
         _label_and_attention,
         _entailment,
     ),
@@ -120,7 +131,11 @@ TASKS: dict[str, Task] = {
         "sst",
         "Sentiment",
         ["sentence"],
-        [["A warm and funny film with a wonderful cast ."], ["Long , loud and very dull ."]],
+        [
+            ["A warm and funny film with a wonderful cast."],
+            ["Long, loud and very dull."],
+            ["The story is thin, but the songs are a delight."],
+        ],
         lambda name: [gradio.Label(label=name)],
         lambda prediction: [prediction["probabilities"]],
     ),
@@ -128,7 +143,11 @@ TASKS: dict[str, Task] = {
         "squad",
         "Questions",
         ["question", "passage"],
-        [["Who designed the bridge ?", "The bridge was designed by Anna Keller . It crosses the river ."]],
+        [
+            ["Who designed the bridge?", "The bridge was designed by Anna Keller. It crosses the river at Bern."],
+            ["When did the museum open?", "The museum opened in 1897, two years after the fire destroyed its library."],
+            ["What do bees collect?", "Bees visit flowers to collect nectar, which they turn into honey in the hive."],
+        ],
         _highlighted,
         _answer,
     ),
@@ -136,7 +155,11 @@ TASKS: dict[str, Task] = {
         "coref",
         "Coreference",
         ["document"],
-        [["Ann met her brother at the station. She was tired, and he carried her bag."]],
+        [
+            ["Ann met her brother at the station. She was tired, and he carried her bag."],
+            ["The old captain told his crew to wait. He would go ashore alone, and they should keep the ship ready."],
+            ["Mr. Darcy wrote a letter to Elizabeth. She read it twice before she could believe him."],
+        ],
         lambda name: [gradio.Dataframe(label=name, wrap=True)],
         _clusters,
     ),
@@ -174,16 +197,3 @@ class TaskArchive:
         line = dict(zip(self.task.inputs, map(in_nfc, texts), strict=True))
         prediction: _Prediction = self._predictor.predict_json(line)
         return prediction
-
-    def mixes(self) -> list[dict[str, Any]]:
-        """The learned weights of the layers, at the input and at the output of the model's encoder."""
-        return [
-            {
-                "archive": self.name,
-                "ELMo at": "output" if name.startswith("output_embedder.") else "input",
-                "gamma": round(module.gamma.item(), 3),
-                **{f"layer {n}": round(w, 3) for n, w in enumerate(module.normalized_weights().tolist())},
-            }
-            for name, module in self._predictor._model.named_modules()
-            if isinstance(module, LayerMix)
-        ]

@@ -59,14 +59,6 @@ class TestLanguageModel:
             assert score.forward == pytest.approx(forward, rel=1e-5)
             assert score.backward == pytest.approx(backward, rel=1e-5)
 
-    def test_words_have_their_own_likelihood(self, folder):
-        model = LanguageModel(folder)
-        for sentence in SENTENCES:
-            scores = model.score_words(sentence)
-            forward, backward = plain_word_scores(folder, sentence)
-            assert [*scores.forward, scores.end] == pytest.approx(forward, rel=1e-5)
-            assert [scores.begin, *scores.backward] == pytest.approx(backward, rel=1e-5)
-
     def test_batches_do_not_matter(self, folder):
         model = LanguageModel(folder)
         sentences = [sentence * 400 for sentence in SENTENCES] * 3

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from elmo_tasks.analysis import LanguageModel, StaticVectors
+from elmo_tasks.analysis import StaticVectors
 from elmo_tasks.vectors.elmo import Elmo
 from tests.demo.archives import write_archive
-from tests.paths import SHIPPED_BILM, TINY_BILM
+from tests.paths import TINY_BILM
 
 pytest.importorskip("gradio")
 
@@ -54,7 +54,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[TaskArchive]:
 
 @pytest.fixture(scope="module")
 def url(words: Words, archives: list[TaskArchive]) -> Iterator[str]:
-    page = make_page(words, [[TEXT, "play"]], archives, LanguageModel(SHIPPED_BILM))
+    page = make_page(words, [[TEXT, "play"]], archives)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -133,11 +133,6 @@ class TestPage:
             else:
                 assert len(found[0]["data"]) == len(prediction["clusters"])
 
-    def test_the_likelihood_of_each_word(self, call):
-        (found,) = call("likelihood", "They play .")
-        expected = LanguageModel(SHIPPED_BILM).score_words(["They", "play", "."])
-        assert [row[1] for row in found["data"]] == pytest.approx([*expected.forward, expected.end], abs=0.01)
-
     @pytest.mark.parametrize(
         ("name", "values", "named"),
         [
@@ -182,10 +177,6 @@ class TestTasks:
         assert [mark for mark in TASKS["elmo_srl"].values(frame)[0] if mark[1]] == [("He", "ARG0"), ("eats", "V")]
         document = {"sentences": [["Ann", "sang", "."], ["She", "won", "."]], "clusters": [[[0, 0], [3, 3]]]}
         assert TASKS["elmo_coref"].values(document)[0].to_numpy().tolist() == [[1, "Ann | She"]]
-
-    def test_each_place_has_a_mix(self, archives):
-        assert [mix["ELMo at"] for mix in archives[1].mixes()] == ["input", "output"]
-        assert archives[0].mixes() == []
 
     def test_a_language_model_is_not_a_task(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         archive = type("Archive", (), {"config": {"model": {"type": "elmo_bilm"}}})
