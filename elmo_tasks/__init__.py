@@ -1,5 +1,6 @@
 """
-ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, and an AllenNLP plugin.
+ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, trained models, and an
+AllenNLP plugin.
 
 Importing this package loads neither torch nor AllenNLP nor scikit-learn: the classes below are imported on first use.
 """
@@ -10,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
+    from elmo_tasks.predictors.trained_task import TrainedTask
     from elmo_tasks.vectors.elmo import Elmo
     from elmo_tasks.vectors.elmo_embedder import ElmoEmbedder
     from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 
-__all__ = ["Elmo", "ElmoEmbedder", "ElmoVectorizer", "__version__"]
+__all__ = ["Elmo", "ElmoEmbedder", "ElmoVectorizer", "TrainedTask", "__version__"]
 
 _MODULES = {
     "Elmo": "elmo_tasks.vectors.elmo",
     "ElmoEmbedder": "elmo_tasks.vectors.elmo_embedder",
     "ElmoVectorizer": "elmo_tasks.vectors.sklearn_vectorizer",
+    "TrainedTask": "elmo_tasks.predictors.trained_task",
 }
 
 

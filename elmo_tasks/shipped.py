@@ -1,8 +1,8 @@
-"""The files included in the package: training configs, sample data for each task, and biLMs."""
+"""The files included in the package: training configs, sample data for each task, biLMs, and trained models."""
 
 from pathlib import Path
 
-__all__ = ["DEFAULT_BILM", "FIXTURES", "PRETRAINED", "TRAINING_CONFIGS"]
+__all__ = ["DEFAULT_BILM", "FIXTURES", "MODELS", "PRETRAINED", "TRAINING_CONFIGS"]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -14,6 +14,8 @@ def _folder(name: str) -> Path:
 
 
 FIXTURES = _folder("fixtures")
+MODELS = _PACKAGE.parent / "models"
+"""Trained models of the tasks, only in a checkout."""
 PRETRAINED = _folder("pretrained")
 TRAINING_CONFIGS = _folder("training_configs")
 

@@ -6,11 +6,10 @@ from tempfile import TemporaryDirectory
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.analysis import LanguageModel, NeighborIndex, StaticVectors
+from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.environment import config_variables
-from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
-from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["ShowDemo"]
 
@@ -24,7 +23,7 @@ class ShowDemo(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        help_of_archives = "models; models for the same task are shown side by side"
+        help_of_archives = "models, side by side if they have the same task (default: the English ones in models/)"
         sub.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help=help_of_archives)
         sub.add_argument("--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)")
         sub.add_argument("--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)")
@@ -39,19 +38,19 @@ class ShowDemo(Subcommand):
 def _serve(arguments: argparse.Namespace) -> None:
     # Importing Gradio earlier would double the start-up time of every command.
     from elmo_tasks.demo.page import make_page, serve
-    from elmo_tasks.demo.tasks import TaskArchive
+    from elmo_tasks.demo.tasks import TASKS, TaskArchive
     from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
 
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
-    vocabulary = pretrained_files(bilm)[0].with_name("vocab.txt")
     language = arguments.language
     rules = _RULES.get(language, language)
-    archives = [TaskArchive(path, rules) for path in arguments.archives]
+    included = [MODELS / task.name for task in TASKS.values()] if language == "en" else []
+    paths = arguments.archives or [path for path in included if path.is_dir()]
+    archives = [TaskArchive(path, rules) for path in paths]
     elmo = Elmo.from_pretrained(bilm)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
         index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))
         static = None if glove is None else StaticVectors(glove)
-        language_model = LanguageModel(bilm) if vocabulary.is_file() else None
         words = Words(elmo, rules, index, static)
-        serve(make_page(words, EXAMPLES.get(language, []), archives, language_model), arguments.host, arguments.port)
+        serve(make_page(words, EXAMPLES.get(language, []), archives), arguments.host, arguments.port)

@@ -45,13 +45,16 @@ class CorefPredictor(JsonLinesPredictor):
 
     def coref_resolved(self, document: str) -> str:
         """The document with all mentions of each cluster replaced by the first one."""
+        return self.resolved(document, self.predict(document)["clusters"])
+
+    def resolved(self, document: str, clusters: list[list[list[int]]]) -> str:
+        """`coref_resolved` for clusters that were predicted before."""
         parsed = self._pipeline(document)
         # Token numbers in spaCy's document, which also contains white space.
         numbers = [token.i for token in parsed if not token.is_space]
         for token in parsed:
             # `replace_corefs` reads these tags. Without a tagger, "her" is not recognised as possessive.
             token.tag_ = "PRP$" if token.lower_ in _POSSESSIVES else "POS" if token.lower_ == "'s" else ""
-        clusters = self.predict(document)["clusters"]
         return self.replace_corefs(parsed, [[[numbers[i] for i in mention] for mention in of] for of in clusters])
 
     replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)

@@ -1,6 +1,5 @@
 """Semantic roles for sentences in JSON lines, and a part-of-speech tagger that finds their verbs."""
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Optional
@@ -18,10 +17,6 @@ from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["PosTagger", "SrlPredictor", "VerbFinder"]
-
-logger = logging.getLogger(__name__)
-
-_SPACY_MODEL = "en_core_web_sm"
 
 
 @Predictor.register("elmo_srl")
@@ -122,8 +117,7 @@ class VerbFinder:
     # Parameters
 
     spacy_model : `str`, optional
-        A spaCy model with a tagger: an installed package or a folder. `None`: `en_core_web_sm` if it is installed, and
-        `PosTagger` otherwise.
+        A spaCy model with a tagger, for other languages: an installed package or a folder. `None`: `PosTagger`.
     """
 
     def __init__(self, spacy_model: str | None = None) -> None:
@@ -137,13 +131,12 @@ class VerbFinder:
 
     @cached_property
     def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
+        if self._spacy_model is None:
+            return PosTagger()
         import spacy
         from spacy.tokens import Doc
 
-        if self._spacy_model is None and not spacy.util.is_package(_SPACY_MODEL):
-            logger.warning("%s is not installed: verbs are found by the smaller tagger of elmo_tasks", _SPACY_MODEL)
-            return PosTagger()
-        model = spacy.load(self._spacy_model or _SPACY_MODEL, exclude=["ner", "parser"])
+        model = spacy.load(self._spacy_model, exclude=["ner", "parser"])
         return lambda sentences: [
             [token.pos_ for token in document]
             for document in model.pipe(Doc(model.vocab, words=words) for words in sentences)

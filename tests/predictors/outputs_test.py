@@ -125,7 +125,6 @@ class TestVerbFinder:
         assert finder([["Anna", "can", "sing", "songs"], [], ["songs"]]) == [[1, 2], [], []]
 
     def test_the_included_tagger_finds_them_in_one_pass(self, monkeypatch):
-        monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
         calls = []
         tag = PosTagger.__call__
         monkeypatch.setattr(PosTagger, "__call__", lambda self, sentences: calls.append(1) or tag(self, sentences))

@@ -9,7 +9,9 @@ from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.bilm import Precision
+from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
+from elmo_tasks.shipped import PRETRAINED
 
 __all__ = ["PretrainedBilm"]
 
@@ -27,6 +29,9 @@ class PretrainedBilm(ContextualModel):
     pretrained_file : `str`, optional
         Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. Not needed
         to load an archive, which contains the weights.
+    included, digest : `str`, optional
+        The name of a biLM in this package whose weights a model's archive leaves out, and the first 16 hexadecimal
+        digits of the SHA-256 of its weight file at the training.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     stateful : `bool`
@@ -42,6 +47,8 @@ class PretrainedBilm(ContextualModel):
         self,
         options: dict[str, Any],
         pretrained_file: Optional[str] = None,
+        included: Optional[str] = None,
+        digest: Optional[str] = None,
         requires_grad: bool = False,
         stateful: bool = False,
         precision: Precision = "float32",
@@ -50,6 +57,12 @@ class PretrainedBilm(ContextualModel):
         cache_max_bytes: Optional[int] = None,
     ) -> None:
         super().__init__()
+        if included is not None:
+            weights = PRETRAINED / included / "weights.hdf5"
+            if digest != (found := file_digest(weights)[:16]):
+                raise ConfigurationError(f"this model was trained with {included} {digest}, got {found}")
+            pretrained_file = str(weights)
+            self.register_load_state_dict_pre_hook(_add_included)
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), stateful=stateful, precision=precision)
             if pretrained_file is not None:
@@ -82,6 +95,11 @@ class PretrainedBilm(ContextualModel):
             bilm = self._cached_bilm or self.bilm
             mode = self.bilm.carried_states, torch.is_grad_enabled()
             return self._pass.output(character_ids, weights, mode, lambda: bilm(character_ids))
+
+
+def _add_included(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    for name, weight in module.state_dict(prefix=prefix).items():
+        state.setdefault(name, weight)
 
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:

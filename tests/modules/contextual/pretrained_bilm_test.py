@@ -8,9 +8,10 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.formats import read_any_options
+from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.modules import PretrainedBilm
 from tests.bilm.many_langs.models import SENTENCES, layers_by_hand, write_model
-from tests.paths import TINY_BILM
+from tests.paths import SHIPPED_BILM, TINY_BILM
 
 
 class TestPretrainedBilm:
@@ -35,6 +36,16 @@ class TestPretrainedBilm:
                 # Shape: (n_layers, n_words, dim)
                 found = torch.cat(bilm(bilm.bilm.word_rows.batch([sentence])).layers).numpy()
                 np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
+
+    def test_the_weights_of_an_included_bilm_may_be_left_out(self, batch):
+        options = json.loads((SHIPPED_BILM / "options.json").read_text())
+        digest = file_digest(SHIPPED_BILM / "weights.hdf5")[:16]
+        bilm = PretrainedBilm(options, included="small-open", digest=digest)
+        bilm.load_state_dict({})
+        expected = Bilm.from_files(SHIPPED_BILM / "options.json", SHIPPED_BILM / "weights.hdf5")(batch).layers[-1]
+        assert torch.equal(bilm(batch).layers[-1], expected)
+        with pytest.raises(ConfigurationError, match=f"small-open 0123, got {digest}"):
+            PretrainedBilm(options, included="small-open", digest="0123")
 
     @pytest.mark.parametrize("stateful", [False, True])
     def test_two_places_of_a_trained_bilm_share_a_pass(self, pretrained, batch, count_passes, stateful):
