@@ -39,8 +39,8 @@ def main() -> None:
             short = made[list(_README)].rename(columns={key: name or key for key, name in _README.items()})
     curves, mixes = _runs(plan, "figure 1"), _runs(plan, "figure 2")
     sections += ["## Figure 1: less training data, fewer epochs"]
-    for x in ("training examples", "epoch"):
-        sections += [f"![Scores by {x}](figure1_{x.split()[-1]}.svg)", _markdown(curve_table(curves, x))]
+    sections += ["![Scores by training examples](figure1_examples.svg)"]
+    sections += [_markdown(curve_table(curves, "training examples")), "![Scores by epoch](figure1_epoch.svg)"]
     sections += ["## Figure 2: the weights of the layers", "![Weights](figure2.svg)"]
     values = mix_table(mixes).map(lambda value: f"{value:.2f}" if isinstance(value, float) else value)
     sections += [_markdown(values.assign(task=values["task"].map(lambda name: TASKS[name].title)))]
