@@ -15,8 +15,8 @@ _BEGIN, _END = (f"<!-- Made from results/ by `make results`: {word} -->" for wor
 _README = {
     **dict.fromkeys(("task", "measure", "trained on", "baseline", "ELMo")),
     "increase (relative)": "increase",
-    "paper†: trained on": "the paper trained on",
-    "paper: increase (relative)": "increase in the paper",
+    "paper†: trained on": "the paper† trained on",
+    "paper: increase (relative)": "its increase†",
 }
 _PAGE = Path("docs/replication/results.md")
 

@@ -10,12 +10,14 @@ from allennlp.predictors import Predictor
 from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
+from elmo_tasks.predictors.srl import PosTagger
 from elmo_tasks.text import as_words
 from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
 __all__ = ["CorefPredictor"]
 
 _POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
+_AFTER_POSSESSIVES = frozenset({"ADJ", "NOUN", "NUM", "PROPN"})
 
 
 @Predictor.register("elmo_coref")
@@ -37,6 +39,10 @@ class CorefPredictor(JsonLinesPredictor):
         pipeline.add_pipe("sentencizer")
         return pipeline
 
+    @cached_property
+    def _tagger(self) -> PosTagger:
+        return PosTagger()
+
     def predict(self, document: str) -> JsonDict:
         return self.predict_json({"document": document})
 
@@ -52,9 +58,16 @@ class CorefPredictor(JsonLinesPredictor):
         parsed = self._pipeline(document)
         # Token numbers in spaCy's document, which also contains white space.
         numbers = [token.i for token in parsed if not token.is_space]
-        for token in parsed:
-            # `replace_corefs` reads these tags. Without a tagger, "her" is not recognised as possessive.
-            token.tag_ = "PRP$" if token.lower_ in _POSSESSIVES else "POS" if token.lower_ == "'s" else ""
+        sentences = [[token for token in sentence if not token.is_space] for sentence in parsed.sents]
+        for tokens, tags in zip(
+            sentences, self._tagger([[token.text for token in of] for of in sentences]), strict=True
+        ):
+            for token, following in zip(tokens, [*tags[1:], ""], strict=True):
+                # `replace_corefs` reads these tags. "her" may be an object, too.
+                is_possessive = token.lower_ in _POSSESSIVES or (
+                    token.lower_ == "her" and following in _AFTER_POSSESSIVES
+                )
+                token.tag_ = "PRP$" if is_possessive else "POS" if token.lower_ == "'s" else ""
         return self.replace_corefs(parsed, [[[numbers[i] for i in mention] for mention in of] for of in clusters])
 
     replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)

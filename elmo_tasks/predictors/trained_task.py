@@ -33,11 +33,12 @@ class TrainedTask:
     | ner | text | a list of entities, each with `text`, `start`, `end`, `label`, `probability` |
     | srl | text | a list of predicates, each with `verb` and `roles`; a role has `text`, `start`, `end`, `label` |
     | coref | text | `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced |
-    | squad | question, passage | the answer: `text`, `start`, `end`, and `score`, which is not a probability |
+    | squad | question, passage | the answer: `text`, `start`, `end`, `probability` |
     | snli | premise, hypothesis | the probabilities of `entailment`, `neutral` and `contradiction` |
     | sst | text | `stars`, from 1 to 5, and the `probabilities` of each number of stars |
 
-    Named entities and semantic roles are found sentence by sentence. The other tasks read the whole text at once.
+    Named entities and semantic roles are found sentence by sentence; verbs without roles are left out. The other tasks
+    read the whole text at once.
 
     # Parameters
 
@@ -106,6 +107,8 @@ def _predicates(predictor: Predictor, parts: list[_Part]) -> list[JsonDict]:
         }
         for offset, line, prediction in parts
         for verb in prediction["verbs"]
+        # An auxiliary has no roles but itself.
+        if len(verb["spans"]) > 1
     ]
 
 
@@ -120,7 +123,7 @@ def _answer(predictor: Predictor, parts: list[_Part]) -> JsonDict:
     ((_, line, prediction),) = parts
     has_words = prediction["best_span"] is not None
     span = _span(line["passage"], prediction) if has_words else {"text": "", "start": None, "end": None}
-    return {**span, "score": prediction["score"]}
+    return {**span, "probability": prediction["score"]}
 
 
 def _entailment(predictor: Predictor, parts: list[_Part]) -> JsonDict:

@@ -36,7 +36,7 @@ def curve_table(runs: pd.DataFrame, x: str) -> pd.DataFrame:
         by_model = {name: scores[scores["model"] == name]["score"] for name in _STYLES}
         row = {"task": f"{TASKS[task].title}, {TASKS[task].score}", x: f"{at:,}"}
         row |= {name: cell(values) for name, values in by_model.items()}
-        rows.append({**row, "increase": f"{by_model['ELMo'].mean() - by_model['baseline'].mean():+.2f}"})
+        rows.append({**row, "increase": f"{by_model['ELMo'].mean() - by_model['baseline'].mean():+.1f}"})
     return pd.DataFrame(rows)
 
 

@@ -137,15 +137,15 @@ def cell(scores: pd.Series) -> str:
     if scores.empty:
         return _NONE
     if len(scores) == 1:
-        return f"{scores.mean():.2f} (1 seed)"
-    return f"{scores.mean():.2f} ± {scores.std():.2f} ({len(scores)})"
+        return f"{scores.mean():.1f} (1 seed)"
+    return f"{scores.mean():.1f} ± {scores.std():.1f} ({len(scores)})"
 
 
 def _increase(first: pd.Series, second: pd.Series) -> str:
     if first.empty or second.empty:
         return _NONE
     increase, errors = second.mean() - first.mean(), 100 - first.mean()
-    return f"{increase:+.2f}" + (f" ({100 * increase / errors:+.1f}%)" if errors > 0 else "")
+    return f"{increase:+.1f}" + (f" ({100 * increase / errors:+.1f}%)" if errors > 0 else "")
 
 
 def _p(first: pd.Series, second: pd.Series) -> str:

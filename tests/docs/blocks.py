@@ -12,17 +12,22 @@ PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted(DOCS.rglo
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 # An indented command outside a fence, which would not be tested.
 _INDENTED = re.compile(r"^(?: {4}|\t)\s*(?:\$ |\S*/)?((?:allennlp|python|make) .*)$", re.MULTILINE)
+_OUTPUT = re.compile(r"<!-- output -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 
 class Block(NamedTuple):
-    """A block, the line of its fence, and the reason if it is not run."""
+    """
+    A block, the line of its fence, the reason if it is not run, and whether it is the output of the block before it,
+    which a comment says.
+    """
 
     page: Path
     line: int
     language: str
     text: str
     not_run: str | None
+    is_output: bool
 
     @property
     def name(self) -> str:
@@ -39,9 +44,10 @@ def blocks_of(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     blocks = []
     for fence in _FENCE.finditer(text):
-        reason = _NOT_RUN.search(text[: fence.start()])
+        before = text[: fence.start()]
+        reason, is_output = _NOT_RUN.search(before), _OUTPUT.search(before) is not None
         indent, language, content = fence.groups()
         lines = [line.removeprefix(indent) for line in content.splitlines()]
         line = text.count("\n", 0, fence.start()) + 1
-        blocks.append(Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1]))
+        blocks.append(Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1], is_output))
     return blocks

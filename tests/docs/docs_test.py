@@ -65,10 +65,14 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, environment, logg
         "ELMO_TASKS_HOME": str(tmp_path / ".cache" / "elmo_tasks"),
         "ELMO_TASKS_BILM": str(TINY_BILM),
     }
-    shell, names = Shell(work, variables), {}
+    (work / "models").symlink_to(CHECKOUT / "models")
+    shell, names, output = Shell(work, variables), {}, io.StringIO()
     for block in BLOCKS[page]:
+        if block.is_output:
+            assert output.getvalue() == block.text, block.name
+        output = io.StringIO()
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(output):
                 run_block(block, shell, names)
         except (Exception, SystemExit) as error:
             pytest.fail(f"{block.name}: {type(error).__name__}: {error}\n{block.text}")

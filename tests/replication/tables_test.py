@@ -39,10 +39,10 @@ class TestTable1:
     def test_means_deviations_and_increases(self):
         (row,) = table("table 1", snli(), {"snli": "18,000 pairs"}).to_dict("records")
         means = statistics.fmean(BASELINE), statistics.fmean(ELMO)
-        assert row["baseline"] == f"{means[0]:.2f} ± {statistics.stdev(BASELINE):.2f} (3)"
-        assert row["ELMo"] == f"{means[1]:.2f} ± {statistics.stdev(ELMO):.2f} (3)"
+        assert row["baseline"] == f"{means[0]:.1f} ± {statistics.stdev(BASELINE):.1f} (3)"
+        assert row["ELMo"] == f"{means[1]:.1f} ± {statistics.stdev(ELMO):.1f} (3)"
         increase = means[1] - means[0]
-        assert row["increase (relative)"] == f"+{increase:.2f} (+{100 * increase / (100 - means[0]):.1f}%)"
+        assert row["increase (relative)"] == f"+{increase:.1f} (+{100 * increase / (100 - means[0]):.1f}%)"
         assert (row["trained on"], row["paper†: trained on"]) == ("18,000 pairs", "549,367 pairs")
         assert row["paper: increase (relative)"] == "0.70 (5.8%)"
 
@@ -75,15 +75,15 @@ class TestTable1:
         assert row["p"] == p
 
     def test_one_seed_is_called_one(self):
-        assert cell(pd.Series([63.372])) == "63.37 (1 seed)" and cell(pd.Series([])) == "–"
+        assert cell(pd.Series([63.372])) == "63.4 (1 seed)" and cell(pd.Series([])) == "–"
 
     def test_squad_is_scored_on_dev_and_parts_of_training_sets_are_left_out(self):
         squad = scores_of("squad", "baseline", [60.0], test=[0.0]) + scores_of("squad", "both", [64.0], test=[0.0])
         parts = scores_of("snli", "baseline", [33.0], size=180) + scores_of("snli", "baseline", [60.0])
         rows = table("table 1", frame(squad + parts), {}).to_dict("records")
         assert [(row["task"], row["measure"], row["baseline"], row["ELMo"]) for row in rows] == [
-            ("SQuAD", "F1, dev", "60.00 (1 seed)", "64.00 (1 seed)"),
-            ("SNLI", "accuracy, test", "60.00 (1 seed)", "–"),
+            ("SQuAD", "F1, dev", "60.0 (1 seed)", "64.0 (1 seed)"),
+            ("SNLI", "accuracy, test", "60.0 (1 seed)", "–"),
         ]
 
 
@@ -92,8 +92,8 @@ class TestOtherTables:
         variants = {"baseline": 57.0, "input-top": 65.0, "input-l2-1": 66.0, "input": 67.0}
         runs = frame([row for name, dev in variants.items() for row in scores_of("srl", name, [dev], test=[0.0])])
         ours, quoted = table("table 2", runs, {}).drop(columns=["trained on", "measure"]).to_numpy().tolist()
-        assert ours[:5] == ["SRL", "57.00 (1 seed)", "65.00 (1 seed)", "66.00 (1 seed)", "67.00 (1 seed)"]
-        assert ours[5:] == ["+10.00 (+23.3%)", "n too small"]
+        assert ours[:5] == ["SRL", "57.0 (1 seed)", "65.0 (1 seed)", "66.0 (1 seed)", "67.0 (1 seed)"]
+        assert ours[5:] == ["+10.0 (+23.3%)", "n too small"]
         assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", ""]
 
     def test_numbers_that_others_quote_are_marked(self):
@@ -106,7 +106,7 @@ class TestOtherTables:
         layers = enumerate([86.5, 93.65, 92.9])
         runs = frame([row for layer, dev in layers for row in scores_of("pos", f"layer-{layer}", [dev])])
         rows = table("table 6", runs, {}).set_index("model")
-        assert rows["dev"].tolist()[:3] == ["86.50 (1 seed)", "93.65 (1 seed)", "92.90 (1 seed)"]
+        assert rows["dev"].tolist()[:3] == ["86.5 (1 seed)", "93.7 (1 seed)", "92.9 (1 seed)"]
         assert rows.loc["biLM, first layer", "paper, Wall Street Journal"] == 97.3
 
     def test_table_5_has_f1_in_percent(self):
@@ -130,12 +130,12 @@ class TestFigures:
 
     def test_values(self):
         by_size = curve_table(self.runs(), "training examples").to_numpy().tolist()
-        assert by_size[0] == ["SNLI, accuracy", "180", "41.00 ± 1.41 (2)", "52.00 ± 2.83 (2)", "+11.00"]
-        assert by_size[1] == ["SNLI, accuracy", "1,000", "60.00 (1 seed)", "70.00 (1 seed)", "+10.00"]
+        assert by_size[0] == ["SNLI, accuracy", "180", "41.0 ± 1.4 (2)", "52.0 ± 2.8 (2)", "+11.0"]
+        assert by_size[1] == ["SNLI, accuracy", "1,000", "60.0 (1 seed)", "70.0 (1 seed)", "+10.0"]
         by_epoch = curve_table(self.runs(), "epoch").to_numpy().tolist()
         assert [row[1:] for row in by_epoch] == [
-            ["1", "55.00 (1 seed)", "69.00 (1 seed)", "+14.00"],
-            ["2", "60.00 (1 seed)", "70.00 (1 seed)", "+10.00"],
+            ["1", "55.0 (1 seed)", "69.0 (1 seed)", "+14.0"],
+            ["2", "60.0 (1 seed)", "70.0 (1 seed)", "+10.0"],
         ]
         assert mix_table(self.runs()).to_numpy().tolist() == [["snli", "input", 0.2, 0.5, 0.3, 1.5, 1]]
 
