@@ -17,7 +17,7 @@ DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8
 TASKS ?= ner
 SEEDS ?= 1
 
-.PHONY: help install demo replicate test test-all check format docs results clean
+.PHONY: help install demo replicate models test test-all check format docs results clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, pred
 replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make replicate TASKS="ner sst" SEEDS=2
 	-$(BIN)/allennlp elmo-data open --to output/open
 	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --jobs 2 --data output/open --results output/replication --against results/open
+
+models: $(VENV)/.demo  ## train the models in models/ again, and write their cards (about three hours)
+	-$(BIN)/allennlp elmo-data open --to output/open
+	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/python .ci/models.py
 
 test: install  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20

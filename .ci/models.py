@@ -1,0 +1,189 @@
+"""
+Trains the models in `models/` and writes their cards: `make models`, about three hours on two cores.
+
+Each is the run of Table 1 with ELMo and seed 1 of the plan `open`. What `allennlp train` made is reduced to half
+precision, without the biLM's weights, which the package has. The card has the measured scores, speed and memory. A run,
+a reduced model or a measurement that exists is not made again.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT / "models"
+# For each task: what its card says.
+CARDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+
+
+def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
+    """Writes the model of a finished run to a folder that `load_archive` accepts."""
+    from elmo_tasks.files.json_files import file_digest
+    from elmo_tasks.shipped import DEFAULT_BILM, PRETRAINED
+
+    config = json.loads((run / "config.json").read_text())
+    config["model"]["bilm"] = {
+        "options": config["model"]["bilm"]["options"],
+        "included": DEFAULT_BILM,
+        "digest": file_digest(PRETRAINED / DEFAULT_BILM / "weights.hdf5")[:16],
+    }
+    text = json.dumps(config, indent=1)
+    for path, name in roots.items():
+        text = text.replace(path, name)
+    shutil.copytree(run / "vocabulary", folder / "vocabulary", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copy(run / "meta.json", folder)
+    (folder / "config.json").write_text(text)
+    state = torch.load(run / "best.th", map_location="cpu", weights_only=True)
+    halves = {k: v.half() if v.is_floating_point() else v for k, v in state.items() if ".bilm." not in f".{k}"}
+    torch.save(halves, folder / "weights.th")
+
+
+def measure(archive: Path, data: str) -> dict[str, Any]:
+    """Speed, memory, predictions of the first 200 instances of a file, and for a reduced model also its score."""
+    from allennlp.commands.evaluate import evaluate_from_archive
+    from allennlp.models import load_archive
+    from allennlp.predictors import Predictor
+
+    from elmo_tasks.predictors.json_lines_predictor import tokens_of
+    from elmo_tasks.replication.train import _surroundings
+
+    predictor: Any = Predictor.from_archive(load_archive(str(archive)))
+    instances = list(predictor._dataset_reader.read(data))[:200]
+    n_words = sum(len(tokens_of(instance[name])) for instance in instances for name in predictor.texts)
+    start = time.process_time()
+    predictions = list(
+        chain.from_iterable(
+            predictor.predict_batch_instance(instances[first : first + 32]) for first in range(0, len(instances), 32)
+        )
+    )
+    seconds = time.process_time() - start
+    # Kilobytes on Linux.
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return {
+        "metrics": evaluate_from_archive(str(archive), data) if archive.parent == MODELS else {},
+        "words_per_second": round(n_words / seconds),
+        "memory_mb": round(memory),
+        "machine": _surroundings()["machine"],
+        "predictions": predictions,
+    }
+
+
+def furthest(one: Any, other: Any) -> float:
+    """The largest difference of two numbers at the same place; texts and lists of other lengths are not compared."""
+    if isinstance(one, dict):
+        return max((furthest(one[key], other[key]) for key in one.keys() & other.keys()), default=0.0)
+    if isinstance(one, list) and len(one) == len(other):
+        return max((furthest(*pair) for pair in zip(one, other, strict=True)), default=0.0)
+    return abs(one - other) if isinstance(one, float) and isinstance(other, float) else 0.0
+
+
+def processor() -> str:
+    """The instructions that decide about the speed of products."""
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    return ", ".join(flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16") if flag in flags)
+
+
+def measured(archive: Path, data: str, file: Path) -> dict[str, Any]:
+    if not file.exists():
+        command = [sys.executable, __file__, "--measure", str(archive), data, str(file)]
+        subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tasks", nargs="*", default=list(CARDS))
+    parser.add_argument("--data", default="output/open", help="what `allennlp elmo-data open --to` wrote")
+    parser.add_argument("--runs", type=Path, default=Path("output/models"))
+    parser.add_argument("--measure", nargs=3, metavar=("ARCHIVE", "DATA", "FILE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        archive, data, file = arguments.measure
+        Path(file).write_text(json.dumps(measure(Path(archive), data)))
+        return
+    from elmo_tasks.replication.plan import Plan
+    from elmo_tasks.replication.train import train_all
+
+    plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
+    runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
+    roots = {plan.variables["ELMO_TASKS_DATA"]: "data/open", str(ROOT): "."}
+    for run in runs:
+        for _, problem in train_all([run]):
+            if problem:
+                raise RuntimeError(f"{run.name} {problem}")
+        folder, trained = MODELS / run.task, run.folder / "run"
+        if not (folder / "weights.th").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            reduce(trained, folder, roots)
+        data = run.config.get("test_data_path") or run.config["validation_data_path"]
+        full = measured(trained, data, run.folder / "full.json")
+        half = measured(folder, data, run.folder / "half.json")
+        write_card(run, folder, full, half)
+
+
+def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any]) -> None:
+    from elmo_tasks import TrainedTask
+    from elmo_tasks.replication.paper import TASKS
+
+    card, task = CARDS[run.task], TrainedTask(folder)
+    _, name, metric, *_, part = TASKS[run.task]
+    published = (ROOT / "results/open" / run.task / run.variant).glob("?.json")
+    scores = sorted(json.loads(path.read_text())[part] for path in published)
+    result = json.dumps(task(*card["example"]), indent=1, ensure_ascii=False)
+    megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    difference = furthest(full["predictions"], half["predictions"])
+    call = ", ".join(json.dumps(text, ensure_ascii=False) for text in card["example"])
+    front = {"library_name": "elmo_tasks", "license": card["license"], "language": "en", "tags": "[elmo]"}
+    if "pipeline_tag" in card:
+        front["pipeline_tag"] = card["pipeline_tag"]
+    ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
+    changed = f"numbers in predictions differ by at most {difference:.4f}"
+    lines = [
+        "---",
+        *(f"{key}: {value}" for key, value in front.items()),
+        "---",
+        f"# {card['title']}",
+        "",
+        card["about"],
+        "",
+        "```python",
+        "from elmo_tasks import TrainedTask",
+        "",
+        f'task = TrainedTask("{run.task}")',
+        f"print(task({call}))",
+        "```",
+        "",
+        "```json",
+        result,
+        "```",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| data | {run.settings['data']}: {card['data']} |",
+        f"| {name}, {part} set | {ours:.1f}; {scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} seeds |",
+        f"| speed | {half['words_per_second']:,} words per CPU second, one thread, {half['machine']} ({processor()}) |",
+        f"| memory | {half['memory_mb']:,} MB with Python, torch and AllenNLP |",
+        f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
+        f"| whole archive of the training | {name} {whole:.2f} (here {ours:.2f}); {changed} |",
+        "",
+        f"**Bad at** {card['bad_at']}",
+        "",
+        "Trained by `make models`: the run with ELMo and seed 1 of the plan `open` (`training_configs/open.jsonnet`).",
+        "",
+    ]
+    (folder / "README.md").write_text("\n".join(lines), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
