@@ -2,29 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
-from elmo_tasks.vectors.elmo import Elmo, Precision
+from elmo_tasks.vectors.elmo import Precision
 from elmo_tasks.vectors.layers import Layers, Pool
+from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
 
 __all__ = ["ElmoComponent"]
 
-_FILES = ("options.json", "weights.hdf5")
 # spaCy's key format for extension attributes, so tools that list these attributes find it.
 _KEY = ("._.", "elmo", None, None)
 
 
-class ElmoComponent:
+class ElmoComponent(PipelineBilm):
     """
     Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors are in
     `doc.user_data`, which spaCy copies, writes to files and sends between processes.
@@ -71,12 +67,10 @@ class ElmoComponent:
         similarity: bool = False,
         save_weights: bool = True,
     ) -> None:
+        super().__init__(bilm, save_weights=save_weights, device=device, precision=precision)
         self.name = name
-        self.bilm = bilm
         self.pool = pool
         self.similarity = similarity
-        self.save_weights = save_weights
-        self._load: dict[str, Any] = {"device": device, "precision": precision}
         self._arguments: dict[str, Any] = {
             "layers": layers,
             "weights": weights,
@@ -84,17 +78,8 @@ class ElmoComponent:
             "batch_tokens": batch_tokens,
             "progress": False,
         }
-        self._elmo: Elmo | None = None
         for kind in (Doc, Span, Token):
             kind.set_extension("elmo", getter=_elmo_of, force=True)
-
-    @property
-    def elmo(self) -> Elmo:
-        """The biLM, loaded on first use."""
-        # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
-        if self._elmo is None:
-            self._elmo = Elmo.from_pretrained(self.bilm, **self._load)
-        return self._elmo
 
     def __call__(self, doc: Doc) -> Doc:
         """Embeds a document."""
@@ -105,45 +90,15 @@ class ElmoComponent:
         Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy passes, is
         ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
-        groups = ((doc, _sentences(doc)) for doc in stream)
+        groups = ((doc, sentences_in(doc)) for doc in stream)
         for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._arguments), groups):
             self._keep(doc, vectors)
             yield doc
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
-        if self.save_weights:
-            folder = Path(path)
-            folder.mkdir(parents=True, exist_ok=True)
-            self.elmo.bilm.save(*(folder / file for file in _FILES))
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
-        """Reads what `to_disk` wrote."""
-        if self.save_weights:
-            self._elmo = Elmo.from_files(*(Path(path) / file for file in _FILES), **self._load)
-        return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The files that `to_disk` writes; none if `save_weights` is off."""
-        with TemporaryDirectory() as folder:
-            self.to_disk(folder)
-            content: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in Path(folder).iterdir()})
-            return content
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "ElmoComponent":
-        """Reads what `to_bytes` returned."""
-        with TemporaryDirectory() as folder:
-            for name, content in srsly.msgpack_loads(data).items():
-                Path(folder, name).write_bytes(content)
-            return self.from_disk(folder)
-
     def _keep(self, doc: Doc, words: np.ndarray) -> None:
-        is_word = np.array([not token.is_space for token in doc], dtype=bool)
-        # Shape: (n_tokens, dim) or (n_layers, n_tokens, dim)
-        vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
-        vectors[..., is_word, :] = words
         user_data: dict[Any, Any] = doc.user_data
-        user_data[_KEY] = [self.pool, vectors]
+        # Shape of the vectors: (n_tokens, dim) or (n_layers, n_tokens, dim)
+        user_data[_KEY] = [self.pool, with_white_space(doc, words)]
         if self.similarity:
             for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
                 # No hook for the norm: spaCy computes it from the vector, and a span would return its vector for it.
@@ -157,11 +112,6 @@ Language.factory(
     default_config=ElmoComponent.__init__.__kwdefaults__ or {},
     func=ElmoComponent,
 )
-
-
-def _sentences(doc: Doc) -> list[list[str]]:
-    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-    return [[in_nfc(token.text) for token in span if not token.is_space] for span in spans]
 
 
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import numpy as np
+import srsly
+from spacy.tokens import Doc
+
+from elmo_tasks.text import in_nfc
+from elmo_tasks.vectors.elmo import Elmo
+
+__all__ = ["PipelineBilm", "sentences_in", "with_white_space"]
+
+_FILES = ("options.json", "weights.hdf5")
+
+
+class PipelineBilm:
+    """
+    A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off. `load` has the
+    arguments of `Elmo.from_pretrained`.
+    """
+
+    def __init__(self, bilm: str, *, save_weights: bool, **load: Any) -> None:
+        self.bilm = bilm
+        self.save_weights = save_weights
+        self._load = load
+        self._elmo: Elmo | None = None
+
+    @property
+    def elmo(self) -> Elmo:
+        """The biLM, loaded on first use."""
+        # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
+        if self._elmo is None:
+            self._elmo = Elmo.from_pretrained(self.bilm, **self._load)
+        return self._elmo
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
+        if self.save_weights:
+            folder = Path(path)
+            folder.mkdir(parents=True, exist_ok=True)
+            self.elmo.bilm.save(*(folder / file for file in _FILES))
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """Reads what `to_disk` wrote."""
+        if self.save_weights:
+            self._elmo = Elmo.from_files(*(Path(path) / file for file in _FILES), **self._load)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files that `to_disk` writes; none if `save_weights` is off."""
+        with TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            content: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in Path(folder).iterdir()})
+            return content
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Reads what `to_bytes` returned."""
+        with TemporaryDirectory() as folder:
+            for name, content in srsly.msgpack_loads(data).items():
+                Path(folder, name).write_bytes(content)
+            return self.from_disk(folder)
+
+
+def sentences_in(doc: Doc) -> list[list[str]]:
+    """The words of each sentence in NFC, without white space. A document without boundaries is one sentence."""
+    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+    return [[in_nfc(token.text) for token in span if not token.is_space] for span in spans]
+
+
+def with_white_space(doc: Doc, words: np.ndarray) -> np.ndarray:
+    """From shape `(..., n_words, dim)` to `(..., n_tokens, dim)`, zero for white space."""
+    is_word = np.array([not token.is_space for token in doc], dtype=bool)
+    vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
+    vectors[..., is_word, :] = words
+    return vectors

@@ -1,0 +1,172 @@
+"""Tests of ELMo as a trainable layer of spaCy's components."""
+
+import multiprocessing
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed, registry
+
+from elmo_tasks import Elmo
+from elmo_tasks.modules import LayerMix
+from elmo_tasks.text import in_nfc
+from tests.paths import TINY_BILM
+
+TEXT = "Mary lives in Paris ."
+
+
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32}
+HASH = {
+    "@architectures": "spacy.MultiHashEmbed.v2",
+    "width": 8,
+    "attrs": ["ORTH"],
+    "rows": [100],
+    "include_static_vectors": False,
+}
+
+
+def layer(**options):
+    return registry.resolve({"model": {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(TINY_BILM), **options}})[
+        "model"
+    ]
+
+
+def trained(bilm, save_weights=True):
+    """A tagger and named entities that share one ELMo by listeners, and a classifier with a different one."""
+    fix_random_seed(1)
+    elmo = {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(bilm), "width": 32, "save_weights": save_weights}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", config={"model": elmo})
+    for name in ("tagger", "ner"):
+        nlp.add_pipe(name, config={"model": {"tok2vec": LISTENER}})
+    classifier = {
+        "@architectures": "spacy.TextCatParametricAttention.v1",
+        "exclusive_classes": True,
+        "tok2vec": {**elmo, "embed": HASH},
+    }
+    nlp.add_pipe("textcat", config={"model": classifier})
+    gold = {"tags": list("NVPNP"), "entities": ["U-PER", "O", "O", "U-LOC", "O"], "cats": {"a": 1.0, "b": 0.0}}
+    examples = [Example.from_dict(Doc(nlp.vocab, words=TEXT.split()), gold)] * 4
+    nlp.initialize(lambda: examples)
+    sgd = nlp.create_optimizer()
+    for _ in range(80):
+        nlp.update(examples, sgd=sgd)
+    return nlp
+
+
+def answers(doc):
+    return [(token.tag_, token.ent_type_) for token in doc], {name: round(doc.cats[name], 4) for name in doc.cats}
+
+
+@pytest.fixture(scope="module")
+def docs():
+    nlp = spacy.blank("en")
+    return [nlp("A short cafe\u0301 ."), nlp("Another  one , with white space\n"), nlp("x"), nlp("")]
+
+
+@pytest.fixture(scope="module")
+def nlp(tmp_path_factory):
+    """A trained pipeline without the folder of its biLM."""
+    folder = tmp_path_factory.mktemp("bilm") / "tiny"
+    shutil.copytree(TINY_BILM, folder)
+    pipeline = trained(folder)
+    shutil.rmtree(folder)
+    return pipeline
+
+
+class TestElmoTok2vec:
+    def test_the_vectors_are_those_of_elmo(self, docs):
+        elmo = Elmo.from_pretrained(TINY_BILM)
+        for layers in ("mix", "top", 0):
+            model = layer(layers=layers)
+            model.initialize(X=docs)
+            for doc, vectors in zip(docs, model.predict(docs), strict=True):
+                assert vectors.shape == (len(doc), elmo.dim)
+                (expected,) = elmo.embed([[in_nfc(token.text) for token in doc if not token.is_space]], layers=layers)
+                is_word = np.array([not token.is_space for token in doc], dtype=bool)
+                np.testing.assert_allclose(vectors[is_word], expected, rtol=0, atol=1e-6)
+                assert not vectors[~is_word].any()
+
+    def test_the_gradients_of_the_mix_are_those_of_layer_mix(self, docs):
+        model, generator = layer(), np.random.default_rng(0)
+        model.initialize(X=docs)
+        mix = LayerMix(3)
+        with torch.no_grad():
+            mix.layer_weights.copy_(torch.tensor([0.5, -1.0, 0.3]))
+            mix.gamma.fill_(1.7)
+        model.set_param("layer_weights", mix.layer_weights.detach().numpy().copy())
+        model.set_param("gamma", np.array([1.7], "f"))
+        mixed, backprop = model.begin_update(docs)
+        gradients = [generator.normal(size=vectors.shape).astype("f") for vectors in mixed]
+        assert backprop(gradients) == []
+        for vectors, gradient, layers in zip(mixed, gradients, model.shims[0].layers_of(docs, False), strict=True):
+            expected = mix(torch.from_numpy(layers).unsqueeze(1), torch.ones(1, len(vectors), dtype=torch.bool))[0]
+            np.testing.assert_allclose(vectors, expected.detach(), atol=1e-5)
+            (expected * torch.from_numpy(gradient)).sum().backward()
+        np.testing.assert_allclose(model.get_grad("layer_weights"), mix.layer_weights.grad, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(model.get_grad("gamma"), mix.gamma.grad[None], rtol=1e-4)
+
+    @pytest.mark.parametrize("cache_gb", [0, 1])
+    def test_training_computes_a_sentence_once_if_it_may_keep_it(self, docs, cache_gb, monkeypatch):
+        model, computed = layer(cache_gb=cache_gb), []
+        model.initialize(X=docs)
+        elmo = model.shims[0].elmo
+        embed = elmo.embed_iter
+        monkeypatch.setattr(
+            elmo, "embed_iter", lambda s, **options: embed((computed.append(x) or x for x in s), **options)
+        )
+        first, _ = model.begin_update(docs)
+        again, _ = model.begin_update(docs)
+        assert all(map(np.array_equal, first, again))
+        assert len(computed) == (4 if cache_gb else 8)
+
+    def test_a_long_text_without_sentences_gives_a_warning(self):
+        model, doc = layer(), Doc(spacy.blank("en").vocab, words=["word"] * 201)
+        model.initialize(X=[doc])
+        with pytest.warns(UserWarning, match="sentence boundaries"):
+            model.begin_update([doc])
+
+
+class TestPipelines:
+    def test_components_learn_with_it(self, nlp):
+        assert [token.tag_ for token in nlp(TEXT)] == list("NVPNP")
+        assert nlp(TEXT).cats["a"] > 0.9
+        assert nlp.get_pipe("tok2vec").model.layers[0].get_param("layer_weights").any()
+
+    def test_a_saved_pipeline_needs_no_other_files(self, nlp, tmp_path):
+        nlp.to_disk(tmp_path / "saved")
+        shutil.move(tmp_path / "saved", tmp_path / "moved")
+        loaded = spacy.load(tmp_path / "moved")
+        assert answers(loaded(TEXT)) == answers(nlp(TEXT))
+        loaded.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
+        assert answers(loaded(TEXT)) == answers(nlp(TEXT))
+        source = spacy.blank("en")
+        source.add_pipe("tok2vec", source=loaded)
+        source.add_pipe("tagger", source=loaded)
+        assert [token.tag_ for token in source(TEXT)] == [token.tag_ for token in nlp(TEXT)]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    def test_processes_have_it(self, nlp, method, tmp_path):
+        # spaCy cannot pickle a pipeline with listeners that it has just trained.
+        nlp.to_disk(tmp_path)
+        nlp = spacy.load(tmp_path)
+        before = multiprocessing.get_start_method()
+        multiprocessing.set_start_method(method, force=True)
+        try:
+            found = [answers(doc) for doc in nlp.pipe([TEXT, "Paris lives ."] * 4, n_process=2, batch_size=2)]
+        finally:
+            multiprocessing.set_start_method(before, force=True)
+        assert found == [answers(nlp(text)) for text in [TEXT, "Paris lives ."] * 4]
+
+    def test_only_the_name_is_saved_if_it_should(self, nlp, tmp_path):
+        named = trained(TINY_BILM, save_weights=False)
+        for pipeline, folder in ((nlp, "with"), (named, "without")):
+            pipeline.to_disk(tmp_path / folder)
+        sizes = [(tmp_path / folder / "tok2vec" / "model").stat().st_size for folder in ("with", "without")]
+        assert sizes[0] > 2 * sizes[1]
+        assert answers(spacy.load(tmp_path / "without")(TEXT)) == answers(named(TEXT))
