@@ -2,9 +2,13 @@
 
 import contextlib
 import io
+import json
 import logging
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -132,3 +136,16 @@ def test_text_from_wikipedia_runs(tmp_path, monkeypatch):
     train, test = ((tmp_path / "lm" / f"{part}.txt").read_text() for part in ("train", "test"))
     expected = ["It is not far at all from here .", "The town is 12 miles away from Paris ."]
     assert sorted(train.splitlines()) == expected and test == "The last folder is held out .\n"
+
+
+@pytest.mark.weekly
+def test_the_spacy_project_runs(tmp_path):
+    project = tmp_path / "examples" / "spacy"
+    project.mkdir(parents=True)
+    for file in ("configs.py", "data.py", "project.yml"):
+        shutil.copy(EXAMPLES / "spacy" / file, project)
+    (tmp_path / "data").symlink_to(CHECKOUT / "data")
+    command = "spacy project run all . --vars.sentences 300 --vars.epochs 1"
+    subprocess.run([sys.executable, "-m", *command.split()], cwd=project, check=True)
+    assert 0 <= json.loads((project / "metrics" / "ner_elmo_0.json").read_text())["ents_f"] < 1
+    assert list(project.glob("packages/en_ner_elmo-0.0.0/dist/*.tar.gz"))
