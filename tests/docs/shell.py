@@ -136,6 +136,8 @@ def check_command(words: list[str], line: str) -> None:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
         parser.parse_args(words[4:])
+    elif words[:5] == ["python", "-m", "spacy", "project", "run"]:
+        assert f" {words[5]}" in (CHECKOUT / "examples" / "spacy" / "project.yml").read_text(encoding="utf-8"), line
     elif words[0] == "python":
         script = (CHECKOUT / words[1]).read_text(encoding="utf-8")
         missing = [word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script]
