@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from elmo_tasks.replication.figures import curve_table, draw, mix_table
+from elmo_tasks.replication.figures import draw
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan
 from elmo_tasks.replication.tables import TITLES, frame, notes, table, word_sense_notes, word_sense_table
@@ -39,11 +39,8 @@ def main() -> None:
             short = made[list(_README)].rename(columns={key: name or key for key, name in _README.items()})
     curves, mixes = _runs(plan, "figure 1"), _runs(plan, "figure 2")
     sections += ["## Figure 1: less training data, fewer epochs"]
-    sections += ["![Scores by training examples](figure1_examples.svg)"]
-    sections += [_markdown(curve_table(curves, "training examples")), "![Scores by epoch](figure1_epoch.svg)"]
+    sections += ["![Scores by training examples](figure1_examples.svg)", "![Scores by epoch](figure1_epoch.svg)"]
     sections += ["## Figure 2: the weights of the layers", "![Weights](figure2.svg)"]
-    values = mix_table(mixes).map(lambda value: f"{value:.2f}" if isinstance(value, float) else value)
-    sections += [_markdown(values.assign(task=values["task"].map(lambda name: TASKS[name].title)))]
     sections += ["## Data and settings", "\n".join(f"- {note}" for note in plan.notes(TASKS))]
     for path, text in {Path("README.md"): _markdown(short), _PAGE: "\n\n".join(sections)}.items():
         old = path.read_text("utf-8")

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from elmo_tasks.data.dataset_readers.coref_reader import read_documents
 from tests.paths import TINY_BILM
 
 
@@ -30,17 +29,3 @@ def test_word_senses_are_written(command, environment, fixtures_root, tmp_path, 
     assert numbers["wordnet"] and numbers["training"] == "semcor-mini"
     f1 = numbers["scores"]["mean"]["ALL"]["f1"]
     assert f"{100 * f1:.1f}" in capsys.readouterr().out
-
-
-def test_coreference_is_written_in_columns(command, tmp_path):
-    prediction = {
-        "document_name": "nw/school_0011",
-        "part": 3,
-        "sentences": [["The", "school", "of", "Ann", "opened"], ["She", "likes", "it"]],
-        "clusters": [[[0, 3], [7, 7]], [[3, 3], [5, 5]]],
-    }
-    (tmp_path / "predictions.jsonl").write_text(json.dumps(prediction) + "\n")
-    command("elmo-coref-conll", tmp_path / "predictions.jsonl", tmp_path / "out.conll")
-    (document,) = read_documents(str(tmp_path / "out.conll"))
-    assert document.sentences == prediction["sentences"]
-    assert [[list(mention) for mention in cluster] for cluster in document.clusters] == prediction["clusters"]

@@ -1,10 +1,8 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from elmo_tasks.data.dataset_readers.coref_reader import CorefDocument, document_lines, read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import CorefDocument, read_documents
 
 ONTONOTES = """\
 #begin document (bc/cctv/00/cctv_0000); part 000
@@ -93,35 +91,3 @@ class TestReadDocuments:
         cells = [links((f"({n})", f"({n + 1})")) for n in range(5_000)]
         (found,) = read(path, document(*cells))
         assert found.clusters == [[(n, n) for n in range(5_000)]]
-
-
-class TestDocumentLines:
-    def test_the_lines_match_conll(self):
-        lines = list(document_lines("a/b", 3, [["Ann", "Cole"], ["She"]], [[(0, 1), [2, 2]], [(1, 1)]]))
-        assert [line.split("\t") for line in lines] == [
-            ["#begin document (a/b); part 003"],
-            ["a/b", "3", "0", "Ann", "XX", "*", "-", "-", "-", "-", "*", "(0"],
-            ["a/b", "3", "1", "Cole", "XX", "*", "-", "-", "-", "-", "*", "0)|(1)"],
-            [""],
-            ["a/b", "3", "0", "She", "XX", "*", "-", "-", "-", "-", "*", "(0)"],
-            [""],
-            ["#end document"],
-        ]
-
-    @settings(max_examples=200)
-    @given(
-        spans=st.sets(st.builds(lambda s, w: (s, min(s + w, 9)), st.integers(0, 9), st.integers(0, 5)), max_size=12),
-        numbers=st.lists(st.integers(0, 3), min_size=12, max_size=12),
-    )
-    def test_written_lines_are_read_again(self, tmp_path_factory, spans, numbers):
-        clusters: dict[int, list[tuple[int, int]]] = {}
-        for (start, end), number in zip(sorted(spans), numbers, strict=False):
-            cluster = clusters.setdefault(number, [])
-            if not any(s < start < e < end or start < s < end < e for s, e in cluster):
-                cluster.append((start, end))
-        sentences = [[f"w{word}" for word in range(6)], ["a", "b", "c", "d"]]
-        path = tmp_path_factory.mktemp("conll") / "file.conll"
-        path.write_text("\n".join(document_lines("x", 0, sentences, clusters.values())), encoding="utf-8")
-        (found,) = read_documents(str(path))
-        assert found.clusters == sorted(map(sorted, clusters.values()))
-        assert found.sentences == sentences

@@ -11,7 +11,7 @@ from allennlp.data.fields import ListField, MetadataField
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields, word_of
 from elmo_tasks.files.sentences import columns_of, lines_in
 
-__all__ = ["CorefDocument", "CorefReader", "document_lines", "read_documents"]
+__all__ = ["CorefDocument", "CorefReader", "read_documents"]
 
 Mention = tuple[int, int]
 """First and last word (inclusive), counted from the beginning of the document."""
@@ -156,29 +156,3 @@ def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
                 together |= other
                 cluster_of.update(dict.fromkeys(other, together))
     return sorted(sorted(cluster) for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values())
-
-
-def document_lines(
-    name: str, part: int, sentences: Sequence[Sequence[str]], clusters: Iterable[Iterable[Sequence[int]]]
-) -> Iterator[str]:
-    """
-    The lines of a document in twelve columns, separated by tabs, because the reference scorer splits lines at tabs.
-    Unknown columns have placeholders. `clusters` has the first and last word of each mention.
-    """
-    begins: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    ends: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for number, cluster in enumerate(clusters):
-        for start, end in cluster:
-            begins[start].append((start - end, f"({number})" if start == end else f"({number}"))
-            if start != end:
-                ends[end].append((-start, f"{number})"))
-    yield f"#begin document ({name}); part {part:03d}"
-    n_words = 0
-    for words in sentences:
-        for number, word in enumerate(words):
-            # Ends first: they belong to earlier mentions. Longer mentions begin before shorter ones.
-            brackets = [bracket for _, bracket in [*sorted(ends[n_words]), *sorted(begins[n_words])]]
-            yield "\t".join([name, str(part), str(number), word, "XX", *"*----*", "|".join(brackets) or "-"])
-            n_words += 1
-        yield ""
-    yield "#end document"
