@@ -149,3 +149,15 @@ def test_the_spacy_project_runs(tmp_path):
     subprocess.run([sys.executable, "-m", *command.split()], cwd=project, check=True)
     assert 0 <= json.loads((project / "metrics" / "ner_elmo_0.json").read_text())["ents_f"] < 1
     assert list(project.glob("packages/en_ner_elmo-0.0.0/dist/*.tar.gz"))
+
+
+@pytest.mark.weekly
+def test_the_notebook_prints_what_it_shows(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    names: dict[str, object] = {}
+    for cell in json.loads((EXAMPLES / "elmo_in_five_minutes.ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec("".join(cell["source"]), names)
+            shown = (line for part in cell["outputs"] for line in part.get("text", []))
+            assert output.getvalue() == "".join(shown)

@@ -10,7 +10,7 @@ from allennlp.predictors import Predictor
 from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
-from elmo_tasks.predictors.srl import PosTagger
+from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.text import as_words
 from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
 
@@ -58,7 +58,7 @@ class CorefPredictor(JsonLinesPredictor):
         parsed = self._pipeline(document)
         # Token numbers in spaCy's document, which also contains white space.
         numbers = [token.i for token in parsed if not token.is_space]
-        sentences = [[token for token in sentence if not token.is_space] for sentence in parsed.sents]
+        sentences = [words for of in parsed.sents if (words := [token for token in of if not token.is_space])]
         for tokens, tags in zip(
             sentences, self._tagger([[token.text for token in of] for of in sentences]), strict=True
         ):

@@ -1,22 +1,19 @@
-"""Semantic roles for sentences in JSON lines, and a part-of-speech tagger that finds their verbs."""
+"""Semantic roles for sentences in JSON lines."""
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, Optional
 
-import numpy as np
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import places
+from elmo_tasks.predictors.parts_of_speech import VerbFinder
 from elmo_tasks.predictors.sentence import SentencePredictor
-from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.tags import tags_to_spans
-from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["PosTagger", "SrlPredictor", "VerbFinder"]
+__all__ = ["SrlPredictor"]
 
 
 @Predictor.register("elmo_srl")
@@ -86,58 +83,3 @@ class SrlPredictor(SentencePredictor):
 
 def _indicator(tokens: Sequence[Token]) -> list[int]:
     return [int(token.tag_ == "V") for token in tokens]
-
-
-class PosTagger:
-    """
-    Predicts the universal parts of speech of English words with a linear classifier on one layer of the biLM
-    `small-open` (section 5.3 of the paper).
-    """
-
-    def __init__(self) -> None:
-        with np.load(PRETRAINED / "pos-open" / "tagger.npz") as arrays:
-            self._weight, self._bias = arrays["weight"], arrays["bias"]
-            self._tags: list[str] = arrays["tags"].tolist()
-            self._layer = int(arrays["layer"])
-        self._elmo = Elmo.from_pretrained("small-open")
-
-    def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
-        """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""
-        # Shape of each: (n_words, dim)
-        vectors = self._elmo.embed(sentences, layers=self._layer, progress=False)
-        # Shape of each: (n_words, n_tags)
-        scores = [of_words @ self._weight.T + self._bias for of_words in vectors]
-        return [[self._tags[index] for index in of_words.argmax(-1)] for of_words in scores]
-
-
-class VerbFinder:
-    """
-    Finds verbs and auxiliaries, as AllenNLP's predictor does.
-
-    # Parameters
-
-    spacy_model : `str`, optional
-        A spaCy model with a tagger, for other languages: an installed package or a folder. `None`: `PosTagger`.
-    """
-
-    def __init__(self, spacy_model: str | None = None) -> None:
-        self._spacy_model = spacy_model
-
-    def __call__(self, sentences: list[list[str]]) -> list[list[int]]:
-        """The positions of the verbs in each sentence, counted from 0."""
-        # The tagger is loaded only if it is needed.
-        tags = self._tagger(sentences) if any(sentences) else sentences
-        return [[i for i, tag in enumerate(of_words) if tag in ("VERB", "AUX")] for of_words in tags]
-
-    @cached_property
-    def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
-        if self._spacy_model is None:
-            return PosTagger()
-        import spacy
-        from spacy.tokens import Doc
-
-        model = spacy.load(self._spacy_model, exclude=["ner", "parser"])
-        return lambda sentences: [
-            [token.pos_ for token in document]
-            for document in model.pipe(Doc(model.vocab, words=words) for words in sentences)
-        ]

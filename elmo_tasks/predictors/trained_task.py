@@ -51,10 +51,7 @@ class TrainedTask:
     def __init__(self, model: str | PathLike[str], *, language: str = "en") -> None:
         included = MODELS / model
         archive = load_archive(str(included if included.is_dir() else Path(model).expanduser()))
-        name = archive.config["model"]["type"]
-        if name not in _TASKS:
-            raise ValueError(f"expected a model of {', '.join(_TASKS)}, got {name!r}: {model}")
-        self._task, self._language = _TASKS[name], language
+        self._task, self._language = _TASKS[archive.config["model"]["type"]], language
         self.predictor = Predictor.from_archive(archive, extra_args={"language": language})
 
     def __call__(self, *texts: str | Sequence[str]) -> Any:

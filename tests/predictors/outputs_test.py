@@ -8,7 +8,7 @@ import spacy
 import torch
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.srl import PosTagger, VerbFinder
+from elmo_tasks.predictors.parts_of_speech import PosTagger, VerbFinder
 from tests.task_models import PLACES
 
 TEXT = "Mr. Jordan  doesn't like Chelsea.\nHe said so!"

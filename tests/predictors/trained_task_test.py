@@ -74,9 +74,3 @@ class TestResults:
         found = task("Ann sang. She was tired.")
         assert [mention["text"] for mention in found["chains"][0]] == ["Ann", "She"]
         assert found["resolved"] == "Ann sang. Ann was tired."
-
-    def test_a_language_model_is_no_task(self, tmp_path, monkeypatch):
-        archive = type("Archive", (), {"config": {"model": {"type": "elmo_bilm"}}})
-        monkeypatch.setattr("elmo_tasks.predictors.trained_task.load_archive", lambda path: archive)
-        with pytest.raises(ValueError, match="elmo_bilm"):
-            TrainedTask(tmp_path)
