@@ -139,7 +139,7 @@ def test_text_from_wikipedia_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.weekly
-def test_the_spacy_project_runs(tmp_path):
+def test_the_spacy_project_makes_a_package(tmp_path):
     project = tmp_path / "examples" / "spacy"
     project.mkdir(parents=True)
     for file in ("configs.py", "data.py", "project.yml"):
