@@ -123,7 +123,8 @@ def main() -> None:
             if problem:
                 raise RuntimeError(f"{run.name} {problem}")
         folder, trained = MODELS / run.task, run.folder / "run"
-        if not (folder / "weights.th").exists():
+        if not (run.folder / "half.json").exists():
+            # The model of an earlier training is replaced.
             shutil.rmtree(folder, ignore_errors=True)
             reduce(trained, folder, roots)
         data = run.config.get("test_data_path") or run.config["validation_data_path"]

@@ -148,7 +148,7 @@ class DistilledLanguageModel(BilmLanguageModel):
     teacher_layers : `List[int]`
         The layers of the teacher to learn, counted from the embeddings, layer 0.
     lm_weight : `float`
-        The weight of the language model's loss, in nats per prediction. The others are those of `BilmLanguageModel`.
+        The weight of the language model's loss, in nats per prediction. `BilmLanguageModel` has the other parameters.
     """
 
     def __init__(

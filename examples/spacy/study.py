@@ -17,7 +17,7 @@ import pandas as pd
 import spacy
 from spacy.tokens import Doc, DocBin
 
-# The number of training sentences, that of epochs, and the scores.
+# The numbers of training sentences and of epochs, and the scores.
 TASKS = {
     "ner": (0, 6, {"ents_f": "F1"}),
     "syntax": (3000, 4, {"tag_acc": "tags", "dep_uas": "UAS", "dep_las": "LAS"}),
