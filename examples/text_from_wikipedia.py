@@ -13,7 +13,9 @@ import html
 import random
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
+from multiprocessing import Pool
 from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
@@ -44,6 +46,12 @@ def is_prose(words: list[str]) -> bool:
     return MIN_WORDS <= len(words) <= MAX_WORDS and 2 * n_letters > len(text) and "formula_" not in text
 
 
+def sentences(folder: Path, language: str) -> list[str]:
+    """The tokenised sentences of all files in a folder."""
+    texts = chain.from_iterable(map(paragraphs, sorted(folder.iterdir())))
+    return [" ".join(words) for text in texts for words in sentences_of_text(text, language) if is_prose(words)]
+
+
 def write(path: Path, sentences: Iterable[str]) -> None:
     """Writes one sentence per line."""
     with atomic_file(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
@@ -61,19 +69,16 @@ def main() -> None:
     arguments = parser.parse_args()
 
     *for_training, last = sorted(folder for folder in arguments.wikipedia.iterdir() if folder.is_dir())
-
-    def sentences(folder: Path) -> Iterator[str]:
-        for text in chain.from_iterable(map(paragraphs, sorted(folder.iterdir()))):
-            yield from (" ".join(words) for words in sentences_of_text(text, arguments.language) if is_prose(words))
-
     # A dictionary, because it keeps the order.
     seen = dict.fromkeys(line for file in arguments.more for _, line in numbered_lines(file))
-    for folder in for_training:
-        before = len(seen)
-        seen.update(dict.fromkeys(sentences(folder)))
-        print(f"{folder.name}: {len(seen) - before:,} sentences", flush=True)
+    of_language = partial(sentences, language=arguments.language)
+    with Pool() as processes:
+        for folder, new in zip(for_training, processes.imap(of_language, for_training), strict=True):
+            before = len(seen)
+            seen.update(dict.fromkeys(new))
+            print(f"{folder.name}: {len(seen) - before:,} sentences", flush=True)
     generator = random.Random(1)
-    held_out = [sentence for sentence in dict.fromkeys(sentences(last)) if sentence not in seen]
+    held_out = [sentence for sentence in dict.fromkeys(of_language(last)) if sentence not in seen]
     generator.shuffle(held_out)
     arguments.output.mkdir(parents=True, exist_ok=True)
     for part in ("test", "dev"):
