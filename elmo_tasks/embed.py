@@ -112,6 +112,8 @@ def embed_file(
     elmo
         The biLM, if it is already loaded. Workers load their own.
     """
+    from elmo_tasks.bilm.characters import BYTES
+
     is_folder = os.fspath(output).endswith("/")
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     if not is_folder and output.suffix not in _ENDINGS:
@@ -146,7 +148,8 @@ def embed_file(
     for needed, free, where in ((on_disk, disk, folder), (in_memory, memory, "memory: use smaller parts (part_lines)")):
         if free < needed:
             raise OSError(f"expected {needed:,} free bytes for the output and its parts, got {free:,}: {where}")
-    if n_cut:
+    # ELMoForManyLangs counts characters, not bytes.
+    if n_cut and elmo.bilm.word_rows == BYTES:
         logger.warning("%d words longer than 48 bytes are cut", n_cut)
     try:
         # The bar is shown only if stderr is a terminal.

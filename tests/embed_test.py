@@ -16,6 +16,7 @@ import pytest
 from elmo_tasks import Elmo
 from elmo_tasks.__main__ import main
 from elmo_tasks.embed import EmbedOptions, embed_file
+from tests.bilm.many_langs.models import write_model
 from tests.paths import TINY_BILM
 
 LINES = ["A dog barks .", "", "The  dog sleeps .", *(f"line {n} has words" for n in range(9)), "A dog barks ."]
@@ -164,6 +165,9 @@ def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo, monk
 def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
     (tmp_path / "text.txt").write_text(f"{'x' * 48} {'x' * 49}\n\n{'눈' * 17} a\n")
     embed_file(tmp_path / "text.txt", tmp_path / "out.h5", EmbedOptions(BILM, part_lines=1), elmo=elmo)
+    # A biLM that reads characters instead of bytes cuts none of them here.
+    of_characters = write_model(tmp_path / "model", max_characters=60)
+    embed_file(tmp_path / "text.txt", tmp_path / "characters.h5", EmbedOptions(str(of_characters)))
     (message,) = [record.message for record in caplog.records]
     assert message.startswith("2 words")
 
