@@ -145,7 +145,7 @@ def check_command(words: list[str], line: str) -> None:
     elif words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
         assert {word for word in words[1:] if "=" not in word} <= set(targets), line
-    elif words[:2] == ["pip", "install"]:
+    elif words[:2] == ["pip", "install"] or words[:3] == ["uv", "pip", "install"]:
         setup = (CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
         extras = [extra for names in re.findall(r"\[([\w,]+)\]", line) for extra in names.split(",")]
         assert all(re.search(rf"^{extra} =$", setup, re.MULTILINE) for extra in extras), line
