@@ -26,6 +26,7 @@ def install() -> None:
         return
     _installed = True
     try:
+        # `archives` imports `startup`.
         from elmo_tasks.compat import archives, deferred_imports, errors, placeholders, third_party, training  # noqa: F401
         from elmo_tasks.compat.import_hooks import FIXES, WITHOUT
 
