@@ -119,8 +119,10 @@ def peak(device: str, dtype: torch.dtype) -> float:
     return best
 
 
-def compare(size: str, device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int) -> None:
-    """Prints a row for each biLM."""
+def compare(
+    size: str, device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int
+) -> dict[str, float]:
+    """Prints a row for each biLM; the result is their tokens per second."""
     batches = [BYTES.batch(part).to(device) for part in parts]
     n_tokens = sum(len(sentence) for part in parts for sentence in part)
     times: dict[str, list[float]] = {name: [] for name in bilms}
@@ -128,10 +130,11 @@ def compare(size: str, device: str, bilms: dict[str, Layers], parts: list[list[l
         for name, bilm in bilms.items():
             elapsed = seconds(lambda bilm=bilm: [bilm(batch) for batch in batches])
             times[name] += [elapsed] * (turn > 0)  # The first turn warms up.
+    speeds = {name: n_tokens / statistics.median(times[name]) for name in bilms}
     expected, exact = bilms["AllenNLP"](batches[0]), bilms["float32"](batches[0])
     is_word = (batches[0] > 0).any(-1)
     for name, bilm in bilms.items():
-        row = f"{len(parts[0]):5}  {name:9} {n_tokens / statistics.median(times[name]):10,.0f}"
+        row = f"{len(parts[0]):5}  {name:9} {speeds[name]:10,.0f}"
         if name in DTYPES:
             ratios = [theirs / ours for theirs, ours in zip(times["AllenNLP"], times[name], strict=True)]
             share = sum(flops(SIZES[size], part) for part in parts) / min(times[name]) / peak(device, DTYPES[name])
@@ -143,6 +146,29 @@ def compare(size: str, device: str, bilms: dict[str, Layers], parts: list[list[l
             row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
             row += f"{share:16.0%}         {difference:.1e}   {min(cosines):.5f}"
         print(row, flush=True)
+    return speeds
+
+
+def draw(speeds: dict[str, dict[int, dict[str, float]]], file: Path) -> None:
+    """Draws tokens per second: a panel for each size, a group of bars for each batch size."""
+    # Not installed where only torch is.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4 * len(speeds), 3), layout="constrained")
+    panels = figure.subplots(1, len(speeds), squeeze=False)[0]
+    for panel, (size, of_batches) in zip(panels, speeds.items(), strict=True):
+        names = list(next(iter(of_batches.values())))
+        for number, name in enumerate(names):
+            at = [group + (number - (len(names) - 1) / 2) * 0.8 / len(names) for group in range(len(of_batches))]
+            heights = [of_batch[name] for of_batch in of_batches.values()]
+            bars = panel.bar(at, heights, 0.8 / len(names), label=name, color="grey" if name == "AllenNLP" else None)
+            ratios = [of_batch[name] / of_batch["AllenNLP"] for of_batch in of_batches.values()]
+            panel.bar_label(bars, [f"{ratio:.1f}" for ratio in ratios], fontsize=7)
+        panel.set_xticks(range(len(of_batches)), [f"{n:,} sentence{'s' * (n > 1)}" for n in of_batches])
+        panel.set_title(size)
+        panel.set_ylabel("tokens per second")
+        panel.legend(fontsize=7)
+    figure.savefig(file)
 
 
 @torch.no_grad()
@@ -152,9 +178,11 @@ def main() -> None:
     parser.add_argument("--batch-sizes", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--figure", type=Path, help="an SVG file for a picture, with ratios to AllenNLP on the bars")
     parser.add_argument("--text", type=Path, help="one tokenised sentence per line; default: the data that ships")
     arguments = parser.parse_args()
     all_sentences = sentences(arguments.text)
+    speeds: dict[str, dict[int, dict[str, float]]] = {}
     for size in arguments.sizes:
         bilms = make_bilms(size, arguments.device)
         print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
@@ -162,7 +190,10 @@ def main() -> None:
         for batch_size in arguments.batch_sizes:
             used = all_sentences[: max(batch_size, 8)]
             parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
-            compare(size, arguments.device, bilms, parts, arguments.repeats)
+            of_size = speeds.setdefault(size, {})
+            of_size[batch_size] = compare(size, arguments.device, bilms, parts, arguments.repeats)
+    if arguments.figure is not None:
+        draw(speeds, arguments.figure)
 
 
 if __name__ == "__main__":
