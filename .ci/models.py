@@ -172,7 +172,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         "| | |",
         "|---|---|",
         f"| data | {run.settings['data']}: {card['data']} |",
-        f"| {name}, {part} set | {ours:.1f}; {scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} seeds |",
+        f"| {name}, {part} set | {ours:.1f}; {scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} published runs |",
         f"| speed | {half['words_per_second']:,} words per CPU second, one thread, {half['machine']} ({processor()}) |",
         f"| memory | {half['memory_mb']:,} MB with Python, torch and AllenNLP |",
         f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
