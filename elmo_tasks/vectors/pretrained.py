@@ -52,6 +52,7 @@ def _of_authors(name: str) -> str:
 NAMED_BILMS: dict[str, tuple[str, ...]] = {
     shipped.DEFAULT_BILM: (),
     "small-ko-open": (),
+    "small-ko-open-2": (),
     "small": (_of_authors("2x1024_128_2048cnn_1xhighway"),),
     "medium": (_of_authors("2x2048_256_2048cnn_1xhighway"),),
     "original": (
