@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
 from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.files.text_lines import numbered_lines
 from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.text.lines import numbered_lines
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 OUTPUTS = {

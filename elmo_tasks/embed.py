@@ -25,10 +25,9 @@ from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest, read_json, write_json
-from elmo_tasks.files.sentences import text_sentences
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.text import in_nfc
-from elmo_tasks.tokenization import warn_if_untokenised, words_of_text
+from elmo_tasks.text import in_nfc, words_of_text
+from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:

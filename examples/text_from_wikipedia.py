@@ -19,8 +19,8 @@ from multiprocessing import Pool
 from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.text_lines import numbered_lines
-from elmo_tasks.tokenization import sentences_of_text
+from elmo_tasks.text import sentences_of_text
+from elmo_tasks.text.lines import numbered_lines
 
 # Shorter paragraphs are headings, shorter sentences are captions, and longer sentences are lists.
 MIN_PARAGRAPH, MIN_WORDS, MAX_WORDS = 6, 4, 80

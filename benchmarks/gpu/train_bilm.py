@@ -22,7 +22,7 @@ from elmo_tasks.bilm.characters import word_to_character_ids
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 PAPER = BilmOptions()
 SIZES = {

@@ -4,7 +4,7 @@ from os import PathLike
 
 import numpy as np
 
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 __all__ = ["StaticVectors", "unit"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus, WsdInstance
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["AnsweredSet", "SenseVectors", "WordSenses", "first_senses_of_wordnet", "score_of", "scores_of"]

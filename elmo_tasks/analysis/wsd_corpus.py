@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from elmo_tasks.files.text_lines import numbered_lines, opened
 from elmo_tasks.text import TREEBANK_WORDS
+from elmo_tasks.text.bytes import opened
+from elmo_tasks.text.lines import numbered_lines
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 

@@ -20,7 +20,7 @@ from elmo_tasks.bilm.characters import WordRows
 from elmo_tasks.bilm.kernels.packed_linear import type_of_results
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 __all__ = ["DictionaryEncoder", "model_files", "names", "options_of_model", "weights_of_model", "word_to_code_points"]
 

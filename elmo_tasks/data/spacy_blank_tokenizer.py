@@ -1,9 +1,8 @@
 """spaCy's tokenizer without a model to download."""
 
 from allennlp.data.tokenizers import Token, Tokenizer
-from spacy.attrs import IDX, IS_SPACE, LENGTH
 
-from elmo_tasks.tokenization import blank_pipeline
+from elmo_tasks.text import located_words
 
 __all__ = ["SpacyBlankTokenizer"]
 
@@ -20,16 +19,8 @@ class SpacyBlankTokenizer(Tokenizer):
     """
 
     def __init__(self, language: str = "en") -> None:
-        self._tokenizer = blank_pipeline(language).tokenizer
+        self._language = language
 
     def tokenize(self, text: str) -> list[Token]:
-        """The words with their places in `text`, in characters, without white space."""
-        document = self._tokenizer(text)
-        # Faster than a spaCy object for each token. Shape: (n_tokens, 3)
-        places = document.to_array([IDX, LENGTH, IS_SPACE]).tolist()
-        text = document.text
-        return [
-            Token(text[start : start + length], start, start + length)
-            for start, length, is_space in places
-            if not is_space
-        ]
+        """The words in NFC, with their places in `text`, in characters, without white space."""
+        return [Token(*word) for word in located_words(text, self._language)]

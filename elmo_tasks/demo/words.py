@@ -11,8 +11,7 @@ from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index
 from elmo_tasks.analysis.neighbors import Query
 from elmo_tasks.data import LmText
 from elmo_tasks.shipped import FIXTURES
-from elmo_tasks.text import in_nfc
-from elmo_tasks.tokenization import Tokenizer, words_of_text
+from elmo_tasks.text import Tokenizer, in_nfc, words_of_text
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["EXAMPLES", "Words", "shipped_index"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 __all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 

@@ -11,8 +11,8 @@ from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredic
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
 from elmo_tasks.predictors.parts_of_speech import PosTagger
-from elmo_tasks.text import as_words
-from elmo_tasks.tokenization import blank_pipeline, sentences_of_words
+from elmo_tasks.text import as_words, sentences_of_words
+from elmo_tasks.text.words import blank_pipeline
 
 __all__ = ["CorefPredictor"]
 

@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from elmo_tasks.shipped import MODELS
-from elmo_tasks.tokenization import blank_pipeline
+from elmo_tasks.text.words import blank_pipeline
 
 __all__ = ["TrainedTask"]
 

@@ -1,37 +1,18 @@
-"""Sentences from strings or lists of words, and vectors of documents."""
+"""Vectors of documents and of other groups of sentences."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from elmo_tasks.text import as_words
-from elmo_tasks.tokenization import Tokenizer, sentences_of_text, words_of_text
 from elmo_tasks.vectors.layers import Pool, pooled
 
-__all__ = ["Document", "Sentence", "Tokenizer", "embed_groups", "pooled_words", "sentences_of", "words_of"]
-
-Sentence = str | Sequence[str]
-"""A sentence as a string, or as a list of its words."""
-Document = str | Sequence[Sentence]
-"""A text, or a list of its sentences."""
+__all__ = ["embed_groups", "pooled_words"]
 
 _Key = TypeVar("_Key")
-
-
-def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
-    """The words of a sentence: see `words_of_text` for a string."""
-    return as_words(words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence)
-
-
-def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
-    """The words of each sentence of a document: see `sentences_of_text` for a text."""
-    if isinstance(document, str):
-        return sentences_of_text(document, tokenizer or "en")
-    return [words_of(sentence, tokenizer) for sentence in document]
 
 
 def embed_groups(

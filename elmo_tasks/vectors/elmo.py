@@ -12,16 +12,11 @@ from tqdm import tqdm
 from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.tokenization import Tokenizer
+from elmo_tasks.text import Tokenizer
+from elmo_tasks.text.sentences import Document, sentences_of
+from elmo_tasks.text.words import Sentence, words_of
 from elmo_tasks.vectors.batching import batches_by_length, chunks
-from elmo_tasks.vectors.documents import (
-    Document,
-    Sentence,
-    embed_groups,
-    pooled_words,
-    sentences_of,
-    words_of,
-)
+from elmo_tasks.vectors.documents import embed_groups, pooled_words
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
 from elmo_tasks.vectors.pretrained import pretrained_files
 

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.tokenization import Tokenizer
-from elmo_tasks.vectors.documents import Sentence
+from elmo_tasks.text.words import Sentence, Tokenizer
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.layers import Pool
 

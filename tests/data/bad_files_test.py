@@ -74,7 +74,6 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SstReader, "(5 (2 It) (3 works))\n", "line 1"),
         (LmReader, b"a\nb \xff\n", "line 2"),
         (LmReader, "a\nb <S> c\n", "line 2"),
-        (LmReader, "a\0b\n", "line 1"),
         (LmReader, "\n \n", ""),
     ],
 )

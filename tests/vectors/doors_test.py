@@ -12,7 +12,7 @@ import spacy
 from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.data import LmText
 from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.tokenization import sentences_of_text, words_of_text
+from elmo_tasks.text import sentences_of_text, words_of_text
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 from elmo_tasks.vectors.spacy_component import ElmoComponent
 from tests.paths import TINY_BILM, bilm_files

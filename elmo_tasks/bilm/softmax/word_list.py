@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 __all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList", "warn_of_unknown"]
 

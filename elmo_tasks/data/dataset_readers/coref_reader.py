@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField, MetadataField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields, word_of
-from elmo_tasks.files.sentences import columns_of, lines_in
+from elmo_tasks.text.formats import columns_of, lines_in
 
 __all__ = ["CorefDocument", "CorefReader", "read_documents"]
 

@@ -12,8 +12,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, TokenIndexer
 from allennlp.data.fields import MetadataField
 
-from elmo_tasks.files.sentences import text_sentences
-from elmo_tasks.tokenization import warn_if_untokenised, words_of_text
+from elmo_tasks.text import words_of_text
+from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
 
 __all__ = ["MAX_WORDS", "LmReader", "LmText", "text_files"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from allennlp.data import DatasetReader, Instance, Token
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields
-from elmo_tasks.files.sentences import columns_of, line_blocks, lines_in
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
+from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 
 __all__ = ["NerReader"]
 

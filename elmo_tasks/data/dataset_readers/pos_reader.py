@@ -7,7 +7,7 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
-from elmo_tasks.files.sentences import conllu_sentences
+from elmo_tasks.text.formats import conllu_sentences
 
 __all__ = ["PosReader"]
 

@@ -10,7 +10,7 @@ from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSqua
 from elmo_tasks.data.dataset_readers.task_reader import FileReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.files.text_lines import located
+from elmo_tasks.text.lines import located
 
 __all__ = ["SquadReader"]
 

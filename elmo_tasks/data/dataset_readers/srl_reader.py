@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields, word_of
-from elmo_tasks.files.sentences import columns_of, line_blocks, lines_in
+from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 
 __all__ = ["SrlReader"]
 

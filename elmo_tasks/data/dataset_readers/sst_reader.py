@@ -7,9 +7,9 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import LabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
-from elmo_tasks.files.sentences import lines_in
-from elmo_tasks.files.text_lines import located
 from elmo_tasks.text import TREEBANK_WORDS
+from elmo_tasks.text.formats import lines_in
+from elmo_tasks.text.lines import located
 
 __all__ = ["SstReader"]
 

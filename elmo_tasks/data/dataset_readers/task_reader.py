@@ -9,9 +9,9 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.files.sentences import published
-from elmo_tasks.files.text_lines import located
 from elmo_tasks.text import as_words
+from elmo_tasks.text.formats import published
+from elmo_tasks.text.lines import located
 
 __all__ = ["FileReader", "SpanTagsField", "TaskReader", "sentence_fields", "word_of"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.text_lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 CONTENTS = {

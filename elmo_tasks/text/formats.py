@@ -1,16 +1,23 @@
 """Sentences from files: lines of text, CoNLL-U, FASTA and columns. A file in a different format is an error."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import chain, groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from elmo_tasks.files.text_lines import located, numbered_lines
-from elmo_tasks.text import BOUNDARIES, as_words
+from elmo_tasks.text.lines import located, numbered_lines
+from elmo_tasks.text.words import BOUNDARIES, as_words
 
 __all__ = ["columns_of", "conllu_sentences", "line_blocks", "lines_in", "published", "text_sentences"]
+__all__ += ["warn_if_untokenised"]
+
+logger = logging.getLogger(__name__)
+
+_Line = TypeVar("_Line", bound=str | list[str])
 
 # How a file in each format begins, and what to do with it. The last two are recognised by their columns.
 _FORMATS = {
@@ -64,9 +71,9 @@ def text_sentences(path: str | PathLike[str], *, letters: bool = False) -> Itera
         yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA"))
     else:
         for number, line in lines_in(path, "one sentence per line"):
-            # The biLM adds the boundaries, so it would read two of each. HDF5 has no strings with NUL.
-            if ("S>" in line and not BOUNDARIES.isdisjoint(line.split())) or "\0" in line:
-                raise ValueError(f"expected text without <S>, </S> and NUL, got {line[:60]!r}: {path}, line {number}")
+            # The biLM adds the boundaries, so it would read two of each.
+            if "S>" in line and not BOUNDARIES.isdisjoint(line.split()):
+                raise ValueError(f"expected text without <S> and </S>, got {line[:60]!r}: {path}, line {number}")
             yield number, line
 
 
@@ -124,3 +131,23 @@ def line_blocks(
 def columns_of(line: str) -> list[str]:
     """The columns of a line. Only spaces and tabs separate them, because a word may contain a no-break space."""
     return [column for column in line.replace("\t", " ").split(" ") if column]
+
+
+def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Line]:
+    """
+    The same lines, which a command splits at white space, or lists of words. If more than one in five of the first
+    thousand lines ends in a word with a full stop, one warning is logged: `closed.` would be a different word.
+    """
+    lines = iter(lines)
+    first = list(islice(lines, 1000))
+    words = [line.split()[-1] for line in first if isinstance(line, str) and line.strip()]
+    attached = [word for word in words if word.endswith(".") and word.strip(".")]
+    if 5 * len(attached) > len(words):
+        _warn_of_untokenised(str(source), attached[0])
+    return chain(first, lines)
+
+
+@cache
+def _warn_of_untokenised(source: str, word: str) -> None:
+    hint = "tokenise it first: `python -m elmo_tasks embed` has --tokenize en (or de, ...) for spaCy's rules"
+    logger.warning("%s does not look tokenised: %r, at the end of a line, is one word; %s", source, word, hint)

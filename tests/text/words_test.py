@@ -5,7 +5,7 @@ import sys
 import pytest
 import spacy
 
-from elmo_tasks.tokenization import blank_pipeline, sentences_of_text, sentences_of_words, words_of_text
+from elmo_tasks.text import sentences_of_text, sentences_of_words, words_of_text
 
 TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; don't!"]
 
@@ -22,7 +22,7 @@ def test_errors_name_the_missing_package(monkeypatch):
         words_of_text("text", "klingon")
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ModuleNotFoundError, match="pip install spacy"):
-        blank_pipeline("en")
+        words_of_text("text", "it")
 
 
 def test_sentences_end_at_full_stops_but_not_in_abbreviations():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.sentences import text_sentences
+from elmo_tasks.text.formats import text_sentences
 
 CONLLU = """# text = Nhà có ...
 1	Nhà	_	_	_	_	_	_	_	_

@@ -1,0 +1,38 @@
+"""
+From bytes to words, in this order: `bytes`, `lines`, `normal`, `words`, `sentences`; `formats` has the sentences of
+files.
+"""
+
+from elmo_tasks.text.normal import in_nfc
+from elmo_tasks.text.sentences import (
+    MAX_SENTENCE_WORDS,
+    located_sentences,
+    pieces,
+    sentences_of_text,
+    sentences_of_words,
+)
+from elmo_tasks.text.words import (
+    BOUNDARIES,
+    TREEBANK_WORDS,
+    Tokenizer,
+    Word,
+    as_words,
+    located_words,
+    words_of_text,
+)
+
+__all__ = [
+    "BOUNDARIES",
+    "MAX_SENTENCE_WORDS",
+    "TREEBANK_WORDS",
+    "Tokenizer",
+    "Word",
+    "as_words",
+    "in_nfc",
+    "located_sentences",
+    "located_words",
+    "pieces",
+    "sentences_of_text",
+    "sentences_of_words",
+    "words_of_text",
+]

@@ -1,0 +1,35 @@
+"""Numbered lines of text files, and errors that name file and line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+
+from elmo_tasks.text.bytes import lines_in_utf8, opened
+
+__all__ = ["located", "numbered_lines"]
+
+
+def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
+    """
+    The lines of a file without line ends, each with its number, counted from 1. The file is UTF-8, or UTF-16 with a
+    byte order mark, and is decompressed if its name ends with `.gz`, `.xz` or `.bz2`: see `lines_in_utf8`.
+    """
+    with opened(path) as file:
+        for number, line in enumerate(lines_in_utf8(file), start=1):
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                place = f"{fspath(path)}, line {number}, byte {error.start + 1}"
+                raise ValueError(f"expected UTF-8, got byte {line[error.start]:#04x}: {place}") from None
+            yield number, text.rstrip("\r\n")
+
+
+@contextmanager
+def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
+    """Adds the file, and the line or other place in it, to the errors of a parser."""
+    try:
+        yield
+    except Exception as error:
+        what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
+        what = f"expected the key {error}" if isinstance(error, KeyError) else what
+        raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error

@@ -1,0 +1,66 @@
+"""
+Normalised text, and the way back to the text that was given.
+
+A text is normalised to Unicode NFC before it is split. A biLM reads words as bytes, so the same word in a different
+form, as in macOS file names, would have different vectors.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+__all__ = ["in_nfc", "normalised", "origins"]
+
+# NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
+_UNKNOWN = re.compile("[\0\ud800-\udfff]")
+_RUN = re.compile(r"\s+|\S+")
+
+
+def normalised(text: str) -> str:
+    """A text in NFC, with U+FFFD for NUL and for lone surrogates, such as half an emoji."""
+    # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
+    text = str(text)
+    if text.isascii() and "\0" not in text:
+        return text
+    return unicodedata.normalize("NFC", _UNKNOWN.sub("\ufffd", text))
+
+
+def in_nfc(value: Any) -> Any:
+    """Normalises a text, or the texts among the values of a dictionary: see `normalised`."""
+    if isinstance(value, dict):
+        return {key: in_nfc(item) for key, item in value.items()}
+    return normalised(value) if isinstance(value, str) else value
+
+
+def origins(text: str) -> Sequence[int]:
+    """For each character of `normalised(text)`, and for its end, the offset in `text`."""
+    if unicodedata.is_normalized("NFC", text):
+        return range(len(text) + 1)
+    found: list[int] = []
+    start = 0
+    for run in _RUN.findall(text):
+        for part in [run] if unicodedata.is_normalized("NFC", run) else _parts(run):
+            n_normalised = len(unicodedata.normalize("NFC", part))
+            found += (start + min(place, len(part) - 1) for place in range(n_normalised))
+            start += len(part)
+    return [*found, start]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of a text that are normalised independently, such as a letter with its accents."""
+    part = ""
+    for character in text:
+        if not unicodedata.combining(character) and not _combine(part, character):
+            yield part
+            part = ""
+        part += character
+    yield part
+
+
+def _combine(part: str, character: str) -> bool:
+    """Whether NFC combines a character with the part before it, as it does the letters of a Korean syllable."""
+    if character.isascii():
+        return False
+    apart = unicodedata.normalize("NFC", part) + unicodedata.normalize("NFC", character)
+    return unicodedata.normalize("NFC", part + character) != apart

@@ -1,0 +1,85 @@
+"""From text to sentences: by blank lines, and between them by spaCy's rule for sentence ends."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from elmo_tasks.text.normal import normalised
+from elmo_tasks.text.words import (
+    Sentence,
+    Tokenizer,
+    Word,
+    locations,
+    pipeline_of,
+    split_by_spacy,
+    words_of,
+    words_of_text,
+)
+
+__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of", "sentences_of_text"]
+__all__ += ["sentences_of_words"]
+
+Document = str | Sequence[Sentence]
+"""A text, or a list of its sentences."""
+
+MAX_SENTENCE_WORDS = 128
+"""The length of the longest piece of an overlong sentence."""
+
+_BLANK_LINES = re.compile(r"\n\s*\n")
+# After one of these, a long sentence is cut.
+_BREAKS = frozenset(";:,–—…)]}，；：、）") | {"...", "--"}
+
+
+def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
+    """The words of each sentence of a document: see `sentences_of_text` for a text."""
+    if isinstance(document, str):
+        return sentences_of_text(document, tokenizer or "en")
+    return [words_of(sentence, tokenizer) for sentence in document]
+
+
+def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]:
+    """
+    The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by spaCy's rule
+    for sentence ends, then into words without white space. Sentences without words are left out.
+    """
+    return list(_sentences(normalised(text), tokenizer))
+
+
+def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
+    """Like `sentences_of_text`, with the offsets of each word in the text as it was given."""
+    return locations(sentences_of_text(text, tokenizer), text)
+
+
+def _sentences(text: str, tokenizer: Tokenizer) -> Iterator[list[str]]:
+    for paragraph in _BLANK_LINES.split(text):
+        if isinstance(tokenizer, str) and tokenizer != "whitespace":
+            yield from split_by_spacy(paragraph, tokenizer, by_sentence=True)
+        else:
+            yield from sentences_of_words(words_of_text(paragraph, tokenizer))
+
+
+def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
+    """Groups words from a different tokenizer into sentences by spaCy's rule for sentence ends in all scripts."""
+    if not words:
+        return []
+    with pipeline_of("xx") as pipeline:
+        from spacy.tokens import Doc
+
+        # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words, nor lone surrogates.
+        document = Doc(pipeline.vocab, words=[normalised(word) or " " for word in words])
+        bounds = [(sentence.start, sentence.end) for sentence in pipeline.get_pipe("sentencizer")(document).sents]
+    return [list(words[start:end]) for start, end in bounds]
+
+
+def pieces(words: Sequence[str], max_words: int = MAX_SENTENCE_WORDS) -> list[range]:
+    """
+    The positions of the words of each piece of a sentence. A piece has at most `max_words` words: it ends after the
+    last punctuation in its second half, or has `max_words` words if there is none.
+    """
+    found = []
+    start = 0
+    while len(words) - start > max_words:
+        middle, end = start + max_words // 2, start + max_words
+        end = next((place for place in range(end, middle, -1) if words[place - 1] in _BREAKS), end)
+        found.append(range(start, end))
+        start = end
+    return [*found, range(start, len(words))]

@@ -1,0 +1,162 @@
+"""
+From text to words. spaCy, whose rules need no model, is imported on first use. Words that are given as a list are used
+as they are.
+"""
+
+import os
+import string
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from elmo_tasks.text.normal import normalised, origins
+
+__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words", "blank_pipeline"]
+__all__ += ["located_words", "locations", "pipeline_of", "split_by_spacy", "words_of", "words_of_text"]
+
+Tokenizer = str | Callable[[str], Sequence[str]]
+"""spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a function."""
+Sentence = str | Sequence[str]
+"""A sentence as a string, or as a list of its words."""
+
+BOUNDARIES = frozenset(["<S>", "</S>"])
+"""The boundaries that a biLM adds to each sentence."""
+
+TREEBANK_WORDS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "``": '"',
+    "''": '"',
+}
+"""The Penn Treebank's escaped words, and their form in ordinary text, which biLMs are trained on."""
+
+# Words in a tokenizer's cache, about 20 MB. With spaCy's default of 10,000, most of the time goes into uncached words.
+# (A memory zone per text would drop the cache after each text, which takes ten times as long.)
+_CACHED_WORDS = 200_000
+# A pipeline keeps each distinct word; after this many, about 150 MB, it is replaced by a new one.
+_MAX_DISTINCT_WORDS = 300_000
+
+_pipelines: dict[str, Any] = {}
+# spaCy's tokenizer never runs in two threads at the same time anyway, because it does not release Python's global lock.
+_lock = threading.Lock()
+
+
+class Word(NamedTuple):
+    """A word of a text, normalised, and the offsets of its first character and of the one after its last."""
+
+    text: str
+    start: int
+    end: int
+
+
+def as_words(words: Any) -> list[str]:
+    """The words of a sentence from a user: strings that are neither white space nor boundaries. Others are an error."""
+    are_words = isinstance(words, Iterable) and not isinstance(words, str | bytes)
+    found = list(words) if are_words else [words]
+    wrong = [
+        word for word in found if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES
+    ]
+    if wrong or not are_words:
+        raise ValueError(f"expected a list of words, got {(wrong or found)[0]!r:.60} in {words!r:.200}")
+    return found
+
+
+def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
+    """The words of a sentence: see `words_of_text` for a string."""
+    return as_words(words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence)
+
+
+def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
+    """The words of a text in NFC, without white space."""
+    text = normalised(text)
+    if tokenizer == "whitespace":
+        return text.split()
+    if not isinstance(tokenizer, str):
+        return list(tokenizer(text))
+    return [word for sentence in split_by_spacy(text, tokenizer) for word in sentence]
+
+
+def located_words(text: str, tokenizer: Tokenizer = "en") -> list[Word]:
+    """The words of a text, with their offsets in it."""
+    return locations([words_of_text(text, tokenizer)], text)[0]
+
+
+def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]:
+    """The words of sentences, in the order of the text that they come from, with their offsets in it."""
+    normal, origin, end = normalised(text), origins(text), 0
+    found: list[list[Word]] = []
+    for words in sentences:
+        found.append([])
+        for word in words:
+            start = normal.find(word, end)
+            if start < 0:
+                raise ValueError(f"expected a tokenizer that only splits the text, got the word {word!r:.60}")
+            end = start + len(word)
+            found[-1].append(Word(word, origin[start], origin[end]))
+    return found
+
+
+def split_by_spacy(text: str, language: str, *, by_sentence: bool = False) -> list[list[str]]:
+    """The words of each sentence of a normalised text, or all words as one sentence, by spaCy's rules."""
+    with pipeline_of(language) as pipeline:
+        from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START
+
+        # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
+        document = pipeline.tokenizer(text)
+        if by_sentence:
+            pipeline.get_pipe("sentencizer")(document)
+        # Faster than a spaCy object for each token. Shape: (n_tokens, 4)
+        rows = document.to_array([IDX, LENGTH, IS_SPACE, SENT_START]).tolist()
+        # Tokenizers from other packages may change white space.
+        text = document.text
+    sentences: list[list[str]] = [[]]
+    for start, length, is_space, sentence_start in rows:
+        if sentence_start == 1:
+            sentences.append([])
+        if not is_space:
+            sentences[-1].append(text[start : start + length])
+    return [sentence for sentence in sentences if sentence]
+
+
+@contextmanager
+def pipeline_of(language: str) -> Iterator[Any]:
+    """The shared pipeline of a language, with a `sentencizer`, for one thread at a time."""
+    with _lock:
+        pipeline = _pipelines.get(language)
+        if pipeline is None or len(pipeline.vocab.strings) > _MAX_DISTINCT_WORDS:
+            pipeline = _pipelines[language] = blank_pipeline(language)
+            pipeline.add_pipe("sentencizer")
+        yield pipeline
+
+
+def _unlock() -> None:
+    """In a forked process, where the thread that held the lock does not exist."""
+    global _lock
+    if _lock.locked():
+        _lock = threading.Lock()
+        _pipelines.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
+
+
+def blank_pipeline(language: str) -> Any:
+    """A new `spacy.Language` without components. Its tokenizer follows the same rules as spaCy's trained models."""
+    try:
+        import spacy
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "spaCy splits text into words: `pip install spacy`, or pass each sentence as a list of words",
+            name=error.name,
+        ) from error
+    pipeline = spacy.blank(language)
+    # Tokenizers from other packages, such as the Japanese one, have no cache.
+    if hasattr(pipeline.tokenizer, "max_cache_size"):
+        pipeline.tokenizer.max_cache_size = _CACHED_WORDS
+    return pipeline
