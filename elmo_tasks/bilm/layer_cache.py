@@ -9,6 +9,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -60,11 +61,14 @@ class LayerCache:
         self.dtype = np.dtype(dtype)
         self._max_bytes = max_bytes or 20 * 10**9
         self._is_off = False
-        # An SQLite connection belongs to one process: a pickled or forked copy opens its own.
-        self._connections: dict[int, sqlite3.Connection] = {}
+        # An SQLite connection belongs to one thread of one process: a pickled or forked copy opens its own.
+        self._of_thread = threading.local()
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_connections": {}}
+        return {name: value for name, value in self.__dict__.items() if name != "_of_thread"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state, _of_thread=threading.local())
 
     def read(self, model: bytes, sentences: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[bool]:
         """
@@ -108,17 +112,19 @@ class LayerCache:
         return hashlib.blake2b(words, key=model, person=self.dtype.name.encode(), digest_size=32).digest()
 
     def _database(self) -> sqlite3.Connection:
-        if os.getpid() not in self._connections:
+        process, connection = getattr(self._of_thread, "connection", (None, None))
+        if connection is None or process != os.getpid():
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            database = sqlite3.connect(self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False)
+            # A garbage collection in another thread may close it.
+            connection = sqlite3.connect(self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False)
             # A sentence takes about 50 kB with the small biLM, so pages larger than the default are faster.
-            database.execute("PRAGMA page_size = 16384")
-            database.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA page_size = 16384")
+            connection.execute("PRAGMA journal_mode = WAL")
             # If the machine crashes, the last layers may be lost, but the others are not damaged.
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute("CREATE TABLE IF NOT EXISTS layers (key BLOB UNIQUE, value BLOB)")
-            self._connections[os.getpid()] = database
-        return self._connections[os.getpid()]
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("CREATE TABLE IF NOT EXISTS layers (key BLOB UNIQUE, value BLOB)")
+            self._of_thread.connection = os.getpid(), connection
+        return connection
 
     def _turn_off(self, error: Exception) -> None:
         self._is_off = True

@@ -1,6 +1,6 @@
 """The model for named entities."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -94,5 +94,4 @@ class NerTagger(ElmoModel):
         """See `SpanF1`."""
         return self._span_f1.get_metric(reset)
 
-    without_words: ClassVar[dict[str, Any]] = {"words": [], "tags": [], "spans": []}
-    default_predictor = "elmo_sentence"
+    default_predictor = "elmo_ner"

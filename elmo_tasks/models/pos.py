@@ -1,6 +1,6 @@
 """The model for parts of speech."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
@@ -25,5 +25,4 @@ class PosClassifier(SimpleTagger):
             for name, rows in (("tags", readable["tags"]), ("probabilities", probabilities))
         }
 
-    without_words: ClassVar[dict[str, Any]] = {"words": [], "tags": [], "probabilities": []}
-    default_predictor = "elmo_sentence"
+    default_predictor = "elmo_pos"

@@ -1,6 +1,6 @@
 """The model for sentiment."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -109,5 +109,4 @@ class BiattentiveClassifier(ElmoModel):
         """`accuracy`."""
         return {"accuracy": self._accuracy.get_metric(reset)}
 
-    without_words: ClassVar[dict[str, Any]] = {"words": [], "label": None, "probabilities": {}}
-    default_predictor = "elmo_sentence"
+    default_predictor = "elmo_sst"

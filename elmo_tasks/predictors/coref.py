@@ -5,18 +5,22 @@ from itertools import chain
 from typing import Any
 
 from allennlp.common.util import JsonDict
-from allennlp.data import Instance, Token
+from allennlp.data import Instance
 from allennlp.predictors import Predictor
-from allennlp_models.coref.predictors.coref import CorefPredictor as CorefPredictorOfAllenNlp
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places, tokens_of
+from elmo_tasks.predictors.json_lines_predictor import (
+    JsonLinesPredictor,
+    as_tokens,
+    place_of,
+    span_in,
+    tokens_of,
+)
 from elmo_tasks.predictors.parts_of_speech import PosTagger
-from elmo_tasks.text import as_words, sentences_of_words
-from elmo_tasks.text.words import blank_pipeline
+from elmo_tasks.text import Word, as_words, located_sentences, sentences_of_words
 
 __all__ = ["CorefPredictor"]
 
-_POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their"})
+_POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their", "'s"})
 _AFTER_POSSESSIVES = frozenset({"ADJ", "NOUN", "NUM", "PROPN"})
 
 
@@ -29,15 +33,18 @@ class CorefPredictor(JsonLinesPredictor):
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
+
+    The plain result has `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced.
     """
 
+    title = "Coreference"
+    examples = (
+        ("Ann met her brother at the station. She was tired, and he carried her bag.",),
+        ("The old captain told his crew to wait. He would go ashore alone, and they should keep the ship ready.",),
+        ("Mr. Darcy wrote a letter to Elizabeth. She read it twice before she could believe him.",),
+    )
+    shown_as = "chains"
     example = '{"document": "Ann sang. She was tired."}'
-
-    @cached_property
-    def _pipeline(self) -> Any:
-        pipeline = blank_pipeline(self._language)
-        pipeline.add_pipe("sentencizer")
-        return pipeline
 
     @cached_property
     def _tagger(self) -> PosTagger:
@@ -49,45 +56,75 @@ class CorefPredictor(JsonLinesPredictor):
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
 
-    def coref_resolved(self, document: str) -> str:
-        """The document with all mentions of each cluster replaced by the first one."""
-        return self.resolved(document, self.predict(document)["clusters"])
+    def lines(self, *texts: str) -> list[JsonDict]:
+        (text,) = texts
+        return self.lines_of(located_sentences(text, self._language))
 
-    def resolved(self, document: str, clusters: list[list[list[int]]]) -> str:
-        """`coref_resolved` for clusters that were predicted before."""
-        parsed = self._pipeline(document)
-        # Token numbers in spaCy's document, which also contains white space.
-        numbers = [token.i for token in parsed if not token.is_space]
-        sentences = [words for of in parsed.sents if (words := [token for token in of if not token.is_space])]
-        for tokens, tags in zip(
-            sentences, self._tagger([[token.text for token in of] for of in sentences]), strict=True
-        ):
-            for token, following in zip(tokens, [*tags[1:], ""], strict=True):
-                # `replace_corefs` reads these tags. "her" may be an object, too.
-                is_possessive = token.lower_ in _POSSESSIVES or (
-                    token.lower_ == "her" and following in _AFTER_POSSESSIVES
-                )
-                token.tag_ = "PRP$" if is_possessive else "POS" if token.lower_ == "'s" else ""
-        return self.replace_corefs(parsed, [[[numbers[i] for i in mention] for mention in of] for of in clusters])
+    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
+        """The line of a text whose words and sentences are known."""
+        return [{"located": sentences}]
 
-    replace_corefs = staticmethod(CorefPredictorOfAllenNlp.replace_corefs)
-
-    def outcome_of(self, inputs: JsonDict) -> Instance:
+    def parse(self, inputs: JsonDict) -> Any:
+        sentences: list[Any]
         if "sentences" in inputs:
             sentences = list(map(as_words, inputs["sentences"]))
         else:
-            parsed = self._pipeline(inputs["document"]).sents
-            sentences = [[Token(t.text, t.idx, t.idx + len(t)) for t in of if not t.is_space] for of in parsed]
-            sentences = [of for of in sentences if of]
+            known = inputs.get("located")
+            sentences = located_sentences(inputs["document"], self._language) if known is None else known
         speakers = inputs.get("speakers")
         if speakers is not None:
             speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
-        return self._dataset_reader.text_to_instance(sentences, speakers, genre=inputs.get("genre"))
+        tokens = list(map(as_tokens, sentences))
+        return [self._dataset_reader.text_to_instance(tokens, speakers, genre=inputs.get("genre"))]
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         output["document_name"] = output["document"]
         output["document"] = list(chain.from_iterable(output["sentences"]))
         tokens = tokens_of(instance["tokens"])
         if tokens and tokens[0].idx is not None:
-            output["places"] = [[places(tokens, *mention) for mention in of] for of in output["clusters"]]
+            output["places"] = [[place_of(tokens, *mention) for mention in each] for each in output["clusters"]]
         return output
+
+    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        return outputs[0]
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        ((prediction,), (text,)) = predictions, texts
+        chains = [[span_in(text, place) for place in each] for each in prediction.get("places", ())]
+        return {"chains": chains, "resolved": self._resolved(text, prediction, chains)}
+
+    def coref_resolved(self, document: str) -> str:
+        """The document with all mentions of each cluster replaced by the first one."""
+        resolved: str = next(self.results([((document,), self.lines(document))]))["resolved"]
+        return resolved
+
+    def _resolved(self, text: str, prediction: JsonDict, chains: list[list[JsonDict]]) -> str:
+        possessives = self._possessives(prediction)
+        # What each character is replaced with; only the first character of a mention has a text.
+        characters = list(text)
+        for mentions, places in zip(prediction["clusters"], chains, strict=True):
+            for (_, last), place in zip(mentions[1:], places[1:], strict=True):
+                start, end = place["start"], place["end"]
+                characters[start:end] = [places[0]["text"] + "'s" * (last in possessives)] + [""] * (end - start - 1)
+        return "".join(characters)
+
+    def _possessives(self, prediction: JsonDict) -> set[int]:
+        """The positions of the words that are possessive, among the last words of mentions."""
+        words = prediction["document"]
+        last_words = {last for mentions in prediction["clusters"] for _, last in mentions[1:]}
+        found = {last for last in last_words if words[last].lower() in _POSSESSIVES}
+        # "her" may be an object, too: only sentences with it are tagged.
+        hers = {last for last in last_words if words[last].lower() == "her"}
+        starts, first = [], 0
+        for sentence in prediction["sentences"]:
+            starts.append(first)
+            first += len(sentence)
+        unclear = [
+            (start, sentence)
+            for start, sentence in zip(starts, prediction["sentences"], strict=True)
+            if hers.intersection(range(start, start + len(sentence)))
+        ]
+        for (start, _), tags in zip(unclear, self._tagger([of for _, of in unclear]) if unclear else [], strict=True):
+            following = zip(range(start, start + len(tags)), [*tags[1:], ""], strict=True)
+            found |= {position for position, tag in following if position in hers and tag in _AFTER_POSSESSIVES}
+        return found

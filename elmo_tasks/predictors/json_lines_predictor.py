@@ -1,12 +1,11 @@
-"""The base class of all predictors: JSON lines, bounded batches, and no gold labels."""
+"""The base class of all predictors: what a task takes and gives, JSON lines, and batches without gold labels."""
 
 import copy
 import json
-import unicodedata
 from abc import abstractmethod
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import Any, Optional
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, ClassVar, Literal, Optional
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
@@ -15,17 +14,22 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.text import in_nfc
+from elmo_tasks.text import Word
 
-__all__ = ["JsonLinesPredictor", "places", "tokens_of"]
+__all__ = ["JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
 
 # Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
 _MAX_WORDS = 8192
+# Lines that are read before the first of them is predicted.
+_LINES_AT_ONCE = 64
 _IDS = ("id", "pairID")
 
 
 class JsonLinesPredictor(Predictor):
     """
+    Describes a task: what it takes (`inputs`), and what it gives (`plain`). `TrainedTask`, the components for spaCy,
+    the demo and `python -m elmo_tasks annotate` use this description, so a new task needs only a predictor.
+
     With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not their gold
     labels: a copy of the reader has `reads_gold = False`.
 
@@ -39,9 +43,17 @@ class JsonLinesPredictor(Predictor):
         spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
     """
 
-    example: str
-    # The names of the text fields.
-    texts: tuple[str, ...] = ("tokens",)
+    title: ClassVar[str] = ""
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
+    """The names of the texts that the task takes."""
+    examples: ClassVar[Sequence[tuple[str, ...]]] = ()
+    """Values of `inputs`."""
+    shown_as: ClassVar[Literal["spans", "roles", "label", "answer", "chains", "json"]] = "json"
+    """How the demo shows the plain result."""
+    example: ClassVar[str] = '{"text": "..."}'
+    """A line."""
+    texts: ClassVar[tuple[str, ...]] = ("tokens",)
+    """The names of the text fields of an instance."""
 
     def __init__(
         self,
@@ -62,12 +74,36 @@ class JsonLinesPredictor(Predictor):
         self._n_lines = 0
 
     @abstractmethod
-    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
-        """The instance of a line, or its prediction if it has no words."""
+    def parse(self, inputs: JsonDict) -> Any:
+        """What a line means, for `instances_of`. The errors of this method get the line's number."""
+
+    def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
+        """The instances of each line: by default, what `parse` returns. None: a line without words."""
+        return parsed
+
+    @abstractmethod
+    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        """The prediction of a line, from those of its instances."""
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """Completes the model's prediction."""
         return output
+
+    def lines(self, *texts: str) -> list[JsonDict]:
+        """The lines for one input of the task: values of `inputs`."""
+        return [dict(zip(self.inputs, texts, strict=True))]
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        """The result for one input, from the predictions of its lines, without words, tags and other details."""
+        return predictions[0]
+
+    def results(self, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]]) -> Iterator[Any]:
+        """The plain result of each input, which is its texts and its lines. Lines of several inputs share batches."""
+        inputs = iter(inputs)
+        while some := list(_with_lines(inputs, _LINES_AT_ONCE)):
+            predictions = iter(self.predict_batch_json([line for _, lines in some for line in lines]))
+            for texts, lines in some:
+                yield self.plain(list(islice(predictions, len(lines))), *texts)
 
     def load_line(self, line: str) -> JsonDict:
         """The content of a line, with its number (not counting blank lines) as `line`."""
@@ -82,61 +118,79 @@ class JsonLinesPredictor(Predictor):
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        outcomes = [self.read(line) for line in ([inputs] if isinstance(inputs, str) else inputs)]
-        instances = [outcome for outcome in outcomes if isinstance(outcome, Instance)]
-        predictions = iter(self.predict_batch_instance(instances))
-        return [next(predictions) if isinstance(outcome, Instance) else outcome for outcome in outcomes]
+        lines = list(map(_as_object, [inputs] if isinstance(inputs, str) else inputs))
+        # The error of a line instead of what it means, if the predictor keeps going.
+        parsed, errors = [], {}
+        for number, line in enumerate(lines):
+            try:
+                parsed.append(self._parsed(line))
+            except ValueError as error:
+                if not self._keep_going:
+                    raise
+                errors[number] = {"error": str(error), "line": line.get("line")}
+        instances = self.instances_of(parsed)
+        outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances))))
+        pairs = zip(parsed, instances, strict=True)
+        found = iter([self.joined(each, list(islice(outputs, len(of_line)))) for each, of_line in pairs])
+        return [
+            errors[number] if number in errors else next(found) | {key: line[key] for key in _IDS if key in line}
+            for number, line in enumerate(lines)
+        ]
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """Predicts in batches with a bounded number of words."""
-        finished = []
+        """Predicts in batches of similar lengths, with a bounded number of words."""
+        finished: list[JsonDict] = [{} for _ in instances]
         for batch in self._batches(instances):
-            for instance, output in zip(batch, super().predict_batch_instance(batch), strict=True):
+            rows = [instances[number] for number in batch]
+            for number, instance, output in zip(batch, rows, super().predict_batch_instance(rows), strict=True):
                 metadata = instance["metadata"].metadata
                 ids = {key: metadata[key] for key in _IDS if metadata.get(key) is not None}
-                finished.append(self.finish(instance, output) | ids)
+                finished[number] = self.finish(instance, output) | ids
         return finished
 
-    def _batches(self, instances: Sequence[Instance]) -> Iterator[list[Instance]]:
-        batch: list[Instance] = []
-        longest = 0
-        for instance in instances:
-            length = max(len(tokens_of(instance[name])) for name in self.texts)
-            longest = max(longest, length)
-            if batch and longest * (len(batch) + 1) > _MAX_WORDS:
+    def _batches(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
+        lengths = [max(len(tokens_of(instance[name])) for name in self.texts) for instance in instances]
+        batch: list[int] = []
+        for number in sorted(range(len(instances)), key=lengths.__getitem__):
+            if batch and lengths[number] * (len(batch) + 1) > _MAX_WORDS:
                 yield batch
-                batch, longest = [], length
-            batch.append(instance)
+                batch = []
+            batch.append(number)
         if batch:
             yield batch
 
-    def read(self, inputs: JsonDict) -> Any:
-        """The outcome of a line, or `{"error": ..., "line": ...}`."""
-        inputs = _as_object(inputs)
+    def _parsed(self, line: JsonDict) -> Any:
         try:
-            outcome = self.outcome_of(in_nfc(inputs))
+            return self.parse(line)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            found = json.dumps(inputs.get("", inputs), default=repr)[:200]
+            found = json.dumps(line.get("", line), default=repr)[:200]
             expected = f"expected a line like {self.example} (or --use-dataset-reader), got {found}"
             message = str(error) if isinstance(error, ValueError) else expected
-            if self._keep_going:
-                return {"error": message, "line": inputs.get("line")}
-            raise ValueError(f"{message}: line {inputs['line']}" if "line" in inputs else message) from error
-        ids = {key: inputs[key] for key in _IDS if key in inputs}
-        text = next((inputs[key] for key in ("sentence", "document", "passage", "context") if key in inputs), "")
-        if text != in_nfc(text) and self.texts[-1] in outcome:
-            _relocate(tokens_of(outcome[self.texts[-1]]), text)
-        if not isinstance(outcome, Instance):
-            return outcome | ids
-        outcome["metadata"].metadata.update(ids)
-        return outcome
+            raise ValueError(f"{message}: line {line['line']}" if "line" in line else message) from error
+
+
+def _with_lines(
+    inputs: Iterator[tuple[tuple[str, ...], list[JsonDict]]], n_lines: int
+) -> Iterator[tuple[tuple[str, ...], list[JsonDict]]]:
+    """The next inputs, until they have enough lines."""
+    n_read = 0
+    for texts, lines in inputs:
+        yield texts, lines
+        n_read += len(lines) or 1
+        if n_read >= n_lines:
+            return
 
 
 def _as_object(content: Any) -> JsonDict:
     return content if isinstance(content, dict) else {"": content}
+
+
+def as_tokens(words: Iterable[str | Word]) -> list[Token]:
+    """AllenNLP's tokens for words, which may have places in a text."""
+    return [Token(word) if isinstance(word, str) else Token(*word) for word in words]
 
 
 def tokens_of(text: Any) -> list[Token]:
@@ -144,25 +198,12 @@ def tokens_of(text: Any) -> list[Token]:
     return [token for part in text for token in tokens_of(part)] if isinstance(text, ListField) else list(text)
 
 
-def places(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
+def place_of(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
     """The offsets of a span's first character and of the character after its last, if the words come from a text."""
     return {} if tokens[start].idx is None else {"start_char": tokens[start].idx, "end_char": tokens[end].idx_end}
 
 
-def _relocate(tokens: Sequence[Token], text: str) -> None:
-    """Converts the offsets of tokens from the NFC form of a text to the text itself."""
-    lengths = list(_nfc_lengths(text))
-    for token in tokens:
-        token.idx, token.idx_end = (bisect_right(lengths, place) - 1 for place in (token.idx, token.idx_end))
-
-
-def _nfc_lengths(text: str) -> Iterator[int]:
-    """The length in NFC of the first 0, 1, 2, ... characters of a text."""
-    # `part` is the end of the text that the next character may combine with.
-    part, before = "", 0
-    yield 0
-    for character in text:
-        if not unicodedata.combining(character) and in_nfc(part + character) == in_nfc(part) + in_nfc(character):
-            part, before = "", before + len(in_nfc(part))
-        part += character
-        yield before + len(in_nfc(part))
+def span_in(text: str, place: JsonDict) -> JsonDict:
+    """A span of a plain result, from one with `start_char` and `end_char`."""
+    start, end = place["start_char"], place["end_char"]
+    return {"text": text[start:end], "start": start, "end": end}

@@ -1,27 +1,28 @@
-"""The predictor for all models of single sentences."""
+"""The predictors for models of single sentences: named entities, parts of speech, sentiment, and a user's own."""
 
-from functools import cached_property
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, Token
 from allennlp.predictors import Predictor
 
-from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, places
-from elmo_tasks.text import as_words
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, as_tokens, place_of, span_in
+from elmo_tasks.text import Word, as_words, located_sentences, located_words, pieces
 
-__all__ = ["SentencePredictor"]
+__all__ = ["NerPredictor", "PosPredictor", "SentencePredictor", "SstPredictor", "TaggingPredictor"]
 
 
 @Predictor.register("elmo_sentence")
 class SentencePredictor(JsonLinesPredictor):
     """
     Takes lines like `{"sentence": "Jordan beat Chelsea ."}`, which it tokenizes with spaCy's rules, or
-    `{"words": ["Jordan", "beat", "Chelsea", "."]}`, for named entities, sentiment and parts of speech. Spans of a
-    `sentence` have `start_char` and `end_char`.
+    `{"words": ["Jordan", "beat", "Chelsea", "."]}`, and passes all words of a line to the model.
     """
 
     example = '{"sentence": "Jordan beat Chelsea ."}'
+    without_words: ClassVar[JsonDict] = {"words": [], "label": None, "probabilities": {}}
+    """The prediction of a line without words."""
 
     def predict(self, sentence: str) -> JsonDict:
         return self.predict_json({"sentence": sentence})
@@ -29,21 +30,144 @@ class SentencePredictor(JsonLinesPredictor):
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
         return self.predict_json({"words": tokenized_sentence})
 
-    @cached_property
-    def _tokenizer(self) -> SpacyBlankTokenizer:
-        return SpacyBlankTokenizer(self._language)
+    def lines(self, *texts: str) -> list[JsonDict]:
+        (text,) = texts
+        return self.lines_of(located_sentences(text, self._language))
+
+    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
+        """The lines of a text whose words and sentences are known."""
+        return [{"located": [word for sentence in sentences for word in sentence]}]
 
     def tokens(self, inputs: JsonDict) -> list[Token]:
         """The words of a line."""
+        if "located" in inputs:
+            return as_tokens(inputs["located"])
         if "sentence" in inputs:
-            return self._tokenizer.tokenize(inputs["sentence"])
-        return [Token(word) for word in as_words(inputs["words"])]
+            return as_tokens(located_words(inputs["sentence"], self._language))
+        return as_tokens(as_words(inputs["words"]))
 
-    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+    def parse(self, inputs: JsonDict) -> Any:
         tokens = self.tokens(inputs)
-        return self._dataset_reader.text_to_instance(tokens) if tokens else dict(self._model.without_words)
+        return [self._dataset_reader.text_to_instance(tokens)] if tokens else []
+
+    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        return outputs[0] if outputs else dict(self.without_words)
+
+
+class TaggingPredictor(SentencePredictor):
+    """
+    The base class of predictors that read a text sentence by sentence. A sentence of more than 128 words is read in
+    pieces (see `elmo_tasks.text.pieces`), so the cost of a text grows with its length; its prediction has the first and
+    last word of each as `pieces`.
+    """
+
+    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
+        return [{"located": sentence} for sentence in sentences]
+
+    def parse(self, inputs: JsonDict) -> Any:
+        tokens = self.tokens(inputs)
+        parts = pieces([token.text for token in tokens]) if tokens else []
+        return [self._dataset_reader.text_to_instance(tokens[part.start : part.stop]) for part in parts]
+
+    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        if len(outputs) == 1:
+            return outputs[0]
+        # Words, tags, probabilities and spans are lists.
+        whole = {
+            key: [item for output in outputs for item in output[key]] for key in (outputs or [self.without_words])[0]
+        }
+        ends = _ends([output["words"] for output in outputs])
+        for output, end in zip(outputs, ends, strict=True):
+            for span in output.get("spans", ()):
+                span["start"] += end - len(output["words"])
+                span["end"] += end - len(output["words"])
+        return whole | ({"pieces": pieces_of(ends)} if outputs else {})
+
+
+def _ends(parts: Sequence[Sequence[str]]) -> list[int]:
+    ends, end = [], 0
+    for part in parts:
+        ends.append(end := end + len(part))
+    return ends
+
+
+def pieces_of(ends: Sequence[int]) -> list[list[int]]:
+    """The first and the last word of each piece, from the number of words up to its end."""
+    return [[start, end - 1] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+@Predictor.register("elmo_ner")
+class NerPredictor(TaggingPredictor):
+    """
+    Named entities, for lines as in `SentencePredictor`. The spans of a `sentence` have `start_char` and `end_char`.
+
+    The plain result is a list of entities, each with `text`, `start`, `end`, `label` and `probability`.
+    """
+
+    title = "Named entities"
+    examples = (
+        ("Angela Merkel met Tim Cook of Apple in Berlin.",),
+        ("Watching Game of Thrones in Dublin with @sarah before the Coldplay concert.",),
+        ("Jordan beat Chelsea at Wembley.",),
+    )
+    shown_as = "spans"
+    without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        for span in output.get("spans", ()):
-            span |= places(instance["tokens"].tokens, span["start"], span["end"])
+        for span in output["spans"]:
+            span |= place_of(instance["tokens"].tokens, span["start"], span["end"])
         return output
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        spans = [span for prediction in predictions for span in prediction["spans"]]
+        return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
+
+
+@Predictor.register("elmo_pos")
+class PosPredictor(TaggingPredictor):
+    """
+    Parts of speech, for lines as in `SentencePredictor`.
+
+    The plain result is a list of words, each with `text`, `start`, `end`, `label` and `probability`.
+    """
+
+    title = "Parts of speech"
+    examples = (("They play on Saturdays .",), ("The play was a great success .",))
+    shown_as = "spans"
+    without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "probabilities": []}
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        tokens = instance["tokens"].tokens
+        places = [place_of(tokens, number, number) for number in range(len(tokens))]
+        return output | ({"places": places} if all(places) else {})
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        return [
+            {**span_in(texts[0], place), "label": tag, "probability": probability}
+            for each in predictions
+            for place, tag, probability in zip(each.get("places", ()), each["tags"], each["probabilities"], strict=True)
+        ]
+
+
+@Predictor.register("elmo_sst")
+class SstPredictor(SentencePredictor):
+    """
+    Sentiment, for lines as in `SentencePredictor`. A text is read as one sentence.
+
+    The plain result has `stars`, from 1 to 5, and the `probabilities` of each number of stars.
+    """
+
+    title = "Sentiment"
+    examples = (
+        ("A warm and funny film with a wonderful cast.",),
+        ("Long, loud and very dull.",),
+        ("The story is thin, but the songs are a delight.",),
+    )
+    shown_as = "label"
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        (prediction,) = predictions
+        # The labels of the treebank are 0, very negative, to 4.
+        probabilities = {int(label) + 1: probability for label, probability in prediction["probabilities"].items()}
+        stars = max(probabilities, key=lambda number: probabilities[number], default=None)
+        return {"stars": stars, "probabilities": probabilities}

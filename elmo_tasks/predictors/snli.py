@@ -19,6 +19,8 @@ class SnliPredictor(JsonLinesPredictor):
     `premise` and `hypothesis`. If one of the sentences has no words, the `label` is `None` and there are no
     probabilities.
 
+    The plain result has the probabilities of `entailment`, `neutral` and `contradiction`.
+
     # Parameters
 
     attention : `bool`
@@ -27,6 +29,14 @@ class SnliPredictor(JsonLinesPredictor):
         See `JsonLinesPredictor`.
     """
 
+    title = "Entailment"
+    inputs = ("premise", "hypothesis")
+    examples = (
+        ("Two dogs run across a green field.", "Animals are outside."),
+        ("A woman in a red coat buys fruit at a market.", "The woman is asleep at home."),
+        ("A man plays the guitar on a stage.", "The man is famous."),
+    )
+    shown_as = "label"
     example = '{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}'
     texts = ("premise", "hypothesis")
 
@@ -37,12 +47,17 @@ class SnliPredictor(JsonLinesPredictor):
     def predict(self, premise: str, hypothesis: str) -> JsonDict:
         return self.predict_json({"premise": premise, "hypothesis": hypothesis})
 
-    def outcome_of(self, inputs: JsonDict) -> Instance | JsonDict:
+    def parse(self, inputs: JsonDict) -> Any:
         keys = ("sentence1", "sentence2") if "sentence1" in inputs else self.texts
         premise, hypothesis = (inputs[key] for key in keys)
-        if premise.strip() and hypothesis.strip():
-            return self._dataset_reader.text_to_instance(premise, hypothesis)
-        return {"label": None, "probabilities": {}}
+        has_words = premise.strip() and hypothesis.strip()
+        return [self._dataset_reader.text_to_instance(premise, hypothesis)] if has_words else []
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return {key: value for key, value in output.items() if key != "attention" or self._shows_attention}
+
+    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        return outputs[0] if outputs else {"label": None, "probabilities": {}}
+
+    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+        return predictions[0]["probabilities"]

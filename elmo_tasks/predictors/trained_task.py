@@ -1,32 +1,29 @@
 """A trained model for people who think in texts: a text in, plain results out."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from os import PathLike
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from allennlp.common.util import JsonDict
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 from tqdm import tqdm
 
+from elmo_tasks.modules import ContextualModel
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 from elmo_tasks.shipped import MODELS
-from elmo_tasks.text.words import blank_pipeline
 
 __all__ = ["TrainedTask"]
 
-_LINES_AT_ONCE = 32
-_PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
-# A line of the predictor, and its prediction; the offset of the line's text in the input.
-_Part = tuple[int, JsonDict, JsonDict]
+# Shorter lists get no progress bar.
+_MANY = 32
 
 
 class TrainedTask:
     """
     A trained model of a task. Call it with a text, or with a list of texts for a list of results. `start` and `end` are
-    character offsets in the text.
+    character offsets in the text. Several threads may call it at once. Pickled, it is only the place of its model.
 
     | model | texts | result |
     |---|---|---|
@@ -36,117 +33,93 @@ class TrainedTask:
     | squad | question, passage | the answer: `text`, `start`, `end`, `probability` |
     | snli | premise, hypothesis | the probabilities of `entailment`, `neutral` and `contradiction` |
     | sst | text | `stars`, from 1 to 5, and the `probabilities` of each number of stars |
+    | a tagger of parts of speech | text | a list of words, each with `text`, `start`, `end`, `label`, `probability` |
 
-    Named entities and semantic roles are found sentence by sentence; verbs without roles are left out. The other tasks
-    read the whole text at once.
+    Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more than 128
+    words in pieces; verbs without roles are left out. The other tasks read the whole text at once.
 
     # Parameters
 
     model
-        The name of a model in `models/` of the checkout, an archive, or the folder of a run.
+        The name of a model in `models/` of the checkout, an archive, or the folder of a run. Your own model works, too,
+        if its `default_predictor` is one of this package, or a subclass.
     language
         spaCy's code for the rules that split a text into words.
     """
 
     def __init__(self, model: str | PathLike[str], *, language: str = "en") -> None:
         included = MODELS / model
-        archive = load_archive(str(included if included.is_dir() else Path(model).expanduser()))
-        self._task, self._language = _TASKS[archive.config["model"]["type"]], language
-        self.predictor = Predictor.from_archive(archive, extra_args={"language": language})
+        self._path = included if included.is_dir() else Path(model).expanduser()
+        self._language = language
+        archive = load_archive(str(self._path))
+        predictor = Predictor.from_archive(archive, extra_args={"language": language})
+        assert isinstance(predictor, JsonLinesPredictor)
+        self.predictor = predictor
 
-    def __call__(self, *texts: str | Sequence[str]) -> Any:
-        """The result for a text (or a pair of texts), or a list of results for a list of texts (or two lists)."""
-        is_one = isinstance(texts[0], str)
-        inputs: list[Any] = [texts] if is_one else list(zip(*texts, strict=True))
-        lines = [list(self._lines(each)) for each in inputs]
-        flat = [line for of_input in lines for _, line in of_input]
-        predictions: list[JsonDict] = []
-        for start in tqdm(range(0, len(flat), _LINES_AT_ONCE), disable=None if len(inputs) > _LINES_AT_ONCE else True):
-            predictions += self.predictor.predict_batch_json(flat[start : start + _LINES_AT_ONCE])
-        found = iter(predictions)
-        results = [self._task.result(self.predictor, [(*line, next(found)) for line in of]) for of in lines]
-        return results[0] if is_one else results
+    def __call__(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> Any:
+        """
+        The result for a text (or a pair of texts), or a list of results for a list of texts (or two lists, or a list of
+        pairs). Texts may be named: `task(question=..., passage=...)`. A text next to a list belongs to each of its
+        texts.
+        """
+        given = self._by_name(texts, named)
+        inputs = _rows(given)
+        is_one = all(isinstance(each, str) for each in given.values())
+        results = tqdm(self.stream(inputs), total=len(inputs), disable=None if len(inputs) > _MANY else True)
+        return next(iter(results)) if is_one else list(results)
 
-    def _lines(self, texts: tuple[str, ...]) -> Iterator[tuple[int, JsonDict]]:
-        if not self._task.by_sentence:
-            yield 0, dict(zip(self._task.keys, texts, strict=True))
-            return
-        (text,) = texts
-        for paragraph in _PARAGRAPH.finditer(text):
-            for sentence in self._sentencizer(paragraph.group()).sents:
-                yield paragraph.start() + sentence.start_char, {"sentence": sentence.text}
+    def stream(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
+        """The results for many inputs, each a tuple of the task's texts, as they come."""
+        return self.predictor.results((texts, self.predictor.lines(*texts)) for texts in inputs)
 
-    @cached_property
-    def _sentencizer(self) -> Any:
-        pipeline = blank_pipeline(self._language)
-        pipeline.add_pipe("sentencizer")
-        return pipeline
+    def _by_name(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """What was given for each input of the task."""
+        names = self.predictor.inputs
+        if len(texts) == 1 < len(names) and not named and isinstance(texts[0], Iterable):
+            pairs = list(texts[0])
+            if all(isinstance(pair, tuple | list) and len(pair) == len(names) for pair in pairs):
+                texts = tuple(zip(*pairs, strict=True)) or ((),) * len(names)
+        given = {**dict(zip(names, texts, strict=False)), **named}
+        if len(texts) + len(named) != len(names) or given.keys() != set(names):
+            found = ", ".join([*(f"{text!r:.40}" for text in texts), *(f"{name}=..." for name in named)])
+            raise TypeError(f"expected {' and '.join(names)}, got {found or 'nothing'}")
+        return {name: given[name] for name in names}
+
+    def __repr__(self) -> str:
+        model = self.predictor._model
+        n_bytes = sum(tensor.nbytes for tensor in model.state_dict().values())
+        contextual = next((module for module in model.modules() if isinstance(module, ContextualModel)), None)
+        parts = [type(model).__name__, contextual.summary if contextual else "no biLM", f"{n_bytes / 1e6:.0f} MB"]
+        return f"TrainedTask({fspath(self._path)!r}: {', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (type(self), fspath(self._path.absolute()), self._language)
 
 
-def _span(text: str, place: JsonDict, offset: int = 0) -> JsonDict:
-    start, end = place["start_char"], place["end_char"]
-    return {"text": text[start:end], "start": offset + start, "end": offset + end}
+@lru_cache(maxsize=8)
+def _loaded(cls: type[TrainedTask], model: str, language: str) -> TrainedTask:
+    """Kept, because joblib sends a task to its workers with each call."""
+    return cls(model, language=language)
 
 
-def _entities(predictor: Predictor, parts: list[_Part]) -> list[JsonDict]:
-    return [
-        {**_span(line["sentence"], span, offset), "label": span["label"], "probability": span["score"]}
-        for offset, line, prediction in parts
-        for span in prediction["spans"]
+def _rows(given: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The texts of each input, from a text or a list of texts for each name."""
+    columns = {
+        name: list(each) if isinstance(each, Iterable) and not isinstance(each, str) else [each]
+        for name, each in given.items()
+    }
+    is_table = any(isinstance(each, Mapping) or hasattr(each, "columns") for each in given.values())
+    wrong = [
+        f"{text!r:.40} ({name} {number})"
+        for name, column in columns.items()
+        for number, text in enumerate(column)
+        if not isinstance(text, str)
     ]
-
-
-def _predicates(predictor: Predictor, parts: list[_Part]) -> list[JsonDict]:
-    return [
-        {
-            "verb": verb["verb"],
-            "roles": [{**_span(line["sentence"], span, offset), "label": span["label"]} for span in verb["spans"]],
-        }
-        for offset, line, prediction in parts
-        for verb in prediction["verbs"]
-        # An auxiliary has no roles but itself.
-        if len(verb["spans"]) > 1
-    ]
-
-
-def _chains(predictor: Any, parts: list[_Part]) -> JsonDict:
-    ((_, line, prediction),) = parts
-    text = line["document"]
-    chains = [[_span(text, place) for place in chain] for chain in prediction.get("places", ())]
-    return {"chains": chains, "resolved": predictor.resolved(text, prediction["clusters"])}
-
-
-def _answer(predictor: Predictor, parts: list[_Part]) -> JsonDict:
-    ((_, line, prediction),) = parts
-    has_words = prediction["best_span"] is not None
-    span = _span(line["passage"], prediction) if has_words else {"text": "", "start": None, "end": None}
-    return {**span, "probability": prediction["score"]}
-
-
-def _entailment(predictor: Predictor, parts: list[_Part]) -> JsonDict:
-    ((_, _, prediction),) = parts
-    probabilities: JsonDict = prediction["probabilities"]
-    return probabilities
-
-
-def _stars(predictor: Predictor, parts: list[_Part]) -> JsonDict:
-    ((_, _, prediction),) = parts
-    # The labels of the treebank are 0, very negative, to 4.
-    probabilities = {int(label) + 1: probability for label, probability in prediction["probabilities"].items()}
-    return {"stars": max(probabilities, key=lambda n: probabilities[n], default=None), "probabilities": probabilities}
-
-
-class _Task(NamedTuple):
-    keys: tuple[str, ...]
-    result: Callable[[Any, list[_Part]], Any]
-    by_sentence: bool = False
-
-
-_TASKS = {
-    "elmo_ner": _Task(("sentence",), _entities, by_sentence=True),
-    "elmo_srl": _Task(("sentence",), _predicates, by_sentence=True),
-    "elmo_coref": _Task(("document",), _chains),
-    "elmo_squad": _Task(("question", "passage"), _answer),
-    "elmo_snli": _Task(("premise", "hypothesis"), _entailment),
-    "elmo_sst": _Task(("sentence",), _stars),
-}
+    if is_table or wrong:
+        raise TypeError(f"expected texts, got {'a table: give one of its columns' if is_table else wrong[0]}")
+    n_inputs = max(map(len, columns.values()))
+    columns = {name: column * n_inputs if isinstance(given[name], str) else column for name, column in columns.items()}
+    if any(len(column) != n_inputs for column in columns.values()):
+        counts = ", ".join(f"{len(column)} as {name}" for name, column in columns.items())
+        raise ValueError(f"expected as many texts for each input, got {counts}")
+    return list(zip(*columns.values(), strict=True))

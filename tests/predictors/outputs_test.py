@@ -64,7 +64,8 @@ class TestPlaces:
         """A text in NFD has more characters than the NFC words that the model reads."""
         predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
         key = {"ner": "sentence", "coref": "document"}[task]
-        field = predictor.read({key: text})["tokens"]
+        (instance,) = predictor.parse({key: text})
+        field = instance["tokens"]
         tokens = field.tokens if task == "ner" else field[0].tokens
         assert [token.text for token in tokens] == ["René", "und", "나는", "sangen", "."]
         for token in tokens:
@@ -80,7 +81,8 @@ class TestCorefResolved:
         predictor = made_predictor("coref")
         text = "Ann Lee  sang. She lost her hat and his."
         clusters = [[[0, 1], [4, 4], [9, 9]]]
-        monkeypatch.setattr(predictor, "predict", lambda document: {"clusters": clusters})
+        finish = predictor.finish
+        monkeypatch.setattr(predictor, "finish", lambda i, output: finish(i, output | {"clusters": clusters}))
         assert predictor.coref_resolved(text) == "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
 
 
@@ -110,7 +112,7 @@ class TestSnliPredictor:
 class TestSpeakers:
     def test_they_and_the_genre_reach_the_model(self, made_predictor):
         inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
-        metadata = made_predictor("coref").read(inputs)["metadata"].metadata
+        metadata = made_predictor("coref").parse(inputs)[0]["metadata"].metadata
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 

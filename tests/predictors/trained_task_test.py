@@ -1,6 +1,10 @@
 """Tests of trained models that take and return plain texts."""
 
+import pickle
+
+import pandas as pd
 import pytest
+from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks import TrainedTask
 from tests.demo.archives import write_archive
@@ -64,13 +68,68 @@ class TestResults:
         assert found["stars"] == max(found["probabilities"], key=found["probabilities"].get)
         assert trained["snli"](*TEXTS["snli"]).keys() == {"entailment", "neutral", "contradiction"}
 
-    def test_pronouns_are_replaced(self, trained, monkeypatch):
-        task = trained["coref"]
-        output = {
-            "clusters": [[[0, 0], [3, 3]]],
-            "places": [[{"start_char": 0, "end_char": 3}, {"start_char": 10, "end_char": 13}]],
-        }
-        monkeypatch.setattr(task.predictor, "predict_batch_json", lambda lines: [output])
-        found = task("Ann sang. She was tired.")
-        assert [mention["text"] for mention in found["chains"][0]] == ["Ann", "She"]
-        assert found["resolved"] == "Ann sang. Ann was tired."
+
+class TestInputs:
+    def test_texts_are_given_by_place_or_name_alone_or_in_lists(self, trained):
+        entails, (premise, hypothesis) = trained["snli"], TEXTS["snli"]
+        expected = rounded(entails(premise, hypothesis))
+        assert rounded(entails(hypothesis=hypothesis, premise=premise)) == expected
+        for columns in ([premise] * 2, [hypothesis] * 2), ([premise] * 2, hypothesis):
+            assert rounded(entails(*columns)) == [expected] * 2
+        assert rounded(entails([(premise, hypothesis)] * 2)) == [expected] * 2
+        find_names = trained["ner"]
+        assert find_names(text for text in [TEXT, ""]) == find_names(pd.Series([TEXT, ""])) == find_names([TEXT, ""])
+
+    @pytest.mark.parametrize(
+        ("task", "given", "message"),
+        [
+            ("snli", ["Ann sings."], "expected premise and hypothesis, got 'Ann sings.'"),
+            ("snli", [["Ann", "Tom"]], "expected premise and hypothesis"),
+            ("snli", [["Ann"], ["Ann", "Tom"]], "got 1 as premise, 2 as hypothesis"),
+            ("ner", [], "expected text, got nothing"),
+            ("ner", [None], "got None"),
+            ("ner", [["Ann", float("nan")]], r"got nan \(text 1\)"),
+            ("ner", [{"sentence": "Ann"}], "got a table"),
+        ],
+    )
+    def test_other_inputs_are_errors(self, trained, task, given, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            trained[task](*given)
+
+    def test_a_copy_is_a_reference_to_the_model(self, trained):
+        for task in trained.values():
+            content = pickle.dumps(task)
+            assert len(content) < 500 and pickle.loads(content).predictor.title == task.predictor.title
+            assert "a biLM with 3 layers" in repr(task) or "no biLM" in repr(task)
+
+
+class TestLongSentences:
+    """Without punctuation, a text is one sentence."""
+
+    def test_they_are_read_in_pieces(self, trained, monkeypatch):
+        longest = []
+        for task in ("ner", "srl"):
+            model = trained[task].predictor._model
+            forward = model.forward
+
+            def measured(tokens, forward=forward, **fields):
+                longest.append(get_text_field_mask(tokens).size(1))
+                return forward(tokens, **fields)
+
+            monkeypatch.setattr(model, "forward", measured)
+            text = " ".join(["she beat René"] * 100)
+            spans = spans_in(trained[task](text))
+            assert max(longest) == 128 and spans[-1]["end"] > 1000
+            assert all(text[span["start"] : span["end"]] == span["text"] for span in spans)
+
+    def test_a_prediction_has_all_words_and_the_pieces(self, trained):
+        words = ["she", "beat", ","] * 100
+        for task in ("ner", "srl"):
+            prediction = trained[task].predictor.predict_tokenized(words)
+            assert prediction["pieces"] == [[0, 125], [126, 251], [252, 299]] and prediction["words"] == words
+            for tags in [verb["tags"] for verb in prediction["verbs"]] if task == "srl" else [prediction["tags"]]:
+                assert len(tags) == 300
+        verb = trained["srl"].predictor.predict_json({"words": words, "predicates": [200]})["verbs"][0]
+        assert set(verb["tags"][:126] + verb["tags"][252:]) == {"O"} != set(verb["tags"])
+        assert verb["probabilities"][:126] == [None] * 126 and verb["description"].startswith("she beat , ")
+        assert verb["spans"] and all(span["start"] >= 126 for span in verb["spans"])

@@ -74,5 +74,5 @@ def bilm_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
     digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
     for name, weight in sorted(weights.items()):
         digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())
-        digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        digest.update(weight.detach().cpu().flatten().view(torch.uint8).numpy().data)
     return digest.digest()

@@ -1,5 +1,6 @@
 """The contextual model that all embedders of a task model share."""
 
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,18 +26,21 @@ class ContextualModel(torch.nn.Module, Registrable):
     num_layers: int
     output_dim: int
 
+    @property
+    def summary(self) -> str:
+        """A few words for people: which model, and the precision of its products."""
+        return type(self).__name__
 
-class SharedPass:
+
+class SharedPass(threading.local):
     """
-    Stores the layers of the last batch for all embedders. A batch is identified by its tensor. It is recomputed if the
-    tensor or a weight was changed in place, and after a gradient reached the layers, because the backward pass frees
-    their graph. Copies start empty.
+    Stores the layers of the last batch for all embedders, separately for each thread. A batch is identified by its
+    tensor. It is recomputed if the tensor or a weight was changed in place, and after a gradient reached the layers,
+    because the backward pass frees their graph. Copies start empty.
     """
 
     def __init__(self) -> None:
-        self._words: Callable[[], torch.Tensor | None] = lambda: None
-        self._state, self._mode = WeightsState(), None
-        self._output: BilmOutput | None = None
+        self._last: _Pass | None = None
 
     def output(
         self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
@@ -46,16 +50,34 @@ class SharedPass:
         if torch.is_inference_mode_enabled() or words.is_inference():
             return compute()
         tensors = [words, *weights]
-        if self._output is None or self._words() is not words or self._mode != mode or not self._state.is_of(tensors):
-            self._words, self._mode, self._state = weakref.ref(words, self._forget), mode, WeightsState(tensors)
-            self._output = compute()
-            for layer in self._output.layers:
-                if layer.requires_grad:
-                    layer.register_hook(self._forget)
-        return self._output
-
-    def _forget(self, *_: Any) -> None:
-        self._output, self._state = None, WeightsState()
+        output = None if self._last is None else self._last.output_of(words, tensors, mode)
+        if output is None:
+            # The memory of the old output is freed before the new one is computed.
+            self._last = None
+            output = compute()
+            self._last = _Pass(words, tensors, mode, output)
+        return output
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
         return SharedPass, ()
+
+
+class _Pass:
+    """The output for one batch, until its tensor is gone or a gradient reaches it, in any thread."""
+
+    def __init__(self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any, output: BilmOutput) -> None:
+        self._words, self._mode = weakref.ref(words, self._forget), mode
+        self._state: WeightsState | None = WeightsState(tensors)
+        self._output: BilmOutput | None = output
+        for layer in output.layers:
+            if layer.requires_grad:
+                layer.register_hook(self._forget)
+
+    def output_of(self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any) -> BilmOutput | None:
+        """The output, if it is of this batch and these weights."""
+        output, state = self._output, self._state
+        is_same = self._words() is words and self._mode == mode and state is not None and state.is_of(tensors)
+        return output if is_same else None
+
+    def _forget(self, *_: Any) -> None:
+        self._output = self._state = None

@@ -71,6 +71,7 @@ class PretrainedBilm(ContextualModel):
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
         self.num_layers, self.output_dim = self.bilm.num_layers, self.bilm.get_output_dim()
+        self._name = included or f"a biLM with {self.num_layers} layers of {self.output_dim} units"
         # Whether the weights were loaded, or trained from random ones.
         self._has_weights = pretrained_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
@@ -79,6 +80,10 @@ class PretrainedBilm(ContextualModel):
         self._cached_bilm = (
             CachedBilm(self.bilm, LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes)) if folder else None
         )
+
+    @property
+    def summary(self) -> str:
+        return f"{self._name}, {self.bilm.precision}"
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
