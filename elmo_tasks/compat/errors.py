@@ -35,6 +35,7 @@ def end_in_one_line(commands: Module) -> None:
     Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of traceback.
     Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code keep their traceback, and
     `ALLENNLP_DEBUG=1` shows every traceback. Ctrl-C and SIGTERM exit with the status that a shell reports for them.
+    A program that calls `main()` gets the error itself: only the command line passes `prog`.
     """
 
     @replaces(commands, "main")
@@ -42,7 +43,8 @@ def end_in_one_line(commands: Module) -> None:
         try:
             original(prog)
         except BaseException as error:
-            _end(error)
+            if prog is not None:
+                _end(error)
             raise
 
 
@@ -63,7 +65,9 @@ def _end(error: BaseException) -> None:
 
 
 def _is_for_the_user(error: BaseException) -> bool:
-    if type(error).__name__ == "ConfigurationError" or isinstance(error, OSError):
+    from allennlp.common.checks import ConfigurationError
+
+    if isinstance(error, ConfigurationError | OSError):
         return True
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
@@ -81,19 +85,22 @@ def warn_of_mistyped_overrides(params: Module) -> None:
     """
 
     @replaces(params, "with_overrides")
-    def with_overrides(original: Any, config: Any, overrides: dict[str, Any], prefix: str = "") -> Any:
-        for key, nearest in () if prefix else _mistyped(config, overrides):
+    def with_overrides(wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = "") -> Any:
+        for key, nearest in () if prefix else _mistyped(original, overrides_dict):
             logger.warning("%s is not in the config: did you mean %s?", key, nearest)
-        return original(config, overrides, prefix)
+        return wrapped(original, overrides_dict, prefix)
 
 
 def _mistyped(config: Any, overrides: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in overrides:
         part, parent = config, ""
         for name in key.split("."):
-            if isinstance(part, dict) and name not in part:
-                yield from ((key, parent + nearest) for nearest in difflib.get_close_matches(name, part, 1))
-                break
             # List items are addressed by number.
-            part = dict(enumerate(part)).get(int(name)) if isinstance(part, list) else part[name]
+            items = {str(index): item for index, item in enumerate(part)} if isinstance(part, list) else part
+            if not isinstance(items, dict):
+                break  # AllenNLP raises an error.
+            if name not in items:
+                yield from ((key, parent + nearest) for nearest in difflib.get_close_matches(name, items, 1))
+                break
+            part = items[name]
             parent += f"{name}."

@@ -113,6 +113,10 @@ class TestWarnOfMistypedOverrides:
         (message,) = caplog.messages
         assert key in message and nearest in message
 
+    def test_a_key_of_a_number_is_the_error_of_allennlp(self):
+        with pytest.raises(ValueError, match="expected list or dict"):
+            with_overrides(CONFIG, {"trainer.num_epochs.x": 1})
+
     def test_valid_keys_give_no_warning(self, caplog):
         """One key is in the config; the other is not, but AllenNLP accepts it."""
         changed = with_overrides(CONFIG, {"trainer.num_epochs": 1, "trainer.patience": 2})
