@@ -19,6 +19,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
+from elmo_tasks.compat.config_error import ConfigFileError
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -64,7 +65,7 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             native_callbacks={"elmo_transformer": (("model_name",), callbacks.transformer)},
         )
     except RuntimeError as error:
-        raise callbacks.error or ConfigurationError(f"{filename}: {error}") from None
+        raise callbacks.error or ConfigFileError(f"{filename}: {error}") from None
     return evaluated
 
 
@@ -83,7 +84,7 @@ class _Callbacks:
             config = AutoConfig.from_pretrained(model_name)
             return {"model_type": config.model_type, "width": config.hidden_size}
         except (OSError, ValueError) as error:
-            self.error = ConfigurationError(str(error))
+            self.error = ConfigFileError(str(error))
             raise
 
     def import_file(self, folder: str, name: str) -> tuple[str, bytes]:
@@ -101,7 +102,7 @@ class _Callbacks:
             self.error = interrupt
             raise
         except Exception as error:
-            self.error = ConfigurationError(f"{_BILM}: {error}")
+            self.error = ConfigFileError(f"{_BILM}: {error}")
             raise
 
     @functools.cached_property

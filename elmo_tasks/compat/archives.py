@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shutil
 import tarfile
 import tempfile
@@ -34,10 +35,10 @@ def load_archives_safely(archival: Module) -> None:
 
     @replaces(archival, "extracted_archive")
     @contextmanager
-    def extracted_archive(original: Any, archive_file: str, cleanup: bool = True) -> Iterator[str]:
+    def extracted_archive(original: Any, resolved_archive_file: str, cleanup: bool = True) -> Iterator[str]:
         folder = tempfile.mkdtemp()
         try:
-            unpack(archive_file, Path(folder))
+            unpack(resolved_archive_file, Path(folder))
             yield folder
         finally:
             if cleanup:
@@ -53,10 +54,10 @@ def load_archives_safely(archival: Module) -> None:
         return context.run(original, archive_file, *args, **kwargs)
 
     @replaces(archival, "_load_model")
-    def load_model(original: Any, config: Any, weights_path: str, *args: Any) -> Any:
+    def load_model(original: Any, config: Any, weights_path: str, *args: Any, **kwargs: Any) -> Any:
         context = copy_context()
         context.run(_WEIGHTS.set, whole_zip(Path(weights_path)))
-        return context.run(original, config, weights_path, *args)
+        return context.run(original, config, weights_path, *args, **kwargs)
 
 
 @after_import("allennlp.modules.elmo")
@@ -85,24 +86,33 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
 def read_configs_as_json(module: Module) -> None:
     """
     Symptom: the config of an archive, and with `--recover` of a run, may read local files and the environment.
-    Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON.
+    Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON. In archives that somebody packed
+    themselves, the config may have comments and trailing commas.
     """
 
     class JsonParams(module.Params):
         @classmethod
         def from_file(cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None) -> Any:
-            from allennlp.common.checks import ConfigurationError
             from allennlp.common.params import parse_overrides, with_overrides
 
+            from elmo_tasks.compat.config_error import ConfigFileError
+
             try:
-                config = json.loads(Path(params_file).read_text(encoding="utf-8"))
+                config = json.loads(_without_comments(Path(params_file).read_text(encoding="utf-8")))
             except ValueError as error:
-                raise ConfigurationError(f"expected JSON, got: {error}: {params_file}") from None
+                raise ConfigFileError(f"expected JSON, got: {error}: {params_file}") from None
             if isinstance(params_overrides, str):
                 params_overrides = parse_overrides(params_overrides, ext_vars=ext_vars)
             return cls(with_overrides(config, params_overrides))
 
     module.Params = JsonParams
+
+
+def _without_comments(text: str) -> str:
+    """JSON without the comments and trailing commas that Jsonnet allows; strings are kept as they are."""
+    for left_out in (r"//[^\n]*|#[^\n]*|/\*.*?\*/", r",(?=\s*[}\]])"):
+        text = re.sub(rf'("(?:[^"\\]|\\.)*")|{left_out}', lambda match: match[1] or "", text, flags=re.DOTALL)
+    return text
 
 
 @after_import("allennlp.common.registrable")

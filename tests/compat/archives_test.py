@@ -120,6 +120,12 @@ class TestLoadArchivesSafely:
                 archive(CONFIG, lambda tar: add(tar, "vocabulary/labels.txt", type=kind, linkname=str(secret)))
             )
 
+    def test_the_config_may_have_comments_and_trailing_commas(self, archive):
+        """In an archive that somebody packed themselves; AllenNLP's own tests have one."""
+        text = json.dumps({**CONFIG, "model": {"type": "archives_test_model", "text": "a // b, }"}}, indent=1)
+        text = "# By hand.\n" + text.replace("\n}", ", // The end.\n} /* of it */")
+        assert load_archive(archive(text)).model.text == "a // b, }"
+
     @pytest.mark.parametrize("text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", ""])
     def test_the_config_is_json_and_nothing_else(self, archive, text):
         """Jsonnet could read files and the environment."""
