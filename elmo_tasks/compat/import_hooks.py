@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["FIXES", "Module", "after_import", "around_import", "replaces", "temporary_modules"]
+__all__ = ["FIXES", "REPLACED", "Module", "after_import", "around_import", "replaces", "temporary_modules"]
 
 # A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
@@ -20,6 +20,9 @@ Surroundings = Callable[[str], AbstractContextManager[None]]
 
 FIXES: list[Callable[..., object]] = []
 """The docstring of each fix names the symptom and its cause."""
+
+REPLACED: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+"""Functions of AllenNLP, each with ours, which takes it as its first argument."""
 
 WITHOUT = set(filter(None, os.environ.get("ELMO_TASKS_WITHOUT_FIXES", "").split(",")))
 """Names of fixes that are switched off."""
@@ -54,6 +57,7 @@ def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
     original = getattr(owner, name)
 
     def decorate(function: Callable[..., Any]) -> None:
+        REPLACED.append((original, function))
         # `wraps` keeps the original's signature, which AllenNLP's `FromParams` reads.
         setattr(owner, name, wraps(original)(lambda *args, **kwargs: function(original, *args, **kwargs)))
 

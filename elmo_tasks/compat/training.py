@@ -30,12 +30,16 @@ def write_archives_whole(archival: Module) -> None:
 
     @replaces(archival, "archive_model")
     def archive(
-        original: Any, folder: Any, weights: str = "best.th", archive_path: Any = None, include_in_archive: Any = None
+        original: Any,
+        serialization_dir: Any,
+        weights: str = "best.th",
+        archive_path: Any = None,
+        include_in_archive: Any = None,
     ) -> str:
-        path = Path(folder if archive_path is None else archive_path)
+        path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path
         with atomic_file(path) as temporary:
-            original(folder, weights, temporary, include_in_archive)
+            original(serialization_dir, weights, temporary, include_in_archive)
         return str(path)
 
 

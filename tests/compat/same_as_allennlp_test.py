@@ -1,0 +1,99 @@
+"""Tests that what elmo_tasks.compat replaces has the names, arguments and exceptions of AllenNLP's own."""
+
+import inspect
+import json
+import sys
+from inspect import Parameter
+from pathlib import Path
+
+import _jsonnet
+import pytest
+import torch  # noqa: F401
+from allennlp import commands
+from allennlp.common import Params, cached_transformers
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import with_overrides
+from allennlp.common.plugins import import_plugins
+from allennlp.data.dataset_readers import DatasetReader
+from allennlp.models import archival
+from allennlp.training import util
+
+from elmo_tasks.compat.import_hooks import REPLACED
+from elmo_tasks.environment import evaluate_file
+
+VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def named(function: object) -> list[tuple[str, object]]:
+    """The names and defaults of arguments, without `*args` and `**kwargs`."""
+    parameters = inspect.signature(function).parameters.values()
+    return [(parameter.name, parameter.default) for parameter in parameters if parameter.kind not in VARIABLE]
+
+
+class TestArguments:
+    def test_they_have_the_same_names_order_and_defaults(self):
+        import_plugins()
+        differences = []
+        for original, ours in REPLACED:
+            # The first argument is the original.
+            theirs, mine = named(original), named(ours)[1:]
+            takes_any = {parameter.kind for parameter in inspect.signature(ours).parameters.values()}.issuperset(
+                VARIABLE
+            )
+            if mine != theirs and not (takes_any and mine == theirs[: len(mine)]):
+                differences.append(f"{original.__module__}.{original.__qualname__}: {mine} instead of {theirs}")
+        assert not differences, "\n".join(differences)
+        assert len(REPLACED) > 15
+
+    def test_classes_are_subclasses(self):
+        for module in (archival, util):
+            assert issubclass(module.Params, Params)
+            assert named(module.Params.from_file) == named(Params.from_file)
+        ours = DatasetReader.resolve_class_name
+        assert list(inspect.signature(ours).parameters) == ["name"]
+
+
+def broken_config(folder: Path) -> str:
+    (folder / "config.json").write_text('{"a": }')
+    return str(folder / "config.json")
+
+
+class TestExceptions:
+    """Each row is a call that fails: with ours, and with AllenNLP's own."""
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs"),
+        [
+            (
+                lambda _: with_overrides({"a": 1}, {"a.x": 1}),
+                lambda _: with_overrides.__wrapped__({"a": 1}, {"a.x": 1}),
+            ),
+            (
+                lambda folder: evaluate_file(broken_config(folder), {}),
+                lambda f: _jsonnet.evaluate_file(broken_config(f)),
+            ),
+            (lambda f: archival.Params.from_file(broken_config(f)), lambda f: _jsonnet.evaluate_file(broken_config(f))),
+            (lambda f: archival.Params.from_file(f / "missing"), lambda f: Params.from_file(f / "missing")),
+            (
+                lambda f: archival.load_archive(f / "a.tar.gz"),
+                lambda f: archival.load_archive.__wrapped__(f / "a.tar.gz"),
+            ),
+            (
+                lambda f: cached_transformers.get_tokenizer(str(f)),
+                lambda f: cached_transformers.get_tokenizer.__wrapped__(str(f)),
+            ),
+        ],
+    )
+    def test_ours_is_caught_by_the_same_except(self, tmp_path, ours, theirs):
+        with pytest.raises(Exception) as expected:
+            theirs(tmp_path)
+        with pytest.raises(expected.type):
+            ours(tmp_path)
+
+    def test_a_program_that_calls_main_gets_the_error(self, tmp_path, monkeypatch, logging_as_before):
+        (tmp_path / "config.json").write_text(json.dumps({"a": 1}))
+        monkeypatch.setattr(
+            sys, "argv", ["allennlp", "train", str(tmp_path / "config.json"), "-s", str(tmp_path / "run")]
+        )
+        with pytest.raises(ConfigurationError):
+            commands.main()
