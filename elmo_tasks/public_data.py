@@ -151,9 +151,14 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
             continue
         downloads = root / ".downloads" / PurePosixPath(file.url).name
         archive = cached_path(file.url, cache_dir=downloads)
-        if file.sha256 is not None and (digest := file_digest(archive)) != file.sha256:
+        digest = file_digest(archive)
+        with open(archive, "rb") as content:
+            # A network may answer with its login page.
+            is_page = content.read(1) == b"<"
+        if is_page or digest != (file.sha256 or digest):
             shutil.rmtree(downloads)
-            raise ValueError(f"expected a file with the SHA-256 {file.sha256}, got {digest}: {file.url}")
+            expected = file.sha256 or "of the data"
+            raise ValueError(f"expected the SHA-256 {expected}, got {digest}{' (a web page)' * is_page}: {file.url}")
         for member, path in paths.items():
             source: Path | zipfile.Path = zipfile.Path(archive, member) if member else Path(archive)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -45,9 +45,11 @@ def test_members_and_files_are_downloaded_once_to_their_places(served, tmp_path)
     assert not list((tmp_path / "data" / ".downloads").iterdir())
 
 
-def test_a_file_with_a_different_digest_is_an_error_and_not_kept(served, tmp_path):
+@pytest.mark.parametrize(("content", "digest"), [("text", "0" * 64), ("<html>Log in</html>", None)])
+def test_a_different_file_is_an_error_and_not_kept(served, tmp_path, content, digest):
+    (tmp_path / "served" / "plain").write_text(content)
     with pytest.raises(ValueError, match="plain"):
-        fetch(Corpus("", "", (PublicFile(f"{served}/plain", "a/b", "0" * 64),)), tmp_path / "data")
+        fetch(Corpus("", "", (PublicFile(f"{served}/plain", "a/b", digest),)), tmp_path / "data")
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 

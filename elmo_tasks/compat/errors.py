@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from traceback import walk_tb
 from typing import Any
 
 from elmo_tasks.compat.import_hooks import Module, after_import, replaces
@@ -60,6 +61,9 @@ def _end(error: BaseException) -> None:
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, message)), None)
+    # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
+    if hint is None and "huggingface_hub" in _packages(error):
+        hint = "no usable answer from the hub"
     if hint or _is_for_the_user(error):
         sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
 
@@ -69,11 +73,12 @@ def _is_for_the_user(error: BaseException) -> bool:
 
     if isinstance(error, ConfigurationError | OSError):
         return True
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    raised_in = "" if traceback is None else traceback.tb_frame.f_globals.get("__name__", "")
-    return isinstance(error, ValueError | ImportError) and raised_in.partition(".")[0] in _PACKAGES
+    return isinstance(error, ValueError | ImportError) and _packages(error)[-1] in _PACKAGES
+
+
+def _packages(error: BaseException) -> list[str]:
+    """The packages of the functions that an error passed through, that of its `raise` last."""
+    return [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
 
 
 @after_import("allennlp.common.params")

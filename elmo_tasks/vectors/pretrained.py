@@ -98,13 +98,10 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     near = get_close_matches(name, NAMED_BILMS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
     if _HUB_NAME.fullmatch(name):
-        repository, _, revision = name.partition("@")
-        try:
-            from huggingface_hub import snapshot_download
-
-            return _files_in(Path(snapshot_download(repository, revision=revision or None, allow_patterns=_HUB_FILES)))
-        except (ImportError, OSError, ValueError) as error:
-            hint = f"the hub: {error}"
+        folder, problem = _of_hub(name)
+        if folder is not None:
+            return _files_in(folder)
+        hint = f"no usable answer from the hub ({problem})"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
 
 
@@ -145,6 +142,26 @@ def _download(url: str, file: Path) -> None:
             shutil.copyfileobj(content, target)
     if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
         raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
+
+
+def _of_hub(name: str) -> tuple[Path | None, str]:
+    """The folder of a repository, from the cache if the hub does not answer; and the problem with its answer."""
+    repository, _, revision = name.partition("@")
+    problem = ""
+    for local_only in (False, True):
+        try:
+            from huggingface_hub import snapshot_download
+
+            folder = snapshot_download(
+                repository, revision=revision or None, allow_patterns=_HUB_FILES, local_files_only=local_only
+            )
+            if problem:
+                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problem)
+            return Path(folder), problem
+        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
+        except Exception as error:
+            problem = problem or f"{type(error).__name__}: {error}"
+    return None, problem
 
 
 def _downloaded(name: str) -> tuple[Path, Path]:

@@ -31,7 +31,7 @@ class Homes(BaseHTTPRequestHandler):
     """Serves the files of the tiny biLM. The folder in the path is the problem with its weights."""
 
     def do_GET(self) -> None:
-        _, problem, name = self.path.split("/")
+        _, problem, name = self.path.partition("?")[0].split("/")
         content, problem = (TINY_BILM / name).read_bytes(), "" if name == "options.json" else problem
         time.sleep(1.0 if problem == "slow" else 0.0)
         self.send_response(404 if problem == "missing" else 200)
@@ -130,6 +130,20 @@ def test_a_name_comes_before_a_folder_and_a_folder_before_the_hub(tmp_path, monk
     expected = {"small-open": PRETRAINED / "small-open", "./small-open": "small-open", "org/mine": "org/mine"}
     expected |= {"org/name": "hub/org/name-None", "org/name@v1": "hub/org/name-v1"}
     assert {name: pretrained_files(name)[0].parent for name in expected} == {k: Path(v) for k, v in expected.items()}
+
+
+@pytest.mark.parametrize("answer", ["whole/options.json?", "page/weights.hdf5?", "missing/weights.hdf5?", ""])
+def test_the_cache_replaces_a_hub_without_a_usable_answer(server, tmp_path, monkeypatch, answer):
+    hub = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(hub, "ENDPOINT", f"{server}/{answer}" if answer else "http://127.0.0.1:9")
+    monkeypatch.setattr(hub, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ValueError, match=r"org/tiny.* the hub"):
+        pretrained_files("org/tiny")
+    cached = tmp_path / "models--org--tiny"
+    shutil.copytree(TINY_BILM, cached / "snapshots" / "0123")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("0123")
+    assert_tiny("org/tiny")
 
 
 @pytest.mark.parametrize("format", ["hdf5", "safetensors"])
