@@ -121,7 +121,7 @@ def embed_file(
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
     if output.exists() and not force:
-        raise FileExistsError(f"{output} exists: use --force to replace it")
+        raise FileExistsError(f"{output} exists: use --force (force=True) to replace it")
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     # The same for all workers, also on other machines.
     options = replace(options, precision=elmo.bilm.precision)
@@ -217,7 +217,9 @@ def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict
         write_json(file, job)
     before = read_json(file)
     if changed := [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]:
-        raise ValueError(f"{folder} belongs to a different job ({', '.join(changed)}): use --force to start again")
+        raise ValueError(
+            f"{folder} belongs to a different job ({', '.join(changed)}): use --force (force=True) to start again"
+        )
     return job
 
 

@@ -42,8 +42,8 @@ class LanguageModel:
     def __init__(self, bilm: str | PathLike[str], *, precision: Precision = "float32") -> None:
         options_file, weight_file = pretrained_files(bilm)
         self.files = options_file, weight_file, options_file.with_name("vocab.txt")
-        self._words = WordList.from_file(self.files[2])
         self._bilm = Bilm.from_files(options_file, weight_file, precision=precision).requires_grad_(False)
+        self._words = WordList.from_file(self.files[2])
         softmax = read_softmax(weight_file, self._bilm.options)
         if softmax is None or len(softmax["weight"]) != len(self._words):
             raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")

@@ -78,5 +78,6 @@ def _tensors_of_elmo(path: Path) -> dict[str, torch.Tensor]:
             tensors[name.replace("char_conv_", "convolutions.")] = tensor
             places.add(place)
     if len(places) != 1:
-        raise ValueError(f"expected the weights of one ELMo of AllenNLP, got {sorted(places) or 'none'}: {path}")
+        found = sorted(places) or "none (for the training of a biLM, run `allennlp elmo-export` first)"
+        raise ValueError(f"expected the weights of one ELMo of AllenNLP, got {found}: {path}")
     return tensors

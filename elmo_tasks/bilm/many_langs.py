@@ -131,7 +131,7 @@ _CONFIG, _ENCODER, _TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedd
 
 def model_files(folder: Path) -> tuple[Path, Path] | None:
     """The options file and the weight file in the folder of such a model; `None` for other folders."""
-    if (folder / "options.json").exists() or not (folder / _ENCODER).exists():
+    if (folder / "options.json").exists() or not any((folder / name).exists() for name in (_ENCODER, _TOKEN_EMBEDDER)):
         return None
     return folder / _CONFIG, folder / _ENCODER
 

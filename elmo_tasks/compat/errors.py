@@ -26,7 +26,9 @@ _HINTS = {
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
         "if this is a config of AllenNLP 0.x: docs/vectors/migrating.md"
     ),
-    r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": "--cuda-device -1 is the CPU",
+    r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
+        "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"
+    ),
 }
 
 

@@ -102,7 +102,13 @@ class Elmo:
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
-        return cls(bilm.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), **arguments)
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            bilm.to(device)
+        except (AssertionError, RuntimeError) as error:
+            # torch names neither the argument nor a value that works.
+            raise ValueError(f"expected device 'cpu' or a GPU that torch can use, got '{device}' ({error})") from None
+        return cls(bilm, **arguments)
 
     def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
         """

@@ -48,3 +48,8 @@ class TestPerplexityOfText:
             assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
         n_words = sum(len(score["words"]) for score in scores)
         assert found["unknown_share"] == pytest.approx(sum(s["n_unknown"] for s in scores) / n_words, abs=1e-4)
+
+    @pytest.mark.parametrize("name", ["", "model.tar.gz"])
+    def test_the_training_of_a_bilm_must_be_exported_first(self, lm_run, command, fixtures_root, name):
+        with pytest.raises(SystemExit, match="elmo-export"):
+            command("elmo-perplexity", lm_run / name, fixtures_root / "lm" / "dev.txt")

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 import elmo_tasks.plugin  # noqa: F401
+from tests.paths import CHECKOUT
 
 
 @Subcommand.register("errors-test", exist_ok=True)
@@ -64,11 +66,14 @@ class TestEndInOneLine:
                 "epochs",
             ),
             (ConfigurationError('key "data_loader" is required'), "migrating"),
-            (AssertionError("Torch not compiled with CUDA enabled"), "cuda-device"),
+            (AssertionError("Torch not compiled with CUDA enabled"), "trainer.cuda_device"),
         ],
     )
     def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):
-        assert hint in end_of(error)
+        line = end_of(error)
+        assert hint in line
+        if page := re.search(r"(docs/\S+\.md)(?:, ([A-Z][a-z ]+))?", line):
+            assert (page[2] or "") in re.findall(r"^#+ (.+)$", (CHECKOUT / page[1]).read_text(), re.MULTILINE) + [""]
 
     def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):

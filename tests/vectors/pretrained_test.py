@@ -156,6 +156,11 @@ def test_a_saved_folder_is_loaded(tmp_path, format):
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
+def test_an_error_names_a_device_that_works():
+    with pytest.raises(ValueError, match="'cpu'"):
+        Elmo.from_pretrained(TINY_BILM, device="gpu")
+
+
 @pytest.mark.parametrize(("name", "names"), [("smal-open", "small-open"), ("no/such/folder", "no/such/folder")])
 def test_an_error_names_a_wrong_name(tmp_path, monkeypatch, name, names):
     monkeypatch.chdir(tmp_path)
