@@ -1,5 +1,6 @@
 """A component for spaCy pipelines: `nlp.add_pipe("elmo")`."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -18,6 +19,9 @@ __all__ = ["ElmoComponent"]
 
 # spaCy's key format for extension attributes, so tools that list these attributes find it.
 _KEY = ("._.", "elmo", None, None)
+_REMEDY = (
+    "run a pipeline with 'elmo' at its end (make_doc, as_doc, from_docs and a DocBin without user data keep no vectors)"
+)
 
 
 class ElmoComponent(PipelineBilm):
@@ -78,8 +82,8 @@ class ElmoComponent(PipelineBilm):
             "batch_tokens": batch_tokens,
             "progress": False,
         }
-        for kind in (Doc, Span, Token):
-            kind.set_extension("elmo", getter=_elmo_of, force=True)
+        if nlp is not None and any(isinstance(component, ElmoComponent) for _, component in nlp.pipeline):
+            warnings.warn("a pipeline with two components 'elmo': '._.elmo' has the vectors of the last", stacklevel=2)
 
     def __call__(self, doc: Doc) -> Doc:
         """Embeds a document."""
@@ -116,9 +120,12 @@ Language.factory(
 
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
     user_data: dict[Any, Any] = item.doc.user_data
-    pool, vectors = user_data[_KEY]
-    if vectors.shape[-2] != len(item.doc):
-        raise ValueError("tokens were merged or split after 'elmo': put 'elmo' at the end of the pipeline")
+    pool, vectors = user_data.get(_KEY, (None, None))
+    if vectors is None or vectors.shape[-2] != len(item.doc):
+        problem = (
+            "a Doc without vectors of 'elmo'" if vectors is None else "tokens that were merged or split after 'elmo'"
+        )
+        raise ValueError(f"{problem}: {_REMEDY}")
     if isinstance(item, Token):
         token: np.ndarray = vectors[..., item.i, :]
         return token
@@ -135,3 +142,9 @@ def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
     ours, theirs = _elmo_of(one), _elmo_of(other)
     norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
     return float(ours @ theirs) / norms if norms else 0.0
+
+
+# spaCy imports this module, an entry point, with the first pipeline, so a `Doc` read from a file has the attribute too.
+for _kind in (Doc, Span, Token):
+    if not _kind.has_extension("elmo"):
+        _kind.set_extension("elmo", getter=_elmo_of)

@@ -2,6 +2,8 @@
 
 import itertools
 import shutil
+import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -121,8 +123,23 @@ class TestWhereTheVectorsAre:
         (again,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
         for ours, theirs in ((again, doc), (again[2], doc[2]), (again[1:4], doc[1:4])):
             assert np.array_equal(ours._.elmo, theirs._.elmo)
-        with pytest.raises(KeyError, match="elmo"):
-            nlp.make_doc(TEXT)._.elmo  # noqa: B018
+        (without,) = DocBin(docs=[doc]).get_docs(nlp.vocab)
+        for lacking in (nlp.make_doc(TEXT), doc[:].as_doc(), Doc.from_docs([doc, doc]), without, without[0]):
+            with pytest.raises(ValueError, match="run a pipeline with 'elmo'"):
+                lacking._.elmo  # noqa: B018
+
+    def test_a_new_process_can_read_the_file(self, tiny, tmp_path):
+        DocBin(store_user_data=True, docs=[pipeline(tiny)(TEXT)]).to_disk(tmp_path / "docs.spacy")
+        code = (
+            "import sys, spacy; from spacy.tokens import DocBin; vocab = spacy.blank('en').vocab\n"
+            "print(*(doc._.elmo.shape for doc in DocBin().from_disk(sys.argv[1]).get_docs(vocab)))"
+        )
+        command = [sys.executable, "-c", code, tmp_path / "docs.spacy"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "(16,)\n"
+
+    def test_a_second_component_gives_a_warning(self, tiny):
+        with pytest.warns(UserWarning, match="last"):
+            pipeline(tiny).add_pipe("elmo", name="second", config={"bilm": tiny})
 
 
 class TestSimilarity:
