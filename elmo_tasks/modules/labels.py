@@ -1,10 +1,10 @@
 """The best tags of a batch, and the probabilities of spans."""
 
 from collections.abc import Sequence
-from itertools import chain
 
 import torch
 from allennlp.modules import ConditionalRandomField
+from torch.nn.utils.rnn import pad_sequence
 
 __all__ = ["best_tags", "bio_scores", "crf_scores", "span_probabilities"]
 
@@ -65,17 +65,21 @@ def best_tags(
     return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 
-def _log_partition(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def _sums(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The logarithm of the sum over all tag sequences, of shape `(batch_size,)`; 0 for sentences without words. Forbidden
-    transitions count too, as in the likelihood of AllenNLP's CRF.
+    The forward and the backward sums, as logarithms: for each word and each of its tags, over all tags of the words
+    before it, including its own score, and over all tags of the words after it. Both have the shape of `logits`.
+    Forbidden transitions count too, as in the likelihood of AllenNLP's CRF.
     """
-    # The logarithm of the sum over the tags of the previous words, for each tag of a word. Shape: (batch_size, n_tags)
-    scores = logits[:, 0] + crf.start_transitions
+    ends = crf.end_transitions.to(logits)
+    before, after = [logits[:, 0] + crf.start_transitions], [ends.expand_as(logits[:, 0])]
     for step in range(1, logits.size(1)):
-        following = (scores.unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step]
-        scores = torch.where(mask[:, step, None], following, scores)
-    return (scores + crf.end_transitions).logsumexp(1) * mask[:, 0]
+        before.append((before[-1].unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step])
+    for step in range(logits.size(1) - 1, 0, -1):
+        following = (crf.transitions + (logits[:, step] + after[-1]).unsqueeze(1)).logsumexp(2)
+        # Nothing follows the last word.
+        after.append(torch.where(mask[:, step, None], following, ends))
+    return torch.stack(before, 1), torch.stack(after[::-1], 1)
 
 
 @torch.no_grad()
@@ -90,16 +94,23 @@ def span_probabilities(
     The probability of each span's tags, summed over all tags of the other words. `spans` has the first and the last
     word of each span, by sentence.
     """
+    places = [(row, *span) for row, of_sentence in enumerate(spans) for span in of_sentence]
+    if not places:
+        return [[] for _ in spans]
+    # Shape: (n_spans,), each
+    rows, first, last = torch.tensor(places, device=logits.device).unbind(1)
+    # Shape: (batch_size, timesteps)
+    ids = pad_sequence([torch.tensor(row, device=logits.device) for row in tags], batch_first=True).long()
     # float64, because a log-probability is the difference of two large numbers.
-    logits = logits.double()
-    rows = [row for row, of_sentence in enumerate(spans) for _ in of_sentence]
-    # Each row allows only the given tags within one span. Shape: (n_spans, timesteps, n_tags)
-    held = logits[rows]
-    for scores, row, (first, last) in zip(held, rows, chain.from_iterable(spans), strict=True):
-        others = torch.ones_like(scores[first : last + 1], dtype=torch.bool)
-        others[range(last + 1 - first), tags[row][first : last + 1]] = False
-        scores[first : last + 1].masked_fill_(others, -torch.inf)
-    # Shape: (n_spans,). Rounding may make the logarithm of 1 positive.
-    likelihoods = _log_partition(crf, held, mask[rows]) - _log_partition(crf, logits, mask)[rows]
-    found = iter(likelihoods.clamp(max=0.0).exp().tolist())
+    logits = logits[:, : ids.size(1)].double()
+    before, after = _sums(crf, logits, mask)
+    # The scores of the given tags from the second word to each word. Shape: (batch_size, timesteps)
+    steps = crf.transitions[ids[:, :-1], ids[:, 1:]] + logits.gather(2, ids.unsqueeze(2)).squeeze(2)[:, 1:]
+    path = torch.nn.functional.pad(steps.cumsum(1), (1, 0))
+    inside = path[rows, last] - path[rows, first]
+    # Shape: (n_spans,), each
+    sums = before[rows, first, ids[rows, first]] + inside + after[rows, last, ids[rows, last]]
+    of_all = (before[:, 0] + after[:, 0]).logsumexp(1)[rows]
+    # Rounding may make the logarithm of 1 positive.
+    found = iter((sums - of_all).clamp(max=0.0).exp().tolist())
     return [[next(found) for _ in of_sentence] for of_sentence in spans]

@@ -1,3 +1,4 @@
+from functools import partial
 from itertools import pairwise, product
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, span_probabilities
+from tests.largest_tensor import largest_tensor
 
 BIOUL = dict(enumerate(["O", "B-X", "I-X", "L-X", "U-X", "U-Y"]))
 BIO = ["O", "B-A", "I-B", "I-A", "B-B", "B-C", "I-C"]
@@ -73,3 +75,40 @@ def test_span_probabilities_are_shares_of_all_sequences():
             held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(1)
             assert probability == pytest.approx((numerators[held].sum() / numerators.sum()).item(), rel=1e-5)
     assert list(map(len, found)) == list(map(len, spans))
+
+
+def log_partition(crf, logits):
+    """The logarithm of the sum over all tags of one sentence without padding."""
+    scores = crf.start_transitions + logits[0]
+    for of_word in logits[1:]:
+        scores = (scores.unsqueeze(1) + crf.transitions).logsumexp(0) + of_word
+    return (scores + crf.end_transitions).logsumexp(0)
+
+
+def test_span_probabilities_match_sums_without_the_other_tags_of_a_span():
+    crf = random_crf(None).double()
+    lengths = [60, 7, 33]
+    logits = 4 * torch.randn(3, 60, len(BIOUL), generator=torch.Generator().manual_seed(1), dtype=torch.double)
+    mask = torch.arange(60) < torch.tensor(lengths)[:, None]
+    tags = best_tags(logits, mask, *crf_scores(crf))
+    spans = [[(first, min(first + width, n - 1)) for first in range(n) for width in (0, 5)] for n in lengths]
+    found = span_probabilities(crf, logits, mask, tags, spans)
+    for row, n_words in enumerate(lengths):
+        scores = logits[row, :n_words]
+        for probability, (first, last) in zip(found[row], spans[row], strict=True):
+            held = scores.clone()
+            held[first : last + 1] = -torch.inf
+            inside = torch.arange(first, last + 1), tags[row][first : last + 1]
+            held[inside] = scores[inside]
+            expected = (log_partition(crf, held) - log_partition(crf, scores)).exp().item()
+            assert probability == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_memory_of_span_probabilities_does_not_grow_with_the_spans():
+    crf, n_words = random_crf(None), 200
+    logits, mask = torch.randn(1, n_words, len(BIOUL)), torch.ones(1, n_words, dtype=torch.bool)
+    for n_spans in (1, n_words):
+        spans = [[(word, word) for word in range(n_spans)]]
+        compute = partial(span_probabilities, crf, logits, mask, [[0] * n_words], spans)
+        # In float64.
+        assert largest_tensor(compute) == 8 * logits.numel()
