@@ -21,6 +21,7 @@ __all__ = [
     "names_of",
     "readable_labels",
     "softmax_over_words",
+    "without_repetitions",
 ]
 
 
@@ -60,9 +61,14 @@ class ElmoModel(Model):
         """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""
         return width + (0 if self.output_embedder is None else self.output_embedder.get_output_dim())
 
-    def with_elmo(self, hidden: torch.Tensor, tokens: TextFieldTensors) -> torch.Tensor:
-        """The output of an encoder, concatenated with ELMo if configured: shape `(batch_size, timesteps, width)`."""
-        return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)], -1)
+    def with_elmo(
+        self, hidden: torch.Tensor, tokens: TextFieldTensors, rows: torch.Tensor | slice = slice(None)
+    ) -> torch.Tensor:
+        """
+        The output of an encoder, concatenated with ELMo if configured: shape `(batch_size, timesteps, width)`. `rows`
+        are the rows of `tokens`, if not the same as the rows of `hidden`; see `without_repetitions`.
+        """
+        return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)[rows]], -1)
 
     def initialize(self) -> None:
         """Applies the config's initializers to trainable weights; a subclass calls it at the end of its constructor."""
@@ -89,6 +95,18 @@ def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     joined[(slice(None, len(first)), *map(slice, first.shape[1:]))] = first
     joined[(slice(len(first), None), *map(slice, second.shape[1:]))] = second
     return joined
+
+
+def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, torch.Tensor]:
+    """The texts of a batch without those that repeat the text before, and the row in them of each text of the batch."""
+    # Shape: (batch_size, n_ids)
+    ids = torch.cat([tensor.flatten(1) for tensors in tokens.values() for tensor in tensors.values()], 1)
+    # Shape: (batch_size,)
+    is_new = torch.nn.functional.pad((ids[1:] != ids[:-1]).any(1), (1, 0), value=True)
+    distinct = {
+        indexer: {name: tensor[is_new] for name, tensor in tensors.items()} for indexer, tensors in tokens.items()
+    }
+    return distinct, is_new.cumsum(0) - 1
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:

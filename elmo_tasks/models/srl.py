@@ -8,7 +8,7 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
-from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
+from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, without_repetitions
 from elmo_tasks.modules.labels import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.training import SrlF1
@@ -51,10 +51,12 @@ class SemanticRoleLabeler(ElmoModel):
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
+        # The predicates of a sentence share its embedded words, except in training, where each row has its own dropout.
+        sentences, rows = (tokens, slice(None)) if self.training else without_repetitions(tokens)
         # Shape: (batch_size, timesteps, dim)
-        words = torch.cat([self.text_field_embedder(tokens), self.predicate_embedding(verb_indicator)], -1)
+        words = torch.cat([self.text_field_embedder(sentences)[rows], self.predicate_embedding(verb_indicator)], -1)
         # Shape: (batch_size, timesteps, n_tags)
-        logits = self.tag_projection(self.with_elmo(self.encoder(words, mask), tokens))
+        logits = self.tag_projection(self.with_elmo(self.encoder(words, mask), sentences, rows))
         output: dict[str, Any] = {"logits": logits, "mask": mask}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]

@@ -64,6 +64,23 @@ class TestSemanticRoleLabeler:
             torch.testing.assert_close(logits, alone["logits"][0], rtol=0, atol=1e-5)
             assert together["tag_ids"][row] == alone["tag_ids"][0]
 
+    @pytest.mark.parametrize("place", PLACES)
+    def test_the_predicates_of_a_sentence_share_its_embedded_words(self, make_model, place):
+        made = make_model("srl", PLACES[place])
+        first, second = SENTENCE.split(), ["It", "rains"]
+        rows = [(first, [1, 0, 0, 0]), (first, [0, 1, 0, 0]), (second, [0, 1]), (first, [0, 0, 1, 0])]
+        alone = [made.model(**made.batch(row))["logits"][0] for row in rows]
+        batch, embedded = made.batch(*rows), []
+        for embedder in (made.model.text_field_embedder, made.model.output_embedder):
+            if embedder is not None:
+                embedder.register_forward_hook(lambda module, args, output: embedded.append(len(output)))
+        for logits, expected, (words, _) in zip(made.model(**batch)["logits"], alone, rows, strict=True):
+            torch.testing.assert_close(logits[: len(words)], expected, rtol=0, atol=1e-5)
+        # In training, each predicate has its own dropout.
+        made.model.train()(**batch)
+        n_embedders = 1 + ("output" in PLACES[place])
+        assert embedded == [3] * n_embedders + [4] * n_embedders
+
     def test_training_computes_no_tags_and_no_metrics(self, make_model):
         """Decoding in training would waste time."""
         made = make_model("srl", [])
