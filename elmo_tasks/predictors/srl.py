@@ -93,9 +93,10 @@ class SrlPredictor(TaggingPredictor):
             {"label": label, "start": start, "end": end, **place_of(tokens, start, end)}
             for label, start, end in tags_to_spans(output["tags"])
         ]
-        # Of the sentence, for `joined`.
-        first = instance["metadata"].metadata.get("first")
-        return output if first is None else output | {"first": first}
+        metadata = instance["metadata"].metadata
+        # The first word of the piece, for `joined`; the place of the verb, if the words come from a text.
+        first = {"first": metadata["first"]} if "first" in metadata else {}
+        return output | first | place_of(tokens, metadata["verb_index"], metadata["verb_index"])
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         words = [token.text for token in parsed.tokens]
@@ -122,9 +123,10 @@ def _in_sentence(verb: JsonDict, words: list[str]) -> JsonDict:
         "probabilities": [None] * len(before) + verb["probabilities"] + [None] * len(after),
         "description": " ".join([*before, verb["description"], *after]),
         "spans": spans,
+        **{key: verb[key] for key in ("start_char", "end_char") if key in verb},
     }
 
 
 def _predicate(text: str, verb: JsonDict) -> JsonDict:
     roles = [{**span_in(text, span), "label": span["label"]} for span in verb["spans"]]
-    return {"verb": verb["verb"], "roles": roles}
+    return {"verb": verb["verb"], "start": verb["start_char"], "end": verb["end_char"], "roles": roles}
