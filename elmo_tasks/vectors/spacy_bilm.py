@@ -1,6 +1,6 @@
 """What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["PipelineBilm", "sentences_in", "with_white_space"]
+__all__ = ["PipelineBilm", "read_bytes", "sentences_in", "with_white_space", "written_bytes"]
 
 _FILES = ("options.json", "weights.hdf5")
 
@@ -52,17 +52,30 @@ class PipelineBilm:
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The files that `to_disk` writes; none if `save_weights` is off."""
-        with TemporaryDirectory() as folder:
-            self.to_disk(folder)
-            content: bytes = srsly.msgpack_dumps({path.name: path.read_bytes() for path in Path(folder).iterdir()})
-            return content
+        return written_bytes(self.to_disk)
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """Reads what `to_bytes` returned."""
         with TemporaryDirectory() as folder:
-            for name, content in srsly.msgpack_loads(data).items():
-                Path(folder, name).write_bytes(content)
+            read_bytes(data, Path(folder))
             return self.from_disk(folder)
+
+
+def written_bytes(write: Callable[[Path], None]) -> bytes:
+    """The files that a function writes to a folder."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder)
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        content: bytes = srsly.msgpack_dumps(files)
+        return content
+
+
+def read_bytes(data: bytes, folder: Path) -> None:
+    """Writes the files of `written_bytes` to a folder."""
+    for name, content in srsly.msgpack_loads(data).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def sentences_in(doc: Doc) -> list[list[str]]:
