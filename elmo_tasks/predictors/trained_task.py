@@ -28,7 +28,7 @@ class TrainedTask:
     | model | texts | result |
     |---|---|---|
     | ner | text | a list of entities, each with `text`, `start`, `end`, `label`, `probability` |
-    | srl | text | a list of predicates, each with `verb` and `roles`; a role has `text`, `start`, `end`, `label` |
+    | srl | text | a list of predicates (`verb`, `start`, `end`) with `roles` (`text`, `start`, `end`, `label`) |
     | coref | text | `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced |
     | squad | question, passage | the answer: `text`, `start`, `end`, `probability` |
     | snli | premise, hypothesis | the probabilities of `entailment`, `neutral` and `contradiction` |
@@ -84,6 +84,11 @@ class TrainedTask:
             found = ", ".join([*(f"{text!r:.40}" for text in texts), *(f"{name}=..." for name in named)])
             raise TypeError(f"expected {' and '.join(names)}, got {found or 'nothing'}")
         return {name: given[name] for name in names}
+
+    @property
+    def path(self) -> Path:
+        """The archive or the folder of the model."""
+        return self._path
 
     def __repr__(self) -> str:
         model = self.predictor._model
