@@ -11,6 +11,7 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from elmo_tasks.modules import ContextualModel
+from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 from elmo_tasks.shipped import MODELS
 
@@ -55,6 +56,9 @@ class TrainedTask:
         predictor = Predictor.from_archive(archive, extra_args={"language": language})
         assert isinstance(predictor, JsonLinesPredictor)
         self.predictor = predictor
+        for module in list(archive.model.modules()):
+            if isinstance(module, PretrainedBilm):
+                module.share()
 
     def __call__(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> Any:
         """

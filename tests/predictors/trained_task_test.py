@@ -27,7 +27,8 @@ def spans_in(result) -> list[dict]:
         return [span for part in result for span in spans_in(part)]
     if not isinstance(result, dict):
         return []
-    return [result] if "start" in result else [span for part in result.values() for span in spans_in(part)]
+    verb = [{**result, "text": result["verb"]}] if "verb" in result else []
+    return [result] if "text" in result else verb + [span for part in result.values() for span in spans_in(part)]
 
 
 @pytest.fixture(scope="module")

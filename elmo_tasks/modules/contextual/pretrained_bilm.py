@@ -2,6 +2,7 @@
 
 import os
 from typing import Any, Literal, Optional
+from weakref import WeakValueDictionary
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -13,7 +14,19 @@ from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 from elmo_tasks.shipped import PRETRAINED
 
-__all__ = ["PretrainedBilm"]
+__all__ = ["PretrainedBilm", "shared_bilm"]
+
+# Weak, so a biLM is freed with its last model.
+_SHARED: WeakValueDictionary[tuple[str, str, str], Bilm] = WeakValueDictionary()
+
+
+def shared_bilm(name: str, bilm: Bilm) -> Bilm:
+    """
+    The biLM of the package with this name that the process already uses on the same device with the same precision, or
+    else the one that is given. Nobody may train or move it.
+    """
+    device = next(bilm.parameters()).device
+    return _SHARED.setdefault((name, bilm.precision, str(device)), bilm)
 
 
 @ContextualModel.register("bilm")
@@ -71,6 +84,7 @@ class PretrainedBilm(ContextualModel):
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
         self.num_layers, self.output_dim = self.bilm.num_layers, self.bilm.get_output_dim()
+        self._included = included
         self._name = included or f"a biLM with {self.num_layers} layers of {self.output_dim} units"
         # Whether the weights were loaded, or trained from random ones.
         self._has_weights = pretrained_file is not None
@@ -84,6 +98,12 @@ class PretrainedBilm(ContextualModel):
     @property
     def summary(self) -> str:
         return f"{self._name}, {self.bilm.precision}"
+
+    def share(self) -> None:
+        """Uses the biLM of a different model if it is the same one of the package, to save memory in predictions."""
+        is_frozen = not any(weight.requires_grad for weight in self.bilm.parameters())
+        if self._included and is_frozen and not self.bilm.stateful and self._cached_bilm is None:
+            self.bilm = shared_bilm(self._included, self.bilm)
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
