@@ -41,15 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
-    from elmo_tasks.embed import DESCRIPTION, add_arguments, embed
+    from elmo_tasks import annotate, embed
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="command")
-    job = commands.add_parser("embed", help=DESCRIPTION, description=DESCRIPTION)
-    add_arguments(job)
-    job.set_defaults(func=embed)
+    for name, module, run in (("embed", embed, embed.embed), ("annotate", annotate, annotate.annotate)):
+        job = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
+        module.add_arguments(job)
+        job.set_defaults(func=run)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
     download.add_argument(

@@ -1,22 +1,18 @@
 """
 Writes the vectors of a text, one sentence per line, to a file.
 
-The text is split into parts of a few hundred lines. Each part is a file in `OUTPUT.parts`, written under a temporary
-name and renamed, so it is complete or missing. A job computes the missing parts, with any number of processes, and then
-joins all parts into one file, or for a Parquet data set only renames the folder.
+The text is split into parts of a few hundred lines. A job (`elmo_tasks.jobs`) writes the missing parts, and then joins
+all parts into one file, or for a Parquet data set only renames the folder.
 """
 
 import argparse
 import json
 import logging
-import multiprocessing
 import os
 import shutil
-import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
-from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +20,8 @@ import numpy as np
 from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
-from elmo_tasks.files.json_files import file_digest, read_json, write_json
+from elmo_tasks.files.json_files import file_digest
+from elmo_tasks.jobs import JOB, Part, missing_parts, open_job, written
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
 from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
@@ -39,9 +36,7 @@ logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
 _ENDINGS = (".h5", ".hdf5", ".parquet")
-_JOB = "job.json"
-# The file of a part, the number of its first sentence, and its sentences.
-_Part = tuple[Path, int, list[str | list[str]]]
+_Sentence = str | list[str]
 _Vectors = Iterable[tuple[list[str], list[np.ndarray]]]
 
 
@@ -128,13 +123,15 @@ def embed_file(
     n_lines, n_words, n_cut, n_words_of_part = _count(text, options)
     if force:
         shutil.rmtree(folder, ignore_errors=True)
-        for file in [*output.glob("part-*.parquet"), output / _JOB] if output.is_dir() else [output]:
+        for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
             file.unlink(missing_ok=True)
         if output.is_dir():
             # Fails if it contains other files.
             output.rmdir()
-    job = _open(folder, text, options, elmo)
-    parts = _missing_parts(text, folder, ".parquet" if is_folder else ".npz", options)
+    job = _job_of(text, options, elmo)
+    open_job(folder, job)
+    suffix = ".parquet" if is_folder else ".npz"
+    parts = missing_parts(_sentences(text, options), folder, suffix, options.part_lines)
     done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
     n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
     n_vectors, n_of_part = (n_lines, options.part_lines) if options.pool else (n_words, n_words_of_part)
@@ -153,12 +150,15 @@ def embed_file(
     try:
         # The bar is shown only if stderr is a terminal.
         with tqdm(total=n_lines, initial=done, unit="line", disable=None) as bar:
-            write_part = partial(_write_part, options, job)
-            for n_part_lines in _written(parts, write_part, options.device, workers, ray, elmo):
+            # Other processes load their own biLM.
+            here = elmo if workers is None and ray is None else None
+            write = partial(_write_part, options, job, elmo=here)
+            on_gpu = (options.device or "").startswith("cuda")
+            for n_part_lines in written(parts, write, workers=workers, ray=ray, on_gpu=on_gpu):
                 bar.update(n_part_lines)
         if is_folder:
             folder.replace(output)
-            (output / _JOB).unlink()
+            (output / JOB).unlink()
         else:
             _join(folder, output, job)
     except KeyboardInterrupt:
@@ -190,7 +190,7 @@ def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
     return n_lines, n_words, n_cut, n_of_longest
 
 
-def _sentences(text: Path, options: EmbedOptions) -> Iterator[str | list[str]]:
+def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:
     sentences = text_sentences(text, letters=options.tokenize == "letters")
     each = (in_nfc(part) if isinstance(part, str) else list(map(in_nfc, part)) for _, part in sentences)
     return warn_if_untokenised(each, text) if options.tokenize == "whitespace" else each
@@ -202,77 +202,17 @@ def _free_memory() -> int:
     return 1024 * int(of_linux.read_text().partition("MemAvailable:")[2].split()[0]) if of_linux.exists() else 2**63
 
 
-def _open(folder: Path, text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
-    """Creates the folder, or resumes in it. Returns everything that the vectors depend on, as JSON."""
+def _job_of(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
+    """Everything that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.kernels.frozen import bilm_digest
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
     job: dict[str, Any] = json.loads(json.dumps(values))
-    file = folder / _JOB
-    if not file.exists():
-        # Also removes the remains of a job that was killed while it removed its parts.
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        write_json(file, job)
-    before = read_json(file)
-    if changed := [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]:
-        raise ValueError(
-            f"{folder} belongs to a different job ({', '.join(changed)}): use --force (force=True) to start again"
-        )
     return job
 
 
-def _missing_parts(text: Path, folder: Path, suffix: str, options: EmbedOptions) -> Iterator[_Part]:
-    sentences = _sentences(text, options)
-    for number in count():
-        if not (part := list(islice(sentences, options.part_lines))):
-            return
-        if not (file := folder / f"part-{number:08}{suffix}").exists():
-            yield file, number * options.part_lines, part
-
-
-def _written(
-    parts: Iterator[_Part],
-    write_part: Callable[..., int],
-    device: str | None,
-    workers: int | None,
-    ray: str | None,
-    elmo: "Elmo",
-) -> Iterator[int]:
-    """Writes the parts, in this process or in others, and yields the number of lines of each."""
-    if workers is None and ray is None:
-        yield from map(partial(write_part, elmo=elmo), parts)
-        return
-    if ray is not None:
-        from ray.util.multiprocessing import Pool
-
-        on_gpu = {"num_gpus": 1} if (device or "").startswith("cuda") else None
-        with Pool(workers, ray_address=ray, ray_remote_args=on_gpu) as pool:
-            yield from pool.imap(write_part, parts)
-        return
-    from torch import get_num_threads  # It counts the cores that this process may use.
-
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, get_num_threads() // (workers or 1))))
-    # Spawned, because a process forked from one with torch threads can hang. Only this process handles Ctrl-C.
-    ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:
-        processes = multiprocessing.active_children()
-        done = pool.imap(write_part, parts)
-        while True:
-            try:
-                yield done.next(timeout=5)
-            except StopIteration:
-                return
-            except multiprocessing.TimeoutError:
-                # The pool replaces a process that was killed, but never computes its part.
-                if any(process.exitcode is not None for process in processes):
-                    raise RuntimeError(
-                        "a worker was killed, possibly for its memory: the same command continues"
-                    ) from None
-
-
-def _write_part(options: EmbedOptions, job: dict[str, Any], part: _Part, elmo: "Elmo | None" = None) -> int:
+def _write_part(options: EmbedOptions, job: dict[str, Any], part: Part[_Sentence], elmo: "Elmo | None") -> int:
     path, first, lines = part
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     sentences = [words_of_text(line, options.tokenize) if isinstance(line, str) else line for line in lines]

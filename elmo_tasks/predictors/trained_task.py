@@ -94,6 +94,12 @@ class TrainedTask:
         """The archive or the folder of the model."""
         return self._path
 
+    @property
+    def name(self) -> str:
+        """The name of the model's folder, or of its archive."""
+        path = self._path.resolve()
+        return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
+
     def __repr__(self) -> str:
         model = self.predictor._model
         n_bytes = sum(tensor.nbytes for tensor in model.state_dict().values())
