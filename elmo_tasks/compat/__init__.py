@@ -27,7 +27,15 @@ def install() -> None:
     _installed = True
     try:
         # `archives` imports `startup`.
-        from elmo_tasks.compat import archives, deferred_imports, errors, placeholders, third_party, training  # noqa: F401
+        from elmo_tasks.compat import (  # noqa: F401
+            archives,
+            deferred_imports,
+            errors,
+            hugging_face,
+            placeholders,
+            third_party,
+            training,
+        )
         from elmo_tasks.compat.import_hooks import FIXES, WITHOUT
 
         names = {fix.__name__ for fix in FIXES}

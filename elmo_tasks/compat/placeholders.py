@@ -5,9 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
-from unittest import mock
 
 from elmo_tasks.compat.import_hooks import around_import
 
@@ -56,22 +55,6 @@ def replace_missing_clients(module: str) -> Iterator[None]:
     """
     _replace_missing("boto3", "google-cloud-storage")
     yield
-
-
-@around_import("allennlp.common.push_to_hf")
-@contextmanager
-def replace_removed_repositories(module: str) -> Iterator[None]:
-    """
-    Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`.
-    Cause: huggingface-hub 1 has removed it and `Repository`. `allennlp push-to-hf` still needs an older release.
-    """
-    import huggingface_hub
-
-    removed = _placeholder_class("push-to-hf", "expected huggingface-hub 0.x; or upload the archive with `hf upload`")
-    placeholders: dict[str, Any] = {"HfFolder": SimpleNamespace(get_token=removed), "Repository": removed}
-    names = {name: getattr(huggingface_hub, name, placeholder) for name, placeholder in placeholders.items()}
-    with mock.patch.multiple(huggingface_hub, create=True, **names):
-        yield
 
 
 def _replace_missing(*packages: str) -> None:

@@ -1,12 +1,13 @@
-"""Functions that torch and transformers changed or removed after AllenNLP 2.10.1."""
+"""What torch, nltk and setuptools changed or removed after AllenNLP 2.10.1."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, after_import, around_import, replaces
+from elmo_tasks.compat.import_hooks import Module, after_import, replaces
 
 
 @after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")
@@ -43,25 +44,6 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, *functions, *dtypes])
 
 
-@after_import("allennlp.common.cached_transformers")
-def accept_current_tokenizers(cached_transformers: Module) -> None:
-    """
-    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`, or `BertTokenizer
-    has no attribute encode_plus`.
-    Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
-    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
-    to `encode`, so dropping it here does not change any output. transformers 5 has removed two methods.
-    """
-
-    @replaces(cached_transformers, "get_tokenizer")
-    def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
-        kwargs.pop("add_special_tokens", None)
-        tokenizer = original(model_name, **kwargs)
-        if not hasattr(tokenizer, "encode_plus"):
-            tokenizer.encode_plus = tokenizer.__call__
-        return tokenizer
-
-
 @after_import("allennlp.training.gradient_descent_trainer")
 def silence_warnings_of_amp(gradient_descent_trainer: Module) -> None:
     """
@@ -71,22 +53,69 @@ def silence_warnings_of_amp(gradient_descent_trainer: Module) -> None:
     warnings.filterwarnings("ignore", r"`torch\.cuda\.amp", FutureWarning)
 
 
-@around_import("allennlp.training.optimizers")
-@contextmanager
-def restore_transformers_adamw(module: str) -> Iterator[None]:
+@after_import(
+    "allennlp.training.gradient_descent_trainer", "allennlp.training.util", "allennlp.nn.parallel.ddp_accelerator"
+)
+def clip_sparse_gradients(module: Module) -> None:
     """
-    Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
-    Cause: AllenNLP's `huggingface_adamw` derives from it, but transformers has removed it (seen with 4.57). The
-    replacement is torch's AdamW, which adds epsilon at a different point and always corrects the bias.
+    Symptom: a training with `sparse: true` and `grad_norm` raises `Could not run 'aten::linalg_vector_norm' with
+    arguments from the 'SparseCPU' backend`.
+    Cause: `clip_grad_norm_` of torch (seen with 2.13) computes no norm of a sparse gradient.
     """
-    import torch
-    import transformers
 
-    class AdamW(torch.optim.AdamW):
-        def __init__(self, params: Any, correct_bias: bool = True, **kwargs: Any) -> None:
-            if not correct_bias:
-                raise ValueError("huggingface_adamw: expected correct_bias=True, got False")
-            super().__init__(params, **kwargs)
+    @replaces(module, "clip_grad_norm_")
+    def clip_grad_norm(original: Any, parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        # torch only reads the attribute `grad` of a parameter, and scales it in place.
+        clipped = [parameters] if hasattr(parameters, "grad") else list(parameters)
+        for i, parameter in enumerate(clipped):
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+                clipped[i] = SimpleNamespace(grad=parameter.grad.values())
+        return original(clipped, *args, **kwargs)
 
-    with mock.patch.object(transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True):
-        yield
+
+@after_import("allennlp.common.file_utils")
+def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
+    """
+    Symptom: reading from a `TensorCache`, the `feature_cache_dir` of readers of images, raises `UnpicklingError:
+    Unsupported operand 149`.
+    Cause: it writes pickle's newest protocol, but `torch.load`, which runs no code since torch 2.6, reads only protocol
+    2. Caches that were written without this fix must be deleted.
+    """
+
+    @replaces(file_utils.TensorCache, "__setitem__")
+    def set_item(original: Any, self: Any, key: str, tensor: Any) -> None:
+        with mock.patch.object(file_utils.pickle, "HIGHEST_PROTOCOL", 2):
+            original(self, key, tensor)
+
+
+@after_import("allennlp.common.util")
+def number_gpus(util: Module) -> None:
+    """
+    Symptom: `cuda_device: 0` without a GPU raises torch's `Cannot access accelerator device`, not AllenNLP's error.
+    Cause: `torch.device(0)` is no longer a GPU of CUDA, but any accelerator, and must exist (seen with torch 2.13).
+    """
+
+    @replaces(util, "int_to_device")
+    def int_to_device(original: Any, device: Any) -> Any:
+        import torch
+
+        return torch.device("cuda", device) if isinstance(device, int) and device >= 0 else original(device)
+
+
+@after_import("allennlp_models.structured_prediction.dataset_readers.penn_tree_bank")
+def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
+    """
+    Symptom: the reader `ptb_trees` of the constituency parser raises `Security Violation [CorpusReader.__init__]:
+    Unauthorized path`.
+    Cause: nltk (seen with 3.10) opens only files in the folders of `nltk.data.path`.
+    """
+
+    @replaces(penn_tree_bank, "BracketParseCorpusReader")
+    def reader(original: Any, root: str, *args: Any, **kwargs: Any) -> Any:
+        import nltk
+
+        folder = str(Path(root).resolve())
+        if folder not in nltk.data.path:
+            nltk.data.path.append(folder)
+        return original(folder, *args, **kwargs)

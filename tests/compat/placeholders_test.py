@@ -4,7 +4,6 @@ import importlib.util
 import inspect
 import sys
 
-import huggingface_hub
 import pytest
 
 from elmo_tasks.compat.placeholders import replace_missing_packages
@@ -63,11 +62,3 @@ class TestReplaceMissingClients:
         code += "    except ImportError as error: print(error)\n"
         s3, gs = run_python(code).splitlines()
         assert "the package boto3 cannot" in s3 and "the package google-cloud-storage cannot" in gs
-
-
-class TestReplaceRemovedRepositories:
-    def test_allennlp_is_imported_and_uploads_name_a_way(self, run_python):
-        code = "import torch\nfrom allennlp.common.push_to_hf import HfFolder\n"
-        code += "try: HfFolder.get_token()\nexcept ImportError as error: print(error)"
-        # Where huggingface_hub still has them, they are used.
-        assert "hf upload" in run_python(code) or hasattr(huggingface_hub, "Repository")

@@ -34,7 +34,8 @@ class TestArguments:
     def test_they_have_the_same_names_order_and_defaults(self):
         import_plugins()
         differences = []
-        for original, ours in REPLACED:
+        functions = [pair for pair in REPLACED if pair[0].__module__.startswith("allennlp")]
+        for original, ours in functions:
             # The first argument is the original.
             theirs, mine = named(original), named(ours)[1:]
             takes_any = {parameter.kind for parameter in inspect.signature(ours).parameters.values()}.issuperset(
@@ -43,7 +44,7 @@ class TestArguments:
             if mine != theirs and not (takes_any and mine == theirs[: len(mine)]):
                 differences.append(f"{original.__module__}.{original.__qualname__}: {mine} instead of {theirs}")
         assert not differences, "\n".join(differences)
-        assert len(REPLACED) > 15
+        assert len(functions) > 15
 
     def test_classes_are_subclasses(self):
         for module in (archival, util):

@@ -3,29 +3,15 @@
 import numpy as np
 import pytest
 import torch
-import transformers
 from allennlp.common import Params
-from allennlp.data.tokenizers import PretrainedTransformerTokenizer
+from allennlp.common.file_utils import TensorCache
+from allennlp.common.util import int_to_device
+from allennlp.data.dataset_readers import DatasetReader
 from allennlp.training import Checkpointer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
-from allennlp.training.optimizers import Optimizer
+from allennlp.training.util import rescale_gradients
 
-
-@pytest.fixture
-def tiny_bert(tmp_path):
-    """The folder of a BERT tokenizer with six words."""
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "barks"]
-    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    return str(tmp_path)
-
-
-class TestAcceptAddSpecialTokens:
-    def test_a_transformer_tokenizer_is_built_and_tokenizes(self, tiny_bert):
-        words = ["a", "dog", "barks"]
-        for special, expected in ((True, ["[CLS]", *words, "[SEP]"]), (False, words)):
-            tokenizer = PretrainedTransformerTokenizer(tiny_bert, add_special_tokens=special)
-            assert [token.text for token in tokenizer.tokenize("a dog barks")] == expected
+import elmo_tasks.plugin  # noqa: F401
 
 
 class TestAcceptVerboseReduceOnPlateau:
@@ -53,19 +39,37 @@ class TestAcceptNumbersInCheckpoints:
             checkpointer.load_checkpoint()
 
 
-@pytest.mark.skipif(hasattr(transformers, "AdamW"), reason="this transformers has its own AdamW")
-class TestRestoreTransformersAdamw:
-    def test_it_takes_the_steps_of_torch_adamw(self):
-        ours, theirs = (torch.nn.Parameter(torch.tensor([1.0, -2.0])) for _ in range(2))
-        options = dict(lr=0.1, betas=(0.8, 0.9), eps=1e-8, weight_decay=0.01)
-        params = Params({"type": "huggingface_adamw", **options})
-        optimizers = [
-            Optimizer.from_params(params, model_parameters=[("ours", ours)]),
-            torch.optim.AdamW([theirs], **options),
-        ]
-        for _ in range(3):
-            for parameter, optimizer in zip((ours, theirs), optimizers, strict=True):
-                optimizer.zero_grad()
-                parameter.pow(2).sum().backward()
-                optimizer.step()
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=0)
+class TestClipSparseGradients:
+    def test_they_are_scaled_like_dense_ones(self):
+        """The first id occurs twice, so its gradient has two entries."""
+        gradients = []
+        for sparse in (True, False):
+            embedding = torch.nn.Embedding.from_pretrained(torch.ones(5, 3), freeze=False, sparse=sparse)
+            other = torch.nn.Parameter(torch.ones(2))
+            (embedding(torch.tensor([4, 4, 1])).pow(2).sum() + other.sum()).backward()
+            model = torch.nn.Module()
+            model.embedding, model.other = embedding, other
+            gradients.append([rescale_gradients(model, 1.5), embedding.weight.grad.to_dense(), other.grad])
+        for ours, expected in zip(*gradients, strict=True):
+            torch.testing.assert_close(ours, expected)
+
+
+class TestWriteTensorCachesThatCanBeRead:
+    def test_a_tensor_is_read_in_a_later_process(self, tmp_path):
+        cache = TensorCache(tmp_path / "cache")
+        cache["a"] = torch.tensor([1.0, 2.0])
+        # A process keeps its tensors in memory too.
+        cache.cache_cache.clear()
+        assert cache["a"].tolist() == [1.0, 2.0]
+
+
+class TestNumberGpus:
+    def test_a_number_is_a_gpu_whether_or_not_there_is_one(self):
+        assert [str(int_to_device(device)) for device in (1, -1, torch.device("cpu"))] == ["cuda:1", "cpu", "cpu"]
+
+
+class TestReadTreesFromAnyFolder:
+    def test_trees_are_read(self, tmp_path):
+        (tmp_path / "trees.txt").write_text("(TOP (S (NP (DT a) (NN dog)) (VP (VBZ barks))))\n")
+        (instance,) = DatasetReader.by_name("ptb_trees")().read(tmp_path / "trees.txt")
+        assert [token.text for token in instance["tokens"]] == ["a", "dog", "barks"]

@@ -1,0 +1,176 @@
+"""What transformers and huggingface-hub changed or removed after AllenNLP 2.10.1."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from elmo_tasks.compat.import_hooks import Module, after_import, around_import, replaces
+
+
+@after_import("allennlp.common.cached_transformers")
+def accept_current_tokenizers(cached_transformers: Module) -> None:
+    """
+    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`, or `BertTokenizer
+    has no attribute encode_plus`; other readers, `no attribute batch_encode_plus`.
+    Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
+    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
+    to `encode`, so dropping it here does not change any output. transformers 5 has removed two methods.
+    """
+
+    @replaces(cached_transformers, "get_tokenizer")
+    def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
+        from transformers import PreTrainedTokenizerBase
+
+        for name in ("encode_plus", "batch_encode_plus"):
+            if not hasattr(PreTrainedTokenizerBase, name):
+                setattr(PreTrainedTokenizerBase, name, PreTrainedTokenizerBase.__call__)
+        kwargs.pop("add_special_tokens", None)
+        return original(model_name, **kwargs)
+
+
+@after_import("allennlp.data.token_indexers.pretrained_transformer_indexer")
+def split_long_texts(pretrained_transformer_indexer: Module) -> None:
+    """
+    Symptom: the indexers `pretrained_transformer` and `pretrained_transformer_mismatched` with `max_length` raise
+    `BertTokenizer has no attribute build_inputs_with_special_tokens`.
+    Cause: transformers 5 has removed the method, which AllenNLP calls for each part of a text.
+    """
+
+    @replaces(pretrained_transformer_indexer.PretrainedTransformerIndexer, "__init__")
+    def init(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if not hasattr(self._tokenizer, "build_inputs_with_special_tokens"):
+            tokenizer = self._allennlp_tokenizer
+            special = (tokenizer.single_sequence_start_tokens, tokenizer.single_sequence_end_tokens)
+            ids = [[token.text_id for token in tokens] for tokens in special]
+            # Not a lambda, because workers of data loaders get a pickled reader.
+            self._tokenizer.build_inputs_with_special_tokens = partial(_between, *ids)
+
+
+def _between(start: list[int], end: list[int], ids: list[int]) -> list[int]:
+    return [*start, *ids, *end]
+
+
+@after_import("allennlp_models.structured_prediction.dataset_readers.srl")
+def split_words_for_srl(srl: Module) -> None:
+    """
+    Symptom: the reader `srl` with a `bert_model_name` raises `BertTokenizer has no attribute wordpiece_tokenizer`, in
+    trainings and in predictions.
+    Cause: the tokenizer of transformers 5 is the fast one, which has no such part.
+    """
+
+    @replaces(srl.SrlReader, "__init__")
+    def init(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        tokenizer = self.bert_tokenizer
+        if tokenizer is not None and not hasattr(tokenizer, "wordpiece_tokenizer"):
+            tokenizer.wordpiece_tokenizer = SimpleNamespace(tokenize=partial(_wordpieces, tokenizer))
+
+
+def _wordpieces(tokenizer: Any, word: str) -> list[str]:
+    return [piece.value for piece in tokenizer.backend_tokenizer.model.tokenize(word)]
+
+
+@after_import("allennlp.data.data_loaders.data_collator")
+def mask_single_wordpieces(data_collator: Module) -> None:
+    """
+    Symptom: the collator `language_model` raises `IndexError: too many indices`.
+    Cause: it passes the probability of masks by position, and transformers 5 has `whole_word_mask` there.
+    """
+
+    @replaces(data_collator, "DataCollatorForLanguageModeling")
+    def collator(original: Any, tokenizer: Any, mlm: bool = True, mlm_probability: float = 0.15) -> Any:
+        return original(tokenizer=tokenizer, mlm=mlm, mlm_probability=mlm_probability)
+
+
+@after_import("allennlp_models.generation.models.bart")
+def accept_current_decoder_caches(bart: Module) -> None:
+    """
+    Symptom: the model `bart` raises an `AssertionError` without words when it decodes, in validations and predictions.
+    Cause: the cache of the decoder was a tuple of a layer's four tensors; in transformers 5 it is an
+    `EncoderDecoderCache`, which yields six values per layer.
+    """
+    to_dict, to_cache = bart.Bart._decoder_cache_to_dict, bart.Bart._dict_to_decoder_cache
+
+    def decoder_cache_to_dict(decoder_cache: Any) -> dict[str, Any]:
+        # The third value of both halves is the size of a sliding window.
+        return to_dict([[*layer[:2], *layer[-3:-1]] if len(layer) == 6 else layer for layer in decoder_cache])
+
+    def dict_to_decoder_cache(self: Any, cache_dict: dict[str, Any]) -> Any:
+        from transformers.cache_utils import EncoderDecoderCache
+
+        return EncoderDecoderCache(to_cache(self, cache_dict))
+
+    bart.Bart._decoder_cache_to_dict = staticmethod(decoder_cache_to_dict)
+    bart.Bart._dict_to_decoder_cache = dict_to_decoder_cache
+
+
+@around_import("allennlp.training.optimizers")
+@contextmanager
+def restore_transformers_adamw(module: str) -> Iterator[None]:
+    """
+    Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
+    Cause: AllenNLP's `huggingface_adamw` derives from it, but transformers has removed it (seen with 4.57). The
+    replacement takes its steps: epsilon is added before the bias is corrected, which `correct_bias: false` leaves out,
+    and the weights decay after the step.
+    """
+    import torch
+    import transformers
+
+    class AdamW(torch.optim.Optimizer):
+        def __init__(self, params: Any, **options: Any) -> None:
+            super().__init__(params, {"correct_bias": True, **options})
+
+        @torch.no_grad()
+        def step(self) -> None:  # type: ignore[override]
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        _adamw_step(parameter, self.state[parameter], group)
+
+    with mock.patch.object(transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True):
+        yield
+
+
+def _adamw_step(weight: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+    rate, (beta1, beta2) = group["lr"], group["betas"]
+    state["step"] = step = state.get("step", 0) + 1
+    mean = state.setdefault("exp_avg", weight.new_zeros(weight.shape)).lerp_(weight.grad, 1 - beta1)
+    square = state.setdefault("exp_avg_sq", weight.new_zeros(weight.shape)).mul_(beta2)
+    square.addcmul_(weight.grad, weight.grad, value=1 - beta2)
+    correction = math.sqrt(1 - beta2**step) / (1 - beta1**step) if group["correct_bias"] else 1
+    weight.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-rate * correction)
+    weight.mul_(1 - rate * group["weight_decay"])
+
+
+@around_import("allennlp.common.push_to_hf")
+@contextmanager
+def push_with_current_hub(module: str) -> Iterator[None]:
+    """
+    Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`.
+    Cause: huggingface-hub 1 has removed it and `Repository`. Now `allennlp push-to-hf` uploads the folder without git.
+    """
+    import huggingface_hub as hub
+
+    class Api(hub.HfApi):
+        def create_repo(self, name: str, organization: str | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
+            return super().create_repo(f"{organization}/{name}" if organization else name, **kwargs)
+
+    def repository(local_dir: Path, clone_from: Any, use_auth_token: str | bool) -> SimpleNamespace:
+        local_dir.mkdir(parents=True, exist_ok=True)
+        at_hub: Any = {"repo_id": clone_from.repo_id, "token": use_auth_token}
+        return SimpleNamespace(
+            # AllenNLP keeps the text of an existing card.
+            git_pull=lambda rebase: hub.snapshot_download(local_dir=local_dir, allow_patterns="README.md", **at_hub),
+            lfs_track=lambda patterns: None,
+            push_to_hub=partial(hub.upload_folder, folder_path=local_dir, **at_hub),
+        )
+
+    names: Any = {"HfApi": Api, "HfFolder": SimpleNamespace(get_token=hub.get_token), "Repository": repository}
+    with mock.patch.multiple(hub, create=True, **({} if hasattr(hub, "Repository") else names)):
+        yield
