@@ -57,10 +57,15 @@ def word_to_character_ids(word: str) -> np.ndarray:
     return row
 
 
-def rows_of(words: Sequence[str], row_of: Callable[[str], np.ndarray]) -> list[np.ndarray]:
-    """The row of each word. Empty words, which TF-Hub users pad with, are an error: they would change other vectors."""
-    if isinstance(words, str) or "" in words:
-        raise ValueError(f"expected a list of words for each sentence, none of them empty, got {words!r:.200}")
+def rows_of(
+    words: Sequence[str], row_of: Callable[[str], np.ndarray], boundaries: Sequence[str] = ()
+) -> list[np.ndarray]:
+    """
+    The row of each word. Empty words, which TF-Hub users pad with, and `boundaries` are an error: they would change
+    other vectors.
+    """
+    if isinstance(words, str) or not {"", *boundaries}.isdisjoint(words):
+        raise ValueError(f"expected a list of words, none of them empty or a boundary, got {words!r:.200}")
     return [row_of(word) for word in words]
 
 

@@ -22,9 +22,17 @@ from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text.lines import numbered_lines
 
-__all__ = ["DictionaryEncoder", "model_files", "names", "options_of_model", "weights_of_model", "word_to_code_points"]
+__all__ = [
+    "BOUNDARIES",
+    "DictionaryEncoder",
+    "model_files",
+    "names",
+    "options_of_model",
+    "weights_of_model",
+    "word_to_code_points",
+]
 
-_BEGIN_OF_SENTENCE, _END_OF_SENTENCE = "<bos>", "<eos>"
+BOUNDARIES = ("<bos>", "<eos>")
 _UNKNOWN, _PADDING, _BEGIN_OF_WORD, _END_OF_WORD = "<oov>", "<pad>", "<bow>", "<eow>"
 # Above all ids of the public scheme.
 _BEGIN_ID, _END_ID, _FIRST_ID = 300, 301, 302
@@ -94,7 +102,7 @@ class DictionaryEncoder(CharacterEncoder):
         sizes = options.dictionaries
         assert sizes is not None
         row_of = partial(word_to_code_points, width=sizes.max_characters)
-        self.word_rows = WordRows(sizes.max_characters, (_BEGIN_OF_SENTENCE, _END_OF_SENTENCE), row_of)
+        self.word_rows = WordRows(sizes.max_characters, BOUNDARIES, row_of)
         self.word_embedding = nn.Embedding(sizes.n_words, sizes.word_dim) if sizes.n_words else None
         self.characters = Dictionary() if sizes.n_characters else None
         self.words = Dictionary() if sizes.n_words else None
@@ -121,7 +129,7 @@ class DictionaryEncoder(CharacterEncoder):
         ids = np.full((len(words), self.word_rows.width), self.characters[_PADDING], dtype=np.int64)
         for row, word in zip(ids, words, strict=True):
             # A boundary is spelled as a single character.
-            inner = self.characters.rows([word] if word in self.word_rows.boundaries else word)
+            inner = self.characters.rows([word] if word in BOUNDARIES else word)
             row[: len(inner) + 2] = [begin, *inner, end]
         return ids
 

@@ -11,7 +11,7 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, rows_of, word_to_character_ids
-from elmo_tasks.bilm.many_langs import word_to_code_points
+from elmo_tasks.bilm.many_langs import BOUNDARIES, word_to_code_points
 
 __all__ = ["ElmoTokenIndexer", "WordCharactersIndexer"]
 
@@ -32,6 +32,8 @@ class ElmoTokenIndexer(TokenIndexer):
     def __init__(self, unicode_characters: Optional[int] = None, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
         self._width = unicode_characters or MAX_CHARACTERS_PER_TOKEN
+        # The readers already refuse the boundaries of other biLMs.
+        self._boundaries = BOUNDARIES if unicode_characters else ()
         self._row_of = partial(word_to_code_points, width=self._width) if unicode_characters else word_to_character_ids
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
@@ -41,7 +43,8 @@ class ElmoTokenIndexer(TokenIndexer):
         return {"character_ids": []}
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        return {"character_ids": rows_of([token.ensure_text() for token in tokens], self._row_of)}
+        words = [token.ensure_text() for token in tokens]
+        return {"character_ids": rows_of(words, self._row_of, self._boundaries)}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]

@@ -241,7 +241,7 @@ class Elmo:
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        words = (words_of(sentence, self._tokenizer) for sentence in sentences)
+        words = map(self._words, sentences)
         with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
             for chunk in chunks(words, batch_tokens):
                 found: list[Any] = [None] * len(chunk)
@@ -251,6 +251,12 @@ class Elmo:
                         found[row] = array
                     bar.update(len(rows))
                 yield from found
+
+    def _words(self, sentence: Sentence) -> list[str]:
+        words, boundaries = words_of(sentence, self._tokenizer), self.bilm.word_rows.boundaries
+        if not set(boundaries).isdisjoint(words):
+            raise ValueError(f"expected no {' or '.join(boundaries)}, which this biLM adds to {words!r:.200}")
+        return words
 
     # Not on the generator, which would switch gradients off for its caller.
     @torch.no_grad()

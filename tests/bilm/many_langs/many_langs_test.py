@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from allennlp.data import Token, Vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import pad_sequence
@@ -16,6 +17,8 @@ from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.bilm.many_langs import model_files, word_to_code_points
 from elmo_tasks.bilm.options import DictionaryOptions
+from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
+from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
 
 MODELS = {
@@ -201,6 +204,13 @@ class TestFiles:
             (folder / name).write_bytes(content)
         with pytest.raises((ValueError, FileNotFoundError), match=found):
             read(folder)
+
+    @pytest.mark.parametrize("word", ["<bos>", "<eos>"])
+    def test_boundaries_are_refused(self, bilm, word):
+        with pytest.raises(ValueError, match=word):
+            Elmo(bilm).embed([["a"], ["a", word]])
+        with pytest.raises(ValueError, match=word):
+            ElmoTokenIndexer(unicode_characters=9).tokens_to_indices([Token("a"), Token(word)], Vocabulary())
 
     def test_bytes_are_refused(self):
         sizes = DictionaryOptions(n_words=9, word_dim=3)
