@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text.words import Sentence, Tokenizer
 from elmo_tasks.vectors.elmo import Elmo, Precision
-from elmo_tasks.vectors.layers import Pool
+from elmo_tasks.vectors.layers import Layers, Pool
 
 __all__ = ["ElmoVectorizer"]
 
@@ -25,9 +25,9 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     bilm
         A name or a folder: see `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
-        See `Elmo.embed_iter`. `"all"` layers are not supported.
+        See `Elmo.embed_iter`. `"all"` layers are concatenated.
     pool
-        How the vectors of words are combined into one: see `pooled`.
+        How the vectors of words are combined into one: see `pooled`. `None`: `"mean"`, because a row is one text.
     tokenizer
         See `Elmo`.
     device, precision
@@ -38,10 +38,10 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self,
         bilm: str | PathLike[str] = DEFAULT_BILM,
         *,
-        layers: Literal["mix", "top"] | int = "mix",
+        layers: Layers = "mix",
         weights: Sequence[float] | None = None,
         gamma: float = 1.0,
-        pool: Pool = "mean",
+        pool: Pool | None = "mean",
         batch_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         device: str | None = None,
@@ -72,7 +72,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # Returns
 
         `np.ndarray`
-            Shape `(n_texts, dim)`, float32. The vector of a text without words is zero.
+            Shape `(n_texts, dim)`, or `(n_texts, n_layers * dim)` for `"all"` layers, float32. The vector of a text
+            without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
         if len(getattr(X, "shape", ())) > 1:
@@ -82,12 +83,12 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             layers=self.layers,
             weights=self.weights,
             gamma=self.gamma,
-            pool=self.pool,
+            pool=self.pool or "mean",
             batch_tokens=self.batch_tokens,
             progress=False,
         )
-        # Shape: (n_texts, dim)
-        return np.stack(rows) if rows else np.zeros((0, self._n_features_out), np.float32)
+        # Shape: (n_texts, dim), or (n_texts, n_layers * dim)
+        return np.stack(rows).reshape(len(rows), -1) if rows else np.zeros((0, self._n_features_out), np.float32)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -103,7 +104,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self) -> int:
-        return self._elmo().dim
+        elmo = self._elmo()
+        return elmo.dim * (elmo.n_layers if self.layers == "all" else 1)
 
     def _elmo(self) -> Elmo:
         settings = (self.bilm, self.device, self.precision, self.tokenizer)

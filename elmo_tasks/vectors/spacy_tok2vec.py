@@ -48,7 +48,8 @@ def elmo_tok2vec(
     save_weights
         Whether the trained pipeline contains the biLM. `False`: only the name, `bilm`.
     cache_gb
-        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each epoch.
+        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each epoch, as
+        in a pipeline where this layer is in `frozen_components`.
     """
     elmo: Model[list[Doc], list[Floats2d]] = Model(
         "elmo",

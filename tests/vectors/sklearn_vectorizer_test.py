@@ -62,13 +62,24 @@ class TestWhatTheOtherChecksCheck:
 class TestTransform:
     @pytest.mark.parametrize(
         "arguments",
-        [{}, {"pool": "max", "layers": "top"}, {"weights": [0.0, 1.0, 2.0], "gamma": 2.0}, {"pool": "first-last"}],
+        [
+            {},
+            {"pool": "max", "layers": "top"},
+            {"weights": [0.0, 1.0, 2.0], "gamma": 2.0},
+            {"pool": "first-last"},
+            {"layers": "all"},
+        ],
     )
     def test_the_rows_match_elmo(self, elmo, arguments):
-        found = ElmoVectorizer(TINY, **arguments).transform(TEXTS)
+        vectorizer = ElmoVectorizer(TINY, **arguments)
+        found = vectorizer.transform(TEXTS)
         assert found.dtype == np.float32
-        assert found.shape == (len(TEXTS), elmo.dim)
-        assert np.array_equal(found, np.stack(elmo.embed(TEXTS, **{"pool": "mean", **arguments})))
+        assert found.shape == (len(TEXTS), len(vectorizer.get_feature_names_out()))
+        expected = elmo.embed(TEXTS, **{"pool": "mean", **arguments})
+        assert np.array_equal(found, [array.ravel() for array in expected])
+        assert np.array_equal(
+            found, vectorizer.set_params(pool=vectorizer.pool.replace("mean", "") or None).transform(TEXTS)
+        )
 
     def test_texts_may_come_in_any_sequence_and_as_lists_of_words(self, vectorizer):
         expected = vectorizer.transform(TEXTS)
