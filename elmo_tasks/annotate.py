@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest, json_lines
-from elmo_tasks.jobs import Part, missing_parts, open_job, written
+from elmo_tasks.jobs import Part, job_folder, missing_parts, written
 from elmo_tasks.text.lines import located, numbered_lines
 from elmo_tasks.version import __version__
 
@@ -77,21 +77,15 @@ def annotate_file(
     inputs = _inputs_of(loaded)
     n_texts = sum(1 for _ in _documents(corpus, inputs))
     folder = output.with_name(f"{output.name}.parts")
-    if force:
-        shutil.rmtree(folder, ignore_errors=True)
-        output.unlink(missing_ok=True)
     models = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__}
-    open_job(folder, {**settings, "tasks": models, "corpus": _digest(corpus)})
-    parts = missing_parts(_documents(corpus, inputs), folder, ".jsonl", part_texts)
-    done = min(n_texts, part_texts * len(list(folder.glob("part-*"))))
-    try:
+    with job_folder(folder, {**settings, "tasks": models, "corpus": _digest(corpus)}, force=force):
+        parts = missing_parts(_documents(corpus, inputs), folder, ".jsonl", part_texts)
+        done = min(n_texts, part_texts * len(list(folder.glob("part-*"))))
         with tqdm(total=n_texts, initial=done, unit="text", disable=None) as bar:
             for n_written in written(parts, partial(_write_part, loaded), workers=workers, ray=ray):
                 bar.update(n_written)
         _join(folder, output, suffix)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted: the same command continues") from None
     return n_texts
 
 

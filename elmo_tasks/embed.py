@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.jobs import JOB, Part, missing_parts, open_job, written
+from elmo_tasks.jobs import JOB, Part, job_folder, missing_parts, written
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
 from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
@@ -38,6 +38,14 @@ DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a f
 _ENDINGS = (".h5", ".hdf5", ".parquet")
 _Sentence = str | list[str]
 _Vectors = Iterable[tuple[list[str], list[np.ndarray]]]
+
+
+class _Lengths(NamedTuple):
+    lines: int
+    words: int
+    cut_words: int
+    words_of_part: int
+    """Of the longest part."""
 
 
 def _layers(text: str) -> str | int:
@@ -106,8 +114,6 @@ def embed_file(
     elmo
         The biLM, if it is already loaded. Workers load their own.
     """
-    from elmo_tasks.bilm.characters import BYTES
-
     is_folder = os.fspath(output).endswith("/")
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     if not is_folder and output.suffix not in _ENDINGS:
@@ -120,40 +126,25 @@ def embed_file(
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     # The same for all workers, also on other machines.
     options = replace(options, precision=elmo.bilm.precision)
-    n_lines, n_words, n_cut, n_words_of_part = _count(text, options)
-    if force:
-        shutil.rmtree(folder, ignore_errors=True)
-        for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
-            file.unlink(missing_ok=True)
-        if output.is_dir():
-            # Fails if it contains other files.
-            output.rmdir()
+    lengths = _count(text, options)
     job = _job_of(text, options, elmo)
-    open_job(folder, job)
-    suffix = ".parquet" if is_folder else ".npz"
-    parts = missing_parts(_sentences(text, options), folder, suffix, options.part_lines)
-    done = min(n_lines, options.part_lines * len(list(folder.glob("part-*"))))
-    n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
-    n_vectors, n_of_part = (n_lines, options.part_lines) if options.pool else (n_words, n_words_of_part)
-    # For the parts and the output, which are the same in a folder. HDF5 ends the process if the disk is full.
-    on_disk = (1 if is_folder else 2) * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
-    on_disk -= sum(file.stat().st_size for file in folder.iterdir())
-    # Of each process, a part and its copy.
-    in_memory = 8 * n_of_part * n_numbers * (workers or 1)
-    disk, memory = shutil.disk_usage(folder).free, _free_memory()
-    for needed, free, where in ((on_disk, disk, folder), (in_memory, memory, "memory: use smaller parts (part_lines)")):
-        if free < needed:
-            raise OSError(f"expected {needed:,} free bytes for the output and its parts, got {free:,}: {where}")
-    # ELMoForManyLangs counts characters, not bytes.
-    if n_cut and elmo.bilm.word_rows == BYTES:
-        logger.warning("%d words longer than 48 bytes are cut", n_cut)
-    try:
+    with job_folder(folder, job, force=force):
+        if force:
+            for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
+                file.unlink(missing_ok=True)
+            if output.is_dir():
+                # Fails if it contains other files.
+                output.rmdir()
+        _check_space(folder, is_folder, options, elmo, lengths, workers or 1)
+        done = min(lengths.lines, options.part_lines * len(list(folder.glob("part-*"))))
+        suffix = ".parquet" if is_folder else ".npz"
+        parts = missing_parts(_sentences(text, options), folder, suffix, options.part_lines)
+        # Other processes load their own biLM.
+        here = elmo if workers is None and ray is None else None
+        write = partial(_write_part, options, job, elmo=here)
+        on_gpu = (options.device or "").startswith("cuda")
         # The bar is shown only if stderr is a terminal.
-        with tqdm(total=n_lines, initial=done, unit="line", disable=None) as bar:
-            # Other processes load their own biLM.
-            here = elmo if workers is None and ray is None else None
-            write = partial(_write_part, options, job, elmo=here)
-            on_gpu = (options.device or "").startswith("cuda")
+        with tqdm(total=lengths.lines, initial=done, unit="line", disable=None) as bar:
             for n_part_lines in written(parts, write, workers=workers, ray=ray, on_gpu=on_gpu):
                 bar.update(n_part_lines)
         if is_folder:
@@ -161,9 +152,27 @@ def embed_file(
             (output / JOB).unlink()
         else:
             _join(folder, output, job)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted: the same command continues") from None
-    return n_lines
+    return lengths.lines
+
+
+def _check_space(
+    folder: Path, is_folder: bool, options: EmbedOptions, elmo: "Elmo", lengths: _Lengths, n_processes: int
+) -> None:
+    n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
+    n_vectors = lengths.lines if options.pool else lengths.words
+    n_of_part = options.part_lines if options.pool else lengths.words_of_part
+    # For the parts and the output, which are the same in a folder. HDF5 ends the process if the disk is full.
+    on_disk = (1 if is_folder else 2) * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
+    on_disk -= sum(file.stat().st_size for file in folder.iterdir())
+    # Of each process, a part and its copy.
+    in_memory = 8 * n_of_part * n_numbers * n_processes
+    disk, memory = shutil.disk_usage(folder).free, _free_memory()
+    for needed, free, where in ((on_disk, disk, folder), (in_memory, memory, "memory: use smaller parts (part_lines)")):
+        if free < needed:
+            raise OSError(f"expected {needed:,} free bytes for the output and its parts, got {free:,}: {where}")
+    # ELMoForManyLangs counts characters, not bytes.
+    if lengths.cut_words and elmo.bilm.options.dictionaries is None:
+        logger.warning("%d words longer than 48 bytes are cut", lengths.cut_words)
 
 
 @lru_cache(maxsize=1)
@@ -175,8 +184,8 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
-    """The numbers of lines, words, cut words, and words of the longest part. An error in any line is raised here."""
+def _count(text: Path, options: EmbedOptions) -> _Lengths:
+    """Reads the whole text, so an error in any line is raised here."""
     from elmo_tasks.bilm.characters import MAX_BYTES
 
     n_lines = n_words = n_cut = n_of_part = n_of_longest = 0
@@ -187,7 +196,7 @@ def _count(text: Path, options: EmbedOptions) -> tuple[int, int, int, int]:
         n_lines += 1
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
-    return n_lines, n_words, n_cut, n_of_longest
+    return _Lengths(n_lines, n_words, n_cut, n_of_longest)
 
 
 def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:

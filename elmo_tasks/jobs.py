@@ -3,18 +3,19 @@ Long jobs in parts. Each part is a file in a folder, written under a temporary n
 missing. A job computes the missing parts, with any number of processes, on one machine or on a Ray cluster.
 """
 
+import fcntl
 import multiprocessing
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["JOB", "Part", "missing_parts", "open_job", "written"]
+__all__ = ["JOB", "Part", "job_folder", "missing_parts", "written"]
 
 JOB = "job.json"
 """The file with everything that the parts depend on."""
@@ -30,19 +31,34 @@ class Part(NamedTuple, Generic[Item]):
     items: list[Item]
 
 
-def open_job(folder: Path, job: dict[str, Any]) -> None:
-    """Creates the folder, or resumes in it. A different job in it is an error."""
-    file = folder / JOB
-    if not file.exists():
-        # Also removes the remains of a job that was killed while it removed its parts.
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        write_json(file, job)
-    before = read_json(file)
-    if changed := [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]:
-        raise ValueError(
-            f"{folder} belongs to a different job ({', '.join(changed)}): use --force (force=True) to start again"
-        )
+@contextmanager
+def job_folder(folder: Path, job: dict[str, Any], *, force: bool = False) -> Iterator[None]:
+    """
+    Creates the folder of the parts, or resumes in it, and locks it: a second job with the same output is an error, and
+    so is a different job, unless `force` empties the folder.
+    """
+    folder.mkdir(exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file = folder / JOB
+        # A folder without the file is what is left of a job that was killed while it removed its parts.
+        if force or not file.exists():
+            for child in folder.iterdir():
+                child.unlink()
+            write_json(file, job)
+        before = read_json(file)
+        changed = [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]
+        if changed:
+            found = f"{folder} belongs to a different job ({', '.join(changed)})"
+            raise ValueError(f"{found}: use --force (force=True) to start again")
+        yield
+    except BlockingIOError:
+        raise BlockingIOError(f"another job is writing {folder}: wait for it, or choose another output") from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted: the same command continues") from None
+    finally:
+        os.close(descriptor)
 
 
 def missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int) -> Iterator[Part[Item]]:

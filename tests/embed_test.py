@@ -146,6 +146,18 @@ def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monk
         embed_file(text, f"{output}{end}", options, elmo=elmo)
 
 
+def test_a_second_job_with_the_same_output_is_refused(text, tmp_path, elmo, monkeypatch):
+    def embed(*arguments, **keywords):
+        for force in (False, True):
+            with pytest.raises(BlockingIOError, match=r"another job.*out\.h5"):
+                embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), force=force, elmo=elmo)
+        return Elmo.embed(elmo, *arguments, **keywords)
+
+    monkeypatch.setattr(elmo, "embed", embed)
+    assert embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo) == len(LINES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.h5", text.name]
+
+
 @pytest.mark.parametrize(
     ("changed", "names"),
     [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"tokenize": "de"}, "tokenize was"), ("a\n", "text was")],
