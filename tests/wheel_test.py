@@ -29,7 +29,7 @@ FOLDERS = ("fixtures", "training_configs")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """The wheel, built without a network, and without writing into the checkout."""
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         (source / name).symlink_to(CHECKOUT / name)
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, source],
@@ -99,8 +99,9 @@ class TestWheel:
         assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm"}
         extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "demo", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
-        (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/licenses/LICENSE")]
-        assert b"SPDX-License-Identifier: Apache-2.0" in wheel.read(name)
+        for name in ("LICENSE", "NOTICE"):
+            (path,) = [path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")]
+            assert wheel.read(path) == (CHECKOUT / name).read_bytes()
 
 
 class TestOutsideTheCheckout:
