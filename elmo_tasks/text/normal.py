@@ -7,7 +7,7 @@ form, as in macOS file names, would have different vectors.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["in_nfc", "normalised", "origins"]
@@ -28,15 +28,13 @@ def normalised(text: str) -> str:
 
 def in_nfc(value: Any) -> Any:
     """Normalises a text, or the texts among the values of a dictionary: see `normalised`."""
-    if isinstance(value, dict):
-        return {key: in_nfc(item) for key, item in value.items()}
-    return normalised(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return normalised(value)
+    return {key: in_nfc(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def origins(text: str) -> Sequence[int]:
+def origins(text: str) -> list[int]:
     """For each character of `normalised(text)`, and for its end, the offset in `text`."""
-    if unicodedata.is_normalized("NFC", text):
-        return range(len(text) + 1)
     found: list[int] = []
     start = 0
     for run in _RUN.findall(text):

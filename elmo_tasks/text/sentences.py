@@ -1,7 +1,7 @@
 """From text to sentences: by blank lines, and between them by spaCy's rule for sentence ends."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from elmo_tasks.text.normal import normalised
 from elmo_tasks.text.words import (
@@ -9,8 +9,8 @@ from elmo_tasks.text.words import (
     Tokenizer,
     Word,
     locations,
+    lock,
     pipeline_of,
-    split_by_spacy,
     words_of,
     words_of_text,
 )
@@ -41,7 +41,13 @@ def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]
     The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by spaCy's rule
     for sentence ends, then into words without white space. Sentences without words are left out.
     """
-    return list(_sentences(normalised(text), tokenizer))
+    sentences: list[list[str]] = []
+    for paragraph in _BLANK_LINES.split(normalised(text)):
+        if isinstance(tokenizer, str) and tokenizer != "whitespace":
+            sentences += _sentences_by_spacy(paragraph, tokenizer)
+        else:
+            sentences += sentences_of_words(words_of_text(paragraph, tokenizer))
+    return sentences
 
 
 def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
@@ -49,19 +55,25 @@ def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]
     return locations(sentences_of_text(text, tokenizer), text)
 
 
-def _sentences(text: str, tokenizer: Tokenizer) -> Iterator[list[str]]:
-    for paragraph in _BLANK_LINES.split(text):
-        if isinstance(tokenizer, str) and tokenizer != "whitespace":
-            yield from split_by_spacy(paragraph, tokenizer, by_sentence=True)
-        else:
-            yield from sentences_of_words(words_of_text(paragraph, tokenizer))
+def _sentences_by_spacy(text: str, language: str) -> list[list[str]]:
+    sentences: list[list[str]] = []
+    with lock:
+        pipeline = pipeline_of(language)
+        # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
+        for token in pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text)):
+            if token.is_sent_start:
+                sentences.append([])
+            if not token.is_space:
+                sentences[-1].append(token.text)
+    return list(filter(None, sentences))
 
 
 def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
     """Groups words from a different tokenizer into sentences by spaCy's rule for sentence ends in all scripts."""
     if not words:
         return []
-    with pipeline_of("xx") as pipeline:
+    with lock:
+        pipeline = pipeline_of("xx")
         from spacy.tokens import Doc
 
         # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words, nor lone surrogates.

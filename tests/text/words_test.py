@@ -5,7 +5,7 @@ import sys
 import pytest
 import spacy
 
-from elmo_tasks.text import sentences_of_text, sentences_of_words, words_of_text
+from elmo_tasks.text import sentences_of_words, words_of_text
 
 TEXTS = ["Jordan beat Chelsea .", "Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; don't!"]
 
@@ -25,8 +25,12 @@ def test_errors_name_the_missing_package(monkeypatch):
         words_of_text("text", "it")
 
 
-def test_sentences_end_at_full_stops_but_not_in_abbreviations():
-    assert sentences_of_text(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
-    assert sentences_of_text(" \n ") == sentences_of_text("") == []
-    assert sentences_of_words(["눈", "。", "", "Why", "?", "So"]) == [["눈", "。"], ["", "Why", "?"], ["So"]]
-    assert sentences_of_words([]) == []
+def test_memory_is_bounded(monkeypatch):
+    """A pipeline that has seen many distinct words is replaced."""
+    made = []
+    blank = spacy.blank
+    monkeypatch.setattr(spacy, "blank", lambda language: made.append(blank(language)) or made[-1])
+    for part in range(6):
+        words = [f"{part}x{i}" for i in range(100_000)]
+        assert sentences_of_words(words) == [words]
+    assert made and all(len(pipeline.vocab.strings) < 500_000 for pipeline in made)

@@ -1,0 +1,104 @@
+"""Tests of sentences, their words, and the offsets of words."""
+
+import threading
+import unicodedata
+
+import pytest
+
+from elmo_tasks.text import (
+    MAX_SENTENCE_WORDS,
+    located_sentences,
+    located_words,
+    pieces,
+    sentences_of_text,
+    sentences_of_words,
+    words_of_text,
+)
+
+TEXT = "\n She saw René.  He sang \n\n  and \t danced \n ; 눈이 온다 . \n \n (Why?)\n"
+WORDS = [
+    ["She", "saw", "René", "."],
+    ["He", "sang"],
+    ["and", "danced", ";", "눈이", "온다", "."],
+    ["(", "Why", "?", ")"],
+]
+TOKENIZERS = ["en", "xx", "whitespace", lambda text: text.replace(".", " .").split()]
+
+
+def test_sentences_end_at_full_stops_but_not_in_abbreviations():
+    assert sentences_of_text(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
+    assert sentences_of_text(" \n ") == sentences_of_text("") == located_sentences("") == located_words("") == []
+    assert sentences_of_words(["눈", "。", "", "Why", "?", "So"]) == [["눈", "。"], ["", "Why", "?"], ["So"]]
+    assert sentences_of_words([]) == []
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_blank_line_ends_a_sentence(form):
+    assert sentences_of_text(unicodedata.normalize(form, TEXT)) == WORDS
+    assert sentences_of_text("a b\n \nc d\ne f", "whitespace") == [["a", "b"], ["c", "d", "e", "f"]]
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_words_have_their_places_in_the_given_text(tokenizer, form):
+    given = unicodedata.normalize(form, TEXT)
+    sentences = located_sentences(given, tokenizer)
+    assert [[word.text for word in sentence] for sentence in sentences] == sentences_of_text(TEXT, tokenizer)
+    words = located_words(given, tokenizer)
+    assert words == [word for sentence in sentences for word in sentence]
+    assert [unicodedata.normalize("NFC", given[start:end]) for _, start, end in words] == words_of_text(TEXT, tokenizer)
+
+
+def test_words_that_are_not_in_the_text_have_no_place():
+    def in_lower_case(text: str) -> list[str]:
+        return text.lower().split()
+
+    assert sentences_of_text("Ab cd", in_lower_case) == [["ab", "cd"]]
+    with pytest.raises(ValueError, match="'ab'"):
+        located_words("Ab cd", in_lower_case)
+
+
+def test_more_than_a_million_characters_are_a_text():
+    n_sentences = 10_001
+    text = (100 * "a" + ". ") * n_sentences
+    assert len(text) > 1_000_000
+    assert len(sentences_of_text(text)) == len(located_sentences(text)) == n_sentences
+
+
+def test_many_threads_split_like_one():
+    """With more distinct words than a pipeline keeps, which are counted in `tests/text/words_test.py`."""
+    texts = [f"Word{i} isn't here. See z{i}.org, René!\n\nNo {i}" for i in range(300)]
+    expected = [located_sentences(text) for text in texts]
+    found: dict[int, list] = {}
+    threads = [
+        threading.Thread(target=lambda n=n: found.update({n: [located_sentences(text) for text in texts]}))
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[n] for n in range(8)] == 8 * [expected]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("", [0]),
+        ("a b c d e f g h", [8]),
+        ("a b c d e f g h i j", [8, 10]),
+        ("a b , d e , g h i j k l m n o p q r", [6, 14, 18]),
+        ("a b , d e f g h i", [8, 9]),
+        ("a b c , d e f ) i", [8, 9]),
+    ],
+)
+def test_an_overlong_sentence_is_cut_after_punctuation(sentence, expected):
+    words = sentence.split()
+    found = pieces(words, 8)
+    assert [piece.stop for piece in found] == expected
+    assert [place for piece in found for place in piece] == list(range(len(words)))
+
+
+def test_pieces_have_the_default_length():
+    assert pieces(["a"] * MAX_SENTENCE_WORDS) == [range(MAX_SENTENCE_WORDS)]
+    assert len(pieces(["a"] * 10 * MAX_SENTENCE_WORDS)) == 10
