@@ -21,13 +21,14 @@ _Line = TypeVar("_Line", bound=str | list[str])
 
 # How a file in each format begins, and what to do with it. The last two are recognised by their columns.
 _FORMATS = {
-    "JSON": (r'\{\s*("|$)|\[\s*([{"]|$)', "`allennlp predict` reads JSON lines, without --use-dataset-reader"),
+    "JSON": (r'\{\s*("|$)|\[\s*([{"]|$)|\[\[', "`allennlp predict` reads JSON lines, without --use-dataset-reader"),
     "FASTA": (r">\S.*\n[A-Za-z*-]+$", "`--tokenize letters` reads it"),
     "markup": (r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)", "extract the text first"),
     "trees": (r"\(\S* ?\(\S+ \S", "the reader elmo_sst reads them"),
     "CoNLL-2012": (r"#begin document", "the readers elmo_srl and elmo_coref read it"),
     "numbered columns": (
-        r"(#.*\n)*1(-\d+)?\t.*\n[12]\t",
+        # Two words, or one with the ten columns of CoNLL-U.
+        r"(#.*\n)*(1(-\d+)?\t.*\n[12]\t|\d[\d.-]*(\t[^\t\n]+){9}$)",
         "text is read from CoNLL-U if the name ends with .conllu; `cut -f2,3` keeps the words and tags of GermEval",
     ),
     "words with language codes": (r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}", "`sed 's/^[a-z-]*://'` removes the codes"),

@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.data import SpacyBlankTokenizer
+from elmo_tasks.text import in_nfc
 
 TEXTS = [
     "Jordan beat Chelsea .",
@@ -42,7 +43,7 @@ class TestSpacyBlankTokenizer:
     def test_the_offsets_match_the_tokens(self, tokenizer, text):
         tokens = tokenizer.tokenize(text)
         for token in tokens:
-            assert text[token.idx : token.idx_end] == token.text
+            assert in_nfc(text[token.idx : token.idx_end]) == token.text
             assert not token.text.isspace()
         between = text
         for token in reversed(tokens):

@@ -16,6 +16,9 @@ CONLLU = """# text = Nhà có ...
 """
 
 
+COLUMNS = "\t_" * 8
+
+
 @pytest.mark.parametrize(
     ("name", "content", "letters", "expected"),
     [
@@ -34,3 +37,19 @@ CONLLU = """# text = Nhà có ...
 def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, content, letters, expected):
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert list(text_sentences(tmp_path / name, letters=letters)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("JSON", '{"sentence": "a b"}\n'),
+        ("JSON", '[["a", "b"], ["c"]]\n'),
+        ("numbered columns", f"1\tDogs{COLUMNS}\n"),
+        ("numbered columns", f"\n# text = Dogs\n1\tDogs{COLUMNS}\n\n"),
+        ("numbered columns", f"0.1\tDogs{COLUMNS}\n"),
+    ],
+)
+def test_a_short_file_in_a_different_format_is_recognised(tmp_path: Path, kind, content):
+    (tmp_path / "a.txt").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"{kind}.*a\.txt"):
+        list(text_sentences(tmp_path / "a.txt"))

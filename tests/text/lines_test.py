@@ -18,9 +18,18 @@ CONTENTS = {
     b"\xef\xbb\xbfa\nb": ["a", "b"],
     # A byte order mark can only be at the start of a file.
     b"a\n\xef\xbb\xbfb": ["a", "\ufeffb"],
+    # Old Macs ended lines with a carriage return.
+    b"a\rb\r": ["a", "b"],
+    b"a\r\rb\rc\n": ["a", "", "b", "c"],
+    b"a\rb\n c\n": ["a\rb", " c"],
+    # NUL is a character of a line.
+    b"a\0b\n": ["a\0b"],
     # These end a line for `str.splitlines`, but not in a file.
     "a\u2028b\x0bc\x85d\n".encode(): ["a\u2028b\x0bc\x85d"],
 }
+
+# UTF-16 with and without a byte order mark.
+CONTENTS |= {"München\r\n눈\n".encode(encoding): ["München", "눈"] for encoding in ("utf-16", "utf-16-le", "utf-16-be")}
 
 
 @pytest.fixture
@@ -44,8 +53,9 @@ def test_lines_have_numbers_and_no_line_endings(write, suffix):
 
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_an_error_of_encoding_names_file_and_line(write, suffix):
-    with pytest.raises(ValueError, match=rf"lines{suffix}, line 2"):
-        list(numbered_lines(write("a\nMünchen\n".encode("latin-1"), suffix)))
+    for end in ("\n", "\r"):
+        with pytest.raises(ValueError, match=rf"lines{suffix}, line 2, byte 2"):
+            list(numbered_lines(write(f"a{end}München{end}".encode("latin-1"), suffix)))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
