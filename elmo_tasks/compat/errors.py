@@ -111,3 +111,22 @@ def _mistyped(config: Any, overrides: dict[str, Any]) -> Iterator[tuple[str, str
                 break
             part = items[name]
             parent += f"{name}."
+
+
+@after_import("allennlp.commands.predict")
+def read_predictor_input_like_data(predict: Module) -> None:
+    """
+    Symptom: `allennlp predict` prints a traceback for JSON lines in UTF-16 or Latin-1, or with a byte order mark.
+    Cause: it opens the file in the encoding of the system. Now it is read like all other files: see `numbered_lines`.
+    """
+
+    @replaces(predict._PredictManager, "_get_json_data")
+    def _get_json_data(original: Any, manager: Any) -> Iterator[dict[str, Any]]:
+        if manager._input_file == "-":
+            yield from original(manager)
+            return
+        from elmo_tasks.text.lines import numbered_lines
+
+        for _, line in numbered_lines(predict.cached_path(manager._input_file)):
+            if line.strip():
+                yield manager._predictor.load_line(line)

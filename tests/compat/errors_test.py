@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from allennlp.commands import main
+from allennlp.commands import main, predict
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
@@ -127,3 +128,24 @@ class TestWarnOfMistypedOverrides:
         changed = with_overrides(CONFIG, {"trainer.num_epochs": 1, "trainer.patience": 2})
         assert changed["trainer"] == {"num_epochs": 1, "optimizer": "sgd", "patience": 2}
         assert caplog.get_records("call") == [] or logging.WARNING not in {r.levelno for r in caplog.records}
+
+
+class TestReadPredictorInputLikeData:
+    @staticmethod
+    def lines_of(path: Path) -> list[dict]:
+        lines: list[dict] = []
+        predictor = SimpleNamespace(load_line=json.loads, predict_json=lines.append, dump_line=str)
+        predict._PredictManager(predictor, str(path), None, 1, False, False).run()
+        return lines
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+    def test_json_lines_may_have_a_byte_order_mark(self, tmp_path, encoding):
+        lines = [{"sentence": "눈"}, {"sentence": "München"}]
+        text = "\n \n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+        (tmp_path / "a.jsonl").write_text(text, encoding=encoding)
+        assert self.lines_of(tmp_path / "a.jsonl") == lines
+
+    def test_an_error_names_file_and_line(self, tmp_path):
+        (tmp_path / "a.jsonl").write_text('{}\n{"sentence": "München"}\n', encoding="latin-1")
+        with pytest.raises(ValueError, match=r"a\.jsonl, line 2"):
+            self.lines_of(tmp_path / "a.jsonl")
