@@ -1,7 +1,4 @@
-"""
-From bytes to words, in this order: `bytes`, `lines`, `normal`, `words`, `sentences`; `formats` has the sentences of
-files.
-"""
+"""From bytes to words, in this order: `bytes`, `lines`, `normal`, `words`, `sentences`; `formats` reads files."""
 
 from elmo_tasks.text.normal import in_nfc
 from elmo_tasks.text.sentences import (
@@ -11,28 +8,7 @@ from elmo_tasks.text.sentences import (
     sentences_of_text,
     sentences_of_words,
 )
-from elmo_tasks.text.words import (
-    BOUNDARIES,
-    TREEBANK_WORDS,
-    Tokenizer,
-    Word,
-    as_words,
-    located_words,
-    words_of_text,
-)
+from elmo_tasks.text.words import BOUNDARIES, TREEBANK_WORDS, Tokenizer, Word, as_words, located_words, words_of_text
 
-__all__ = [
-    "BOUNDARIES",
-    "MAX_SENTENCE_WORDS",
-    "TREEBANK_WORDS",
-    "Tokenizer",
-    "Word",
-    "as_words",
-    "in_nfc",
-    "located_sentences",
-    "located_words",
-    "pieces",
-    "sentences_of_text",
-    "sentences_of_words",
-    "words_of_text",
-]
+__all__ = ["BOUNDARIES", "MAX_SENTENCE_WORDS", "TREEBANK_WORDS", "Tokenizer", "Word", "as_words", "in_nfc"]
+__all__ += ["located_sentences", "located_words", "pieces", "sentences_of_text", "sentences_of_words", "words_of_text"]

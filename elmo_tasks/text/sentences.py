@@ -4,16 +4,7 @@ import re
 from collections.abc import Sequence
 
 from elmo_tasks.text.normal import normalised
-from elmo_tasks.text.words import (
-    Sentence,
-    Tokenizer,
-    Word,
-    locations,
-    lock,
-    pipeline_of,
-    words_of,
-    words_of_text,
-)
+from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, words_of, words_of_text
 
 __all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of", "sentences_of_text"]
 __all__ += ["sentences_of_words"]
