@@ -55,6 +55,8 @@ class TestEmbedDocuments:
         assert np.array_equal(found, expected)
         (found,) = elmo.embed_documents([["It rains .", ["Do", "n't", "go", "!"]]])
         assert np.array_equal(found, expected)
+        (found,) = elmo.embed_documents(["It rains .\n \nDo n't go !"])
+        assert np.array_equal(found, expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
 
     def test_a_custom_tokenizer_splits_a_text(self, elmo):

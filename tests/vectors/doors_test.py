@@ -23,6 +23,7 @@ TEXTS = {
     "NFD": ("Cafe\u0301 .", ["Café", "."], ["Café", "."]),
     "contraction": ("I don't go.", ["I", "do", "n't", "go", "."], ["I", "don't", "go."]),
     "Korean": (unicodedata.normalize("NFD", "눈이 온다 ."), ["눈이", "온다", "."], ["눈이", "온다", "."]),
+    "NUL": ("It \0 .", ["It", "\ufffd", "."], ["It", "\ufffd", "."]),
     "empty": ("", [], []),
     "spaces": (" \t ", [], []),
 }
