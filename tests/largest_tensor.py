@@ -15,9 +15,11 @@ class _Sizes(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        # The storage, because an expanded tensor takes no memory.
-        sizes = (leaf.untyped_storage().nbytes() for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
-        self.largest = max(self.largest, *sizes, 0)
+        for leaf in tree_leaves(result):
+            # oneDNN's packed weights have no storage.
+            if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
+                # The storage, because an expanded tensor takes no memory.
+                self.largest = max(self.largest, leaf.untyped_storage().nbytes())
         return result
 
 

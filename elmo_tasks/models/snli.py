@@ -10,9 +10,13 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.elmo_model import ElmoModel, concat_texts, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules.attention import in_blocks
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
+
+# The largest number of weights that a prediction shows: for each word of a sentence, one per word of the other.
+_MAX_SHOWN = 2**20
 
 
 @Model.register("elmo_snli")
@@ -69,9 +73,9 @@ class Esim(ElmoModel):
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each pair. The
-        output has `logits`, of shape `(batch_size, n_labels)`; `premise_attention` and `hypothesis_attention`, of shape
-        `(batch_size, timesteps, timesteps)`: how much each word of the sentence (row) attends to each word of the
-        other; the `metadata`; and the `loss`, if there are labels.
+        output has `logits`, of shape `(batch_size, n_labels)`; `encoded_premise` and `encoded_hypothesis`, the words
+        before the attention, of shape `(batch_size, timesteps, encoder_dim)`; the `metadata`; and the `loss`, if there
+        are labels.
         """
         # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all hypotheses.
         tokens = concat_texts(premise, hypothesis)
@@ -81,9 +85,13 @@ class Esim(ElmoModel):
         encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
         encoded = self.with_elmo(encoded, tokens)
 
-        # How much each word attends to the other sentence's words. Shape: (2 * batch_size, timesteps, timesteps)
-        attention = softmax_over_words(encoded @ _other(encoded).transpose(1, 2), _other(mask))
-        attended = attention @ _other(encoded)
+        # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps, encoder_dim)
+        attended = in_blocks(
+            lambda words, _: (
+                softmax_over_words(words @ _other(encoded).transpose(1, 2), _other(mask)) @ _other(encoded)
+            ),
+            encoded,
+        )
         # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
         enhanced = torch.cat([encoded, attended, encoded - attended, encoded * attended], -1)
 
@@ -99,7 +107,7 @@ class Esim(ElmoModel):
         logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))
 
         output: dict[str, Any] = {"logits": logits}
-        output["premise_attention"], output["hypothesis_attention"] = attention.chunk(2)
+        output["encoded_premise"], output["encoded_hypothesis"] = encoded.chunk(2)
         if metadata is not None:
             output["metadata"] = metadata
         if label is not None:
@@ -110,16 +118,15 @@ class Esim(ElmoModel):
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
         `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
-        premise and for the hypothesis, one row per word with its weights for the words of the other sentence.
+        premise and for the hypothesis, one row per word with its weights for the words of the other sentence, or
+        `None` for a pair of long texts.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         for name in ("premise_tokens", "hypothesis_tokens"):
             readable[name] = [pair[name] for pair in output_dict["metadata"]]
         sizes = [(len(pair["premise_tokens"]), len(pair["hypothesis_tokens"])) for pair in output_dict["metadata"]]
-        both = zip(output_dict["premise_attention"], output_dict["hypothesis_attention"], sizes, strict=True)
-        readable["attention"] = [
-            {"premise": one[:m, :n].tolist(), "hypothesis": other[:n, :m].tolist()} for one, other, (m, n) in both
-        ]
+        both = zip(output_dict["encoded_premise"], output_dict["encoded_hypothesis"], sizes, strict=True)
+        readable["attention"] = [_attention(one[:m], other[:n]) for one, other, (m, n) in both]
         return readable
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -127,6 +134,14 @@ class Esim(ElmoModel):
         return {"accuracy": self._accuracy.get_metric(reset)}
 
     default_predictor = "elmo_snli"
+
+
+def _attention(premise: torch.Tensor, hypothesis: torch.Tensor) -> dict[str, list[list[float]]] | None:
+    """How much each word (row) attends to each word of the other sentence, of two sentences without padding."""
+    if len(premise) * len(hypothesis) > _MAX_SHOWN:
+        return None
+    scores = premise @ hypothesis.t()
+    return {"premise": scores.softmax(1).tolist(), "hypothesis": scores.t().softmax(1).tolist()}
 
 
 def _other(sentences: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
 
 from elmo_tasks.models.elmo_model import ElmoModel, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.modules.attention import in_blocks
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["BiattentiveClassifier"]
@@ -73,9 +74,10 @@ class BiattentiveClassifier(ElmoModel):
         encoded = self.with_elmo(self.encoder(self.pre_encode_feedforward(embedded), mask), tokens)
 
         # The text attends to itself, so both sides of the biattention are the same.
-        # Shape: (batch_size, timesteps, timesteps)
-        attention = softmax_over_words(encoded @ encoded.transpose(1, 2), mask)
-        attended = attention @ encoded
+        # Shape: (batch_size, timesteps, encoder_dim)
+        attended = in_blocks(
+            lambda words, _: softmax_over_words(words @ encoded.transpose(1, 2), mask) @ encoded, encoded
+        )
         # Shape: (batch_size, timesteps, integrator_dim)
         integrated = self.integrator(torch.cat([encoded, encoded - attended, encoded * attended], -1), mask)
 

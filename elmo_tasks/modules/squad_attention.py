@@ -5,6 +5,8 @@ from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 from allennlp.modules.matrix_attention import LinearMatrixAttention
 from allennlp.nn.util import min_value_of_dtype
 
+from elmo_tasks.modules.attention import in_blocks
+
 __all__ = ["BidafAttention", "ResidualAttention", "best_span"]
 
 
@@ -64,11 +66,16 @@ class ResidualAttention(torch.nn.Module):
         """From `x` to `y`, both of shape `(batch_size, timesteps, dim)`."""
         # Shape: (batch_size, timesteps, encoder_dim)
         hidden = self.encoder(self.dropout(text), mask)
-        itself = torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
-        # Shape: (batch_size, timesteps, timesteps)
-        scores = _masked(self.similarity(hidden, hidden), mask[:, None] & ~itself)
+        positions = torch.arange(mask.shape[1], device=mask.device)
+
+        def attend(words: torch.Tensor, first: int) -> torch.Tensor:
+            itself = positions[first : first + words.shape[1], None] == positions
+            # Shape: (batch_size, n_words, timesteps)
+            scores = _masked(self.similarity(words, hidden), mask[:, None] & ~itself)
+            return scores.softmax(-1) @ hidden
+
         # A text of one word has no other word to attend to. Shape: (batch_size, timesteps, encoder_dim)
-        attended = scores.softmax(-1) @ hidden * (mask.sum(-1) > 1)[:, None, None]
+        attended = in_blocks(attend, hidden) * (mask.sum(-1) > 1)[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
         return text + self.projection(self.dropout(together)).relu()

@@ -1,0 +1,24 @@
+"""Attention between all words of long texts."""
+
+from collections.abc import Callable
+
+import torch
+
+__all__ = ["in_blocks"]
+
+# The number of pairs of words that are computed together.
+_MAX_PAIRS = 2**22
+
+
+def in_blocks(attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.Tensor) -> torch.Tensor:
+    """
+    `attend(words, 0)`, for words of shape `(batch_size, timesteps, dim)` that attend to as many words. Without
+    gradients, long texts are computed in blocks: `attend` gets some of the timesteps and the number of the first, so
+    memory is linear in the length of the text. A backward pass would need all weights of the attention anyway.
+    """
+    batch_size, timesteps = words.shape[:2]
+    size = max(1, _MAX_PAIRS // max(1, batch_size * timesteps))
+    if torch.is_grad_enabled() or size >= timesteps:
+        return attend(words, 0)
+    parts = zip(words.split(size, 1), range(0, timesteps, size), strict=True)
+    return torch.cat([attend(part, first) for part, first in parts], 1)

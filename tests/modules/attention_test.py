@@ -1,0 +1,48 @@
+import pytest
+import torch
+
+from elmo_tasks.modules import attention
+from tests.largest_tensor import largest_tensor
+from tests.task_models import BOTH
+
+N_WORDS = 1000
+# A long text or pair of texts, and a short one.
+TEXTS = {
+    "sst": [(["tired"] * N_WORDS,), (["A", "charming", "film"],)],
+    "snli": [("tired " * N_WORDS, "Two dogs run ."), ("A man sleeps .", "Silence")],
+    "squad": [("Who runs ?", "tired " * N_WORDS), ("Who won ?", "Ann won .")],
+}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(attention, "_MAX_PAIRS", 100 * N_WORDS)
+
+
+def test_blocks_have_all_words_in_order(small_blocks):
+    words, seen = torch.arange(2 * N_WORDS).view(2, N_WORDS, 1), []
+
+    def attend(part, first):
+        seen.append(part.shape[1])
+        assert torch.equal(part, words[:, first : first + part.shape[1]])
+        return part
+
+    for has_gradients, expected in ((False, [50] * 20), (True, [N_WORDS])):
+        seen.clear()
+        with torch.set_grad_enabled(has_gradients):
+            assert torch.equal(attention.in_blocks(attend, words), words)
+        assert seen == expected
+
+
+@pytest.mark.parametrize("task", TEXTS)
+def test_without_gradients_memory_is_linear_and_results_are_equal(make_model, task, small_blocks):
+    made = make_model(task, BOTH)
+    made.enlarge()
+    sizes, outputs = [], []
+    for has_gradients in (False, True):
+        with torch.set_grad_enabled(has_gradients):
+            sizes.append(largest_tensor(lambda: outputs.append(made.model(**made.batch(*TEXTS[task])))))
+    # The weights of the attention of two texts, in float32.
+    assert sizes[0] < 4 * 2 * N_WORDS**2 <= sizes[1]
+    for name in set(outputs[0]) & {"logits", "start_log_probs", "end_log_probs"}:
+        torch.testing.assert_close(*(output[name] for output in outputs), rtol=1e-4, atol=1e-5)
