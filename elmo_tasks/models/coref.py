@@ -25,6 +25,8 @@ __all__ = ["CorefResolver"]
 
 # OntoNotes' genres; a document's name begins with one. All other documents share one extra genre.
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
+# Words, including padding, that are encoded together without gradients.
+_MAX_WORDS = 8192
 # Tensors of a transformer's indexer with word pieces, not words, in the dimension of the words.
 _OF_PIECES = ("token_ids", "wordpiece_mask", "type_ids", "segment_concat_mask")
 
@@ -144,17 +146,35 @@ class CorefResolver(ElmoModel):
         The embedded and the encoded words of all documents, one document after the other, and the number of each word's
         sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
         """
-        # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows, timesteps)
-        rows = mask.any(-1)
-        if not rows.any():
+        # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows,)
+        has_words, lengths = mask.any(-1), mask.sum(-1)
+        lengths = lengths[has_words]
+        # Shape: (n_words,)
+        sentences = torch.arange(len(lengths), device=mask.device).repeat_interleave(lengths)
+        if not len(sentences):
             none = torch.zeros(0, 0, device=mask.device)
-            return none, none, mask.nonzero()[:, 0]
-        mask = mask[rows]
+            return none, none, sentences
+        # Without gradients, a long document is computed in parts.
+        sizes = [len(lengths)] if torch.is_grad_enabled() else _sizes_of_parts(lengths.tolist())
+        parts = [self._encode_sentences(tokens, mask, rows) for rows in has_words.nonzero().split(sizes)]
+        embedded, hidden = map(torch.cat, zip(*parts, strict=True))
+        return embedded, hidden, sentences
+
+    def _encode_sentences(
+        self, tokens: TextFieldTensors, mask: torch.Tensor, rows: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        The embedded and the encoded words of some sentences: shapes `(n_words, embedded_dim)` and
+        `(n_words, output_dim)`. `rows`, of shape `(n_rows, 2)`, has the numbers of the document and the sentence.
+        """
+        index = rows.unbind(-1)
+        # Shape: (n_rows, timesteps)
+        mask = mask[index]
         timesteps = int(mask.sum(-1).max())
         mask = mask[:, :timesteps]
         # Each sentence is a separate sequence, for the biLM too. Shape: (n_rows, timesteps, ...)
         flat = {
-            indexer: {name: t[rows] if name in _OF_PIECES else t[rows][:, :timesteps] for name, t in tensors.items()}
+            indexer: {name: t[index] if name in _OF_PIECES else t[index][:, :timesteps] for name, t in tensors.items()}
             for indexer, tensors in tokens.items()
         }
         # Shape: (n_rows, timesteps, embedded_dim)
@@ -162,7 +182,7 @@ class CorefResolver(ElmoModel):
         # Shape: (n_rows, timesteps, output_dim)
         # Differs from the paper: Lee et al. drop out the state of the LSTM too, which has coupled gates.
         hidden = self.with_elmo(self.dropout(self.encoder(embedded, mask)), flat)
-        return embedded[mask], hidden[mask], mask.nonzero()[:, 0]
+        return embedded[mask], hidden[mask]
 
     def _resolve(
         self, words: tuple[torch.Tensor, ...], offset: int, document: dict[str, Any]
@@ -174,20 +194,39 @@ class CorefResolver(ElmoModel):
         embedded, hidden, sentences = words
         if not len(sentences):
             return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
-        # Training needs a gradient for every parameter, so even the shortest document keeps a span.
-        limit = max(1, int(self._spans_per_word * len(sentences)))
-        # Shape: (n_spans, 2), (n_spans, span_dim)
-        spans, vectors = self.span_embedder(embedded, hidden, sentences)
-        # Shape: (n_spans,)
-        scores = self.mention_scorer(vectors).squeeze(-1)
-        kept = spans_without_crossings(spans, scores, limit)
-        spans = spans[kept] + offset
+        # Shape: (n_kept, 2), (n_kept, span_dim), (n_kept,)
+        spans, vectors, mention_scores = self._kept_spans(embedded, hidden, sentences)
+        spans = spans + offset
         speakers = list(chain.from_iterable(document["speakers"]))
         numbers = {speaker: number for number, speaker in enumerate(dict.fromkeys(speakers))}
         # Shape: (n_kept,)
         speaker_ids = torch.tensor([numbers[speakers[start]] for start in spans[:, 0].tolist()], device=spans.device)
         genre = _GENRES.index(document["genre"]) if document["genre"] in _GENRES else len(_GENRES)
-        return spans, self.antecedent_scorer(vectors[kept], scores[kept], speaker_ids, genre)
+        return spans, self.antecedent_scorer(vectors, mention_scores, speaker_ids, genre)
+
+    def _kept_spans(
+        self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        The kept spans of the words of a document, their vectors and their mention scores: shapes `(n_kept, 2)`,
+        `(n_kept, span_dim)` and `(n_kept,)`.
+        """
+        # Training needs a gradient for every parameter, so even the shortest document keeps a span.
+        limit = max(1, int(self._spans_per_word * len(sentences)))
+        # Shape: (n_spans, 2)
+        spans = self.span_embedder.spans(sentences)
+        if torch.is_grad_enabled():
+            # Shape: (n_spans, span_dim), (n_spans,)
+            vectors = self.span_embedder(embedded, hidden, spans)
+            scores = self.mention_scorer(vectors).squeeze(-1)
+            kept = spans_without_crossings(spans, scores, limit)
+            return spans[kept], vectors[kept], scores[kept]
+        # A document has about ten spans per word, so only the vectors of the kept spans are in memory together.
+        parts = self.span_embedder.in_parts(embedded, hidden, spans)
+        scores = torch.cat([self.mention_scorer(vectors).squeeze(-1) for vectors in parts])
+        kept = spans_without_crossings(spans, scores, limit)
+        vectors = torch.cat(list(self.span_embedder.in_parts(embedded, hidden, spans[kept])))
+        return spans[kept], vectors, scores[kept]
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
@@ -215,6 +254,18 @@ def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[
     """The mentions between two words; clusters without any are dropped."""
     inside = [[(start, end) for start, end in cluster if first <= start and end < last] for cluster in clusters]
     return [cluster for cluster in inside if cluster]
+
+
+def _sizes_of_parts(lengths: list[int]) -> list[int]:
+    """The number of sentences in each part of a document, with at most `_MAX_WORDS` words, including padding."""
+    sizes, longest = [0], 0
+    for length in lengths:
+        longest = max(longest, length)
+        if sizes[-1] and longest * (sizes[-1] + 1) > _MAX_WORDS:
+            sizes.append(0)
+            longest = length
+        sizes[-1] += 1
+    return sizes
 
 
 def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Modules of the coreference model: spans and their choice, and the antecedents of mentions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ __all__ = [
     "spans_without_crossings",
 ]
 
+# The number of words with spans that are computed together, without gradients.
+_WORDS_AT_ONCE = 1024
 # The approximate number of pairs that are computed together.
 _MAX_PAIRS = 8192
 # The first distance of each bucket but the lowest. The buckets are 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, and 64 or more.
@@ -45,13 +48,10 @@ class SpanEmbedder(torch.nn.Module):
     def get_output_dim(self) -> int:
         return self._output_dim
 
-    def forward(
-        self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def spans(self, sentences: torch.Tensor) -> torch.Tensor:
         """
-        From the words of one document, of shapes `(n_words, embedded_dim)` and `(n_words, hidden_dim)`, with the number
-        of each word's sentence, to the first and last word of each span in text order, of shape `(n_spans, 2)`, and its
-        vector, of shape `(n_spans, output_dim)`.
+        The first and the last word of each span in text order, of shape `(n_spans, 2)`, from the number of each word's
+        sentence, of shape `(n_words,)`.
         """
         n_words = len(sentences)
         # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
@@ -60,11 +60,26 @@ class SpanEmbedder(torch.nn.Module):
         is_span = (ends < n_words) & (sentences[ends.clamp(max=n_words - 1)] == sentences.unsqueeze(1))
         # Shape: (n_spans,), (n_spans,)
         starts, widths = is_span.nonzero(as_tuple=True)
-        ends = starts + widths
+        return torch.stack([starts, starts + widths], -1)
+
+    def forward(self, embedded: torch.Tensor, hidden: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
+        """
+        The vectors of some spans, of shape `(n_spans, output_dim)`, from the words of one document, of shapes
+        `(n_words, embedded_dim)` and `(n_words, hidden_dim)`.
+        """
+        starts, ends = spans.unbind(-1)
+        widths = ends - starts
         # Shape: (n_spans, width_dim)
         width = self._dropout(self.width_embedding(widths))
-        vectors = torch.cat([hidden[starts], hidden[ends], width, self._heads(embedded, hidden)[is_span]], -1)
-        return torch.stack([starts, ends], -1), vectors
+        return torch.cat([hidden[starts], hidden[ends], width, self._heads(embedded, hidden)[starts, widths]], -1)
+
+    def in_parts(self, embedded: torch.Tensor, hidden: torch.Tensor, spans: torch.Tensor) -> Iterator[torch.Tensor]:
+        """The result of `forward` for spans in text order, in parts of bounded size."""
+        firsts = range(0, len(embedded), _WORDS_AT_ONCE)
+        sizes = spans[:, 0].div(_WORDS_AT_ONCE, rounding_mode="floor").bincount(minlength=len(firsts))
+        for first, part in zip(firsts, spans.split(sizes.tolist()), strict=True):
+            words = slice(first, first + _WORDS_AT_ONCE + self._max_width - 1)
+            yield self(embedded[words], hidden[words], part - first)
 
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """The weighted mean of each span by first word and width: shape `(n_words, max_width, embedded_dim)`."""

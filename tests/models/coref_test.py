@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from elmo_tasks.modules.coref import spans_without_crossings
+from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH, PLACES, TaskModel
 
 SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]
@@ -52,7 +53,8 @@ class TestCorefResolver:
             embedded.append(model.text_field_embedder(flat)[0])
             hidden.append(model.encoder(embedded[-1][None], torch.ones(1, len(words), dtype=torch.bool))[0])
         sentences = torch.tensor([0] * 6 + [1] * 4 + [2] * 3)
-        spans, vectors = model.span_embedder(torch.cat(embedded), torch.cat(hidden), sentences)
+        spans = model.span_embedder.spans(sentences)
+        vectors = model.span_embedder(torch.cat(embedded), torch.cat(hidden), spans)
         scores = model.mention_scorer(vectors)[:, 0]
         # 0.4 spans per word.
         kept = spans_without_crossings(spans, scores, 5)
@@ -88,6 +90,27 @@ class TestCorefResolver:
             assert together["spans"][row].tolist() == alone["spans"][0].tolist()
             assert together["clusters"][row] == alone["clusters"][0]
         assert "loss" not in together
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_without_gradients_a_long_document_is_computed_in_parts(self, make_model, place, monkeypatch):
+        resolver = make_model("coref", PLACES[place])
+        resolver.enlarge()
+        sentences = [[f"w{row}{word}" for word in range(n)] for row, n in enumerate([1, 7, 2, 50, 3, 3, 30] * 5)]
+        tensors, sizes, outputs = batch_of(resolver, sentences, clusters=CLUSTERS), [], []
+        monkeypatch.setattr("elmo_tasks.models.coref._MAX_WORDS", 60)
+        monkeypatch.setattr("elmo_tasks.modules.coref._WORDS_AT_ONCE", 20)
+        batches = []
+        resolver.model.encoder.register_forward_pre_hook(lambda module, args: batches.append(tuple(args[1].shape)))
+        for has_gradients in (True, False):
+            with torch.set_grad_enabled(has_gradients):
+                sizes.append(largest_tensor(lambda: outputs.append(resolver.model(**tensors))))
+        whole, *parts = batches
+        assert whole == (35, 50) and parts[:3] == [(3, 7), (1, 50), (2, 3)]
+        assert sum(n for n, _ in parts) == 35 and all(n == 1 or n * longest <= 60 for n, longest in parts)
+        for name in ("spans", "antecedents"):
+            assert torch.equal(*(output[name][0] for output in outputs))
+        torch.testing.assert_close(outputs[0]["loss"], outputs[1]["loss"], rtol=1e-4, atol=0)
+        assert sizes[1] < sizes[0] / 2
 
     def test_the_loss_is_the_mean_of_the_documents(self, make_model):
         resolver = make_model("coref", BOTH)

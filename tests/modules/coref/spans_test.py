@@ -23,7 +23,9 @@ class TestSpanEmbedder:
     def test_all_spans_within_a_sentence_are_found(self, lengths, max_width):
         n_words = sum(lengths)
         sentences = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
-        spans, vectors = embedder(max_width)(torch.randn(n_words, 5), torch.randn(n_words, 4), sentences)
+        module = embedder(max_width)
+        spans = module.spans(sentences)
+        vectors = module(torch.randn(n_words, 5), torch.randn(n_words, 4), spans)
         expected = [
             [start, end]
             for start in range(n_words)
@@ -37,7 +39,8 @@ class TestSpanEmbedder:
         module = embedder()
         assert module.get_output_dim() == 15
         embedded, hidden = torch.randn(7, 5), torch.randn(7, 4)
-        spans, vectors = module(embedded, hidden, torch.tensor([0, 0, 0, 0, 1, 1, 1]))
+        spans = module.spans(torch.tensor([0, 0, 0, 0, 1, 1, 1]))
+        vectors = module(embedded, hidden, spans)
         for (start, end), vector in zip(spans.tolist(), vectors, strict=True):
             scores = [torch.dot(module.head.weight[0], hidden[t]) for t in range(start, end + 1)]
             weights = [score.exp() / sum(s.exp() for s in scores) for score in scores]
@@ -46,7 +49,8 @@ class TestSpanEmbedder:
             torch.testing.assert_close(vector, torch.cat([hidden[start], hidden[end], width, head]))
 
     def test_dropout_applies_only_to_the_width(self):
-        _, vectors = embedder(dropout=0.5).train()(torch.ones(50, 5), torch.ones(50, 4), torch.zeros(50))
+        module = embedder(dropout=0.5).train()
+        vectors = module(torch.ones(50, 5), torch.ones(50, 4), module.spans(torch.zeros(50)))
         zero = vectors == 0
         assert not zero[:, :8].any() and not zero[:, 10:].any()
         assert 0.3 < zero[:, 8:10].float().mean() < 0.7
