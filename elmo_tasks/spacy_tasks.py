@@ -197,7 +197,12 @@ class CorefComponent(TaskComponent):
 
 def _predicates(doc: Doc) -> list[Predicate]:
     groups = [group for key, group in doc.spans.items() if key.startswith(_PREDICATES)]
-    return [Predicate(_span(doc, group.attrs["verb"], "V"), list(group)) for group in groups]
+    return [Predicate(_span(doc, group.attrs["verb"], "V"), [_now(doc, role) for role in group]) for group in groups]
+
+
+def _now(doc: Doc, span: Span) -> Span:
+    """The same characters, because spaCy does not renumber the tokens of groups when it merges tokens."""
+    return _span(doc, {"start": span.start_char, "end": span.end_char}, span.label_)
 
 
 # spaCy imports this module with the first pipeline, so documents from files have these attributes, too.
