@@ -1,4 +1,4 @@
-"""What torch, nltk and setuptools changed or removed after AllenNLP 2.10.1."""
+"""What torch, nltk and setuptools changed or removed after AllenNLP 2.10.1, and what cannot be pickled."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -119,3 +119,25 @@ def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
         if folder not in nltk.data.path:
             nltk.data.path.append(folder)
         return original(folder, *args, **kwargs)
+
+
+@after_import(
+    "allennlp.modules.token_embedders.token_characters_encoder",
+    "allennlp.modules.seq2vec_encoders.cnn_highway_encoder",
+)
+def pickle_character_encoders(module: Module) -> None:
+    """
+    Symptom: pickling a model with characters, for joblib or a spawned process, raises `Can't pickle local object
+    'TokenCharactersEncoder.__init__.<locals>.<lambda>'`.
+    Cause: without dropout or layer normalisation, AllenNLP calls a lambda instead.
+    """
+    import torch
+
+    name = "TokenCharactersEncoder" if hasattr(module, "TokenCharactersEncoder") else "CnnHighwayEncoder"
+
+    @replaces(getattr(module, name), "__init__")
+    def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        for attribute, value in list(vars(self).items()):
+            if getattr(value, "__name__", "") == "<lambda>":
+                setattr(self, attribute, torch.nn.Identity())
