@@ -66,8 +66,8 @@ class WordCharactersIndexer(TokenCharactersIndexer):
     def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
         super().__init__(min_padding_length=min_padding_length, **kwargs)
         self._counts: dict[str | None, dict[str, int]] = {}
-        self._ids: dict[str | None, list[int]] = {}
-        self._vocabulary: Vocabulary | None = None
+        # One attribute, so a thread never sees the ids of a different vocabulary.
+        self._ids: tuple[Vocabulary | None, dict[str | None, list[int]]] = None, {}
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         if token.text not in self._counts:
@@ -78,14 +78,16 @@ class WordCharactersIndexer(TokenCharactersIndexer):
             counter[self._namespace][character] += count
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        owner, ids = self._ids
         # The cache is limited, because a predictor may read text of any length.
-        if vocabulary is not self._vocabulary or len(self._ids) > 200_000:
-            self._vocabulary, self._ids = vocabulary, {}
+        if vocabulary is not owner or len(ids) > 200_000:
+            ids = {}
+            self._ids = vocabulary, ids
         for token in tokens:
-            if token.text not in self._ids:
-                (self._ids[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
-        return {"token_characters": [self._ids[token.text] for token in tokens]}
+            if token.text not in ids:
+                (ids[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
+        return {"token_characters": [ids[token.text] for token in tokens]}
 
     def __getstate__(self) -> dict[str, Any]:
         """Omits the words and the vocabulary, which every deep copy of an instance would copy."""
-        return {**self.__dict__, "_counts": {}, "_ids": {}, "_vocabulary": None}
+        return {**self.__dict__, "_counts": {}, "_ids": (None, {})}

@@ -1,0 +1,98 @@
+"""Tests of threads that share one model, pipeline or biLM: their answers equal the answers of one thread."""
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import spacy
+from allennlp.predictors import Predictor
+
+from elmo_tasks import Elmo, TrainedTask
+from elmo_tasks.bilm import LayerCache
+from tests.demo.archives import write_archive
+from tests.predictors.trained_task_test import rounded
+
+INPUTS = {"coref": 1, "ner": 1, "snli": 2, "squad": 2, "srl": 1, "sst": 1}
+TEXT = "Ann met her brother in Rome . He was tired and she carried the old bag because it rained"
+# Words per text, from and to.
+LENGTHS = {"equal": (12, 12), "unequal": (1, 30)}
+
+
+@pytest.fixture(autouse=True)
+def many_switches() -> Iterator[None]:
+    """Lets Python change to a different thread every 0.1 milliseconds, and not only every five milliseconds."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory) -> Callable[..., Any]:
+    return lambda task, places: write_archive(tmp_path_factory.mktemp("threads") / task, task, places)
+
+
+def texts(n_texts: int, lengths: str) -> list[str]:
+    draw = random.Random(lengths)
+    return [" ".join(draw.choices(TEXT.split(), k=draw.randint(*LENGTHS[lengths]))) for _ in range(n_texts)]
+
+
+def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(function, inputs))
+
+
+@pytest.mark.parametrize("places", ["input", "both"])
+@pytest.mark.parametrize("task", INPUTS)
+class TestModels:
+    def test_a_task(self, archive, task, places):
+        path = archive(task, places)
+        one, shared = TrainedTask(path), TrainedTask(path)
+        for lengths in LENGTHS:
+            found = texts(16 * INPUTS[task], lengths)
+            inputs = (
+                list(zip(found[:16], found[-16:], strict=True)) if INPUTS[task] == 2 else [(each,) for each in found]
+            )
+            expected = [one(*each) for each in inputs]
+            # The first calls of a new model, too.
+            assert by_threads(lambda each: shared(*each), inputs) == rounded(expected)
+
+    def test_batches_of_a_predictor(self, archive, task, places):
+        predictor = Predictor.from_path(str(archive(task, places)))
+        keys = {"coref": ["document"], "snli": ["premise", "hypothesis"], "squad": ["question", "passage"]}
+        keys = keys.get(task, ["sentence"])
+        batches = [
+            [
+                dict(zip(keys, [text, *texts(1, "unequal")], strict=False))
+                for text in texts(12, lengths)[first : first + 2]
+            ]
+            for lengths in LENGTHS
+            for first in range(0, 12, 2)
+        ]
+        expected = list(map(predictor.predict_batch_json, batches))
+        assert by_threads(predictor.predict_batch_json, batches) == rounded(expected)
+
+
+class TestVectors:
+    @pytest.mark.parametrize("lengths", LENGTHS)
+    @pytest.mark.parametrize("is_cached", [False, True])
+    def test_elmo(self, tmp_path, lengths, is_cached):
+        elmo = Elmo.from_pretrained(layer_cache=LayerCache(tmp_path / "layers") if is_cached else None)
+        sentences = texts(64, lengths)
+        expected = Elmo.from_pretrained().embed(sentences)
+        found = by_threads(lambda sentence: elmo.embed([sentence], progress=False)[0], sentences)
+        assert all(np.allclose(*pair, atol=1e-5) for pair in zip(found, expected, strict=True))
+
+    def test_a_spacy_pipeline(self):
+        pipeline = spacy.blank("en")
+        pipeline.add_pipe("sentencizer")
+        pipeline.add_pipe("elmo")
+        given = [text for lengths in LENGTHS for text in texts(32, lengths)]
+        found = by_threads(lambda text: pipeline(text)._.elmo, given)
+        assert all(
+            np.allclose(vector, pipeline(text)._.elmo, atol=1e-5) for vector, text in zip(found, given, strict=True)
+        )
