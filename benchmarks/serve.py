@@ -1,0 +1,206 @@
+"""
+Answers, speed and memory of `examples/serve.py` under load, over HTTP on this machine:
+
+    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8
+    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
+
+Clients send texts of all models in turn. Half of the texts are from a list with known answers; the others have words
+that the server has not seen yet, and some of them are answered again by one thread at the end. Prints one line of JSON.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SENTENCES = (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
+# Known answers per model.
+N_KNOWN = 8
+# One in so many texts with new words is answered again at the end.
+CHECKED = 20
+
+
+def text_of(n_words: int, draw: random.Random, *, is_new: bool = False) -> str:
+    words: list[str] = []
+    while len(words) < n_words:
+        words += draw.choice(SENTENCES).split()
+        if is_new:
+            words[-1:] = [f"{draw.getrandbits(40):x}", "."]
+    return " ".join(words[: n_words - 1]) + " ."
+
+
+def input_of(model: str, words: int, draw: random.Random, *, is_new: bool = False) -> dict[str, str]:
+    n_words = words or draw.choice([5, 10, 20, 40, 80])
+    text = text_of(n_words, draw, is_new=is_new)
+    if model == "squad":
+        return {"question": text_of(8, draw), "passage": text}
+    return {"premise": text, "hypothesis": text_of(8, draw)} if model == "snli" else {"text": text}
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Equal, numbers to 1e-4: the batch decides the last digits."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return abs(one - other) < 1e-4 if isinstance(one, float) and isinstance(other, float) else one == other
+
+
+def as_json(answer: Any) -> Any:
+    return json.loads(json.dumps(answer))
+
+
+class Client(threading.Thread):
+    """Asks until the end, and repeats a request that was not answered, as clients of several machines must."""
+
+    def __init__(self, number: int, port: int, known: list[Any], words: int, end: float, retries: int) -> None:
+        super().__init__()
+        self.draw, self.port, self.known, self.words = random.Random(number), port, known, words
+        self.end, self.retries = end, retries
+        self.seconds: list[float] = []
+        self.n_different = self.n_errors = self.n_repeated = self.n_requests = 0
+        self.unchecked: list[Any] = []
+
+    def run(self) -> None:
+        while time.monotonic() < self.end:
+            self.n_requests += 1
+            if is_known := self.n_requests % 2 == 0:
+                model, given, expected = self.draw.choice(self.known)
+            else:
+                model = self.draw.choice(MODELS)
+                given = input_of(model, self.words, self.draw, is_new=True)
+            start = time.perf_counter()
+            answer = self.ask(f"/{model}", given)
+            self.seconds.append(time.perf_counter() - start)
+            if answer is None:
+                self.n_errors += 1
+            elif is_known:
+                self.n_different += not is_same(expected, answer)
+            elif self.n_requests % CHECKED == 1:
+                self.unchecked.append((model, given, answer))
+
+    def ask(self, path: str, given: Any) -> Any:
+        for attempt in range(self.retries + 1):
+            self.n_repeated += attempt > 0
+            try:
+                return post(self.port, path, given)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                print(f"{path}: {error!r}", file=sys.stderr)
+                time.sleep(0.2 * attempt)
+        return None
+
+
+def post(port: int, path: str, given: Any) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        connection.request("POST", path, json.dumps(given), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        content = response.read()
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise ValueError(f"{response.status}: {content[:200]!r}")
+    return json.loads(content)
+
+
+def started(workers: int, threads: int, port: int, stack: ExitStack) -> tuple[int, float]:
+    """Starts the example; its process, and the seconds until it answered."""
+    command = [sys.executable, "-m", "uvicorn", "--factory", "--app-dir", str(ROOT / "examples"), "serve:make_app"]
+    command += ["--port", str(port), "--workers", str(workers), "--log-level", "warning"]
+    start = time.perf_counter()
+    server = subprocess.Popen(command, env={**os.environ, "ELMO_TASKS_SERVE_THREADS": str(threads)})
+    stack.callback(server.wait)
+    stack.callback(server.terminate)
+    while server.poll() is None:
+        try:
+            post(port, "/ner", {"text": "Anna"})
+            return server.pid, time.perf_counter() - start
+        except OSError:
+            time.sleep(0.1)
+    sys.exit("the server has stopped")
+
+
+def megabytes(process: int) -> float:
+    """The memory of a process and its children; what they share is counted once."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    own = next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("Pss:"))
+    return own + sum(megabytes(int(child)) for child in children)
+
+
+def loaded(port: int, process: int | None, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The figures of a server under load."""
+    from elmo_tasks import TrainedTask
+
+    draw = random.Random(arguments.seed)
+    tasks = {model: TrainedTask(model) for model in MODELS}
+    inputs = [(model, input_of(model, arguments.words, draw)) for model in MODELS for _ in range(N_KNOWN)]
+    known = [(model, given, as_json(tasks[model](**given))) for model, given in inputs]
+    start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
+    numbers = range(arguments.seed + 1, arguments.seed + 1 + arguments.clients)
+    clients = [Client(number, port, known, arguments.words, end, arguments.retries) for number in numbers]
+    for client in clients:
+        client.start()
+    memory: list[float] = []
+    while time.monotonic() < end:
+        time.sleep(max(0.0, min(60.0, end - time.monotonic())))
+        if process is not None:
+            memory.append(round(megabytes(process)))
+    for client in clients:
+        client.join()
+    wall = time.monotonic() - start
+    again = [each for client in clients for each in client.unchecked]
+    n_different = sum(not is_same(as_json(tasks[model](**given)), answer) for model, given, answer in again)
+    seconds = sorted(second for client in clients for second in client.seconds)
+    return {
+        "requests": len(seconds),
+        "checked": sum(client.n_requests // 2 for client in clients) + len(again),
+        "different": n_different + sum(client.n_different for client in clients),
+        "errors": sum(client.n_errors for client in clients),
+        "repeated": sum(client.n_repeated for client in clients),
+        "per second": round(len(seconds) / wall, 2),
+        "p50": round(statistics.median(seconds), 3),
+        "p99": round(seconds[int(0.99 * (len(seconds) - 1))], 3),
+        "MB per minute": memory,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--words", type=int, default=0, help="of each text; 0: 5 to 80")
+    parser.add_argument("--workers", type=int, default=1, help="processes of the server")
+    parser.add_argument("--threads", type=int, default=4, help="requests that a process computes at the same time")
+    parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
+    parser.add_argument("--port", type=int, help="of a server on this machine, instead of starting one")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
+    with ExitStack() as stack:
+        if arguments.port:
+            found = loaded(arguments.port, None, arguments)
+        else:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            process, seconds = started(arguments.workers, arguments.threads, port, stack)
+            settings["start-up"] = round(seconds, 1)
+            found = loaded(port, process, arguments)
+    print(json.dumps({**settings, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
