@@ -5,7 +5,8 @@ Answers, speed and memory of `examples/serve.py` under load, over HTTP on this m
     OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
 
 Clients send texts of all models in turn. Half of the texts are from a list with known answers; the others have words
-that the server has not seen yet, and some of them are answered again by one thread at the end. Prints one line of JSON.
+that the server has not seen yet, and some of them are answered again by one thread at the end. Prints the settings when
+the load starts, and the figures at the end, as lines of JSON.
 """
 
 import argparse
@@ -65,10 +66,10 @@ def as_json(answer: Any) -> Any:
 class Client(threading.Thread):
     """Asks until the end, and repeats a request that was not answered, as clients of several machines must."""
 
-    def __init__(self, number: int, port: int, known: list[Any], words: int, end: float, retries: int) -> None:
+    def __init__(self, number: int, port: int, known: list[Any], end: float, arguments: argparse.Namespace) -> None:
         super().__init__()
-        self.draw, self.port, self.known, self.words = random.Random(number), port, known, words
-        self.end, self.retries = end, retries
+        self.draw, self.port, self.known, self.end = random.Random(number), port, known, end
+        self.models, self.words, self.retries = arguments.models, arguments.words, arguments.retries
         self.seconds: list[float] = []
         self.n_different = self.n_errors = self.n_repeated = self.n_requests = 0
         self.unchecked: list[Any] = []
@@ -79,7 +80,7 @@ class Client(threading.Thread):
             if is_known := self.n_requests % 2 == 0:
                 model, given, expected = self.draw.choice(self.known)
             else:
-                model = self.draw.choice(MODELS)
+                model = self.draw.choice(self.models)
                 given = input_of(model, self.words, self.draw, is_new=True)
             start = time.perf_counter()
             answer = self.ask(f"/{model}", given)
@@ -115,17 +116,18 @@ def post(port: int, path: str, given: Any) -> Any:
     return json.loads(content)
 
 
-def started(workers: int, threads: int, port: int, stack: ExitStack) -> tuple[int, float]:
+def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
     """Starts the example; its process, and the seconds until it answered."""
     command = [sys.executable, "-m", "uvicorn", "--factory", "--app-dir", str(ROOT / "examples"), "serve:make_app"]
-    command += ["--port", str(port), "--workers", str(workers), "--log-level", "warning"]
+    command += ["--port", str(port), "--workers", str(arguments.workers), "--log-level", "warning"]
+    environment = {"ELMO_TASKS_SERVE": " ".join(arguments.models), "ELMO_TASKS_SERVE_THREADS": str(arguments.threads)}
     start = time.perf_counter()
-    server = subprocess.Popen(command, env={**os.environ, "ELMO_TASKS_SERVE_THREADS": str(threads)})
+    server = subprocess.Popen(command, env={**os.environ, **environment})
     stack.callback(server.wait)
     stack.callback(server.terminate)
     while server.poll() is None:
         try:
-            post(port, "/ner", {"text": "Anna"})
+            post(port, f"/{arguments.models[0]}/batch", {"inputs": []})
             return server.pid, time.perf_counter() - start
         except OSError:
             time.sleep(0.1)
@@ -140,17 +142,18 @@ def megabytes(process: int) -> float:
     return own + sum(megabytes(int(child)) for child in children)
 
 
-def loaded(port: int, process: int | None, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The figures of a server under load."""
+def loaded(port: int, process: int | None, arguments: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
 
     draw = random.Random(arguments.seed)
-    tasks = {model: TrainedTask(model) for model in MODELS}
-    inputs = [(model, input_of(model, arguments.words, draw)) for model in MODELS for _ in range(N_KNOWN)]
+    tasks = {model: TrainedTask(model) for model in arguments.models}
+    inputs = [(model, input_of(model, arguments.words, draw)) for model in tasks for _ in range(N_KNOWN)]
     known = [(model, given, as_json(tasks[model](**given))) for model, given in inputs]
+    print(json.dumps(settings), flush=True)
     start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
     numbers = range(arguments.seed + 1, arguments.seed + 1 + arguments.clients)
-    clients = [Client(number, port, known, arguments.words, end, arguments.retries) for number in numbers]
+    clients = [Client(number, port, known, end, arguments) for number in numbers]
     for client in clients:
         client.start()
     memory: list[float] = []
@@ -182,6 +185,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--words", type=int, default=0, help="of each text; 0: 5 to 80")
+    parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
     parser.add_argument("--threads", type=int, default=4, help="requests that a process computes at the same time")
     parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
@@ -191,15 +195,15 @@ def main() -> None:
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     with ExitStack() as stack:
         if arguments.port:
-            found = loaded(arguments.port, None, arguments)
+            found = loaded(arguments.port, None, arguments, settings)
         else:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]
-            process, seconds = started(arguments.workers, arguments.threads, port, stack)
+            process, seconds = started(arguments, port, stack)
             settings["start-up"] = round(seconds, 1)
-            found = loaded(port, process, arguments)
-    print(json.dumps({**settings, **found}), flush=True)
+            found = loaded(port, process, arguments, settings)
+    print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
