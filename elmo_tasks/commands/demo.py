@@ -38,14 +38,13 @@ class ShowDemo(Subcommand):
 def _serve(arguments: argparse.Namespace) -> None:
     # Importing Gradio earlier would double the start-up time of every command.
     from elmo_tasks.demo.page import make_page, serve
-    from elmo_tasks.demo.tasks import TASKS, TaskArchive
+    from elmo_tasks.demo.tasks import TaskArchive
     from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
 
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     language = arguments.language
     rules = _RULES.get(language, language)
-    included = [MODELS / task.name for task in TASKS.values()] if language == "en" else []
-    paths = arguments.archives or [path for path in included if path.is_dir()]
+    paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
     archives = [TaskArchive(path, rules) for path in paths]
     elmo = Elmo.from_pretrained(bilm)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)

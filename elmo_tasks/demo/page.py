@@ -13,7 +13,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from elmo_tasks.demo.tasks import Task, TaskArchive
+from elmo_tasks.demo.tasks import TaskArchive
 from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
@@ -33,14 +33,14 @@ def make_page(
     """The page. Its functions can also be called over HTTP. Archives for the same task are shown side by side."""
     tasks: dict[str, list[TaskArchive]] = {}
     for archive in archives:
-        tasks.setdefault(archive.task.name, []).append(archive)
+        tasks.setdefault(archive.trained.task, []).append(archive)
     with gradio.Blocks(title="ELMo", analytics_enabled=False) as page:
         gradio.Markdown("# ELMo: words in context")
         with gradio.Tab("Words in context"):
             _words_tab(words, examples)
-        for of_task in tasks.values():
-            with gradio.Tab(of_task[0].task.title):
-                _task_tab(of_task[0].task, of_task)
+        for name, of_task in tasks.items():
+            with gradio.Tab(of_task[0].predictor.title or name):
+                _task_tab(name, of_task)
     return page
 
 
@@ -75,21 +75,24 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
     _on(button, words.compare, inputs, [cosines, neighbors, scatter], "words")
 
 
-def _task_tab(task: Task, archives: Sequence[TaskArchive]) -> None:
+def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
+    task = archives[0].predictor
     inputs = [gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1) for name in task.inputs]
     button = gradio.Button("Predict", variant="primary")
-    gradio.Examples(task.examples, inputs, cache_examples=False, example_labels=[each[0] for each in task.examples])
+    examples = list(map(list, task.examples))
+    if examples:
+        gradio.Examples(examples, inputs, cache_examples=False, example_labels=[each[0] for each in examples])
     outputs: list[Component] = []
     with gradio.Row():
         for archive in archives:
             with gradio.Column(min_width=320):
-                outputs += task.components(archive.name)
+                outputs += archive.components()
 
     def predict(*texts: str) -> dict[Component, Any]:
-        values = (value for archive in archives for value in task.values(archive.predict(*texts)))
+        values = (value for archive in archives for value in archive.values(*texts))
         return dict(zip(outputs, values, strict=True))
 
-    _on(button, predict, inputs, outputs, task.name)
+    _on(button, predict, inputs, outputs, name)
 
 
 def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], outputs: list[Any], name: str) -> None:

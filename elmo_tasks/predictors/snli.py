@@ -24,7 +24,7 @@ class SnliPredictor(JsonLinesPredictor):
     # Parameters
 
     attention : `bool`
-        Whether a prediction contains the attention.
+        Whether a prediction and the plain result contain the attention.
     kwargs
         See `JsonLinesPredictor`.
     """
@@ -42,7 +42,7 @@ class SnliPredictor(JsonLinesPredictor):
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, attention: bool = False, **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
-        self._shows_attention = attention
+        self.attention = attention
 
     def predict(self, premise: str, hypothesis: str) -> JsonDict:
         return self.predict_json({"premise": premise, "hypothesis": hypothesis})
@@ -54,10 +54,18 @@ class SnliPredictor(JsonLinesPredictor):
         return [self._dataset_reader.text_to_instance(premise, hypothesis)] if has_words else []
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        return {key: value for key, value in output.items() if key != "attention" or self._shows_attention}
+        return {key: value for key, value in output.items() if key != "attention" or self.attention}
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         return outputs[0] if outputs else {"label": None, "probabilities": {}}
 
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        return predictions[0]["probabilities"]
+        (prediction,) = predictions
+        if "attention" not in prediction:
+            return prediction["probabilities"]
+        sides = [prediction["premise_tokens"], prediction["hypothesis_tokens"]]
+        tables = [
+            {"rows": rows, "columns": columns, "weights": prediction["attention"][name]}
+            for name, rows, columns in zip(self.inputs, sides, reversed(sides), strict=True)
+        ]
+        return {"probabilities": prediction["probabilities"], "attention": tables}

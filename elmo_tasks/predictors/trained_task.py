@@ -53,9 +53,14 @@ class TrainedTask:
         self._path = included if included.is_dir() else Path(model).expanduser()
         self._language = language
         archive = load_archive(str(self._path))
-        predictor = Predictor.from_archive(archive, extra_args={"language": language})
-        assert isinstance(predictor, JsonLinesPredictor)
-        self.predictor = predictor
+        name = archive.model.default_predictor
+        if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
+            found = type(archive.model).__name__
+            raise ValueError(f"expected a model with a predictor of elmo_tasks, got {found}: {self._path}")
+        predictor: Any = Predictor.from_archive(archive, name, extra_args={"language": language})
+        self.predictor: JsonLinesPredictor = predictor
+        self.task = name.removeprefix("elmo_")
+        """Names the task: `ner` and so on, or what a predictor is registered as."""
         for module in list(archive.model.modules()):
             if isinstance(module, PretrainedBilm):
                 module.share()

@@ -4,13 +4,11 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from elmo_tasks.analysis import StaticVectors
@@ -21,7 +19,7 @@ from tests.paths import TINY_BILM
 pytest.importorskip("gradio")
 
 from elmo_tasks.demo.page import make_page, serve
-from elmo_tasks.demo.tasks import TASKS, TaskArchive
+from elmo_tasks.demo.tasks import TaskArchive
 from elmo_tasks.demo.words import Words, shipped_index
 
 pytestmark = pytest.mark.slow
@@ -112,26 +110,30 @@ class TestPage:
     def test_models_of_one_task_are_side_by_side(self, call, archives):
         text = "Angela <b>Merkel</b> met Tim Cook ."
         found = call("ner", text)
-        predictions = [archive.predict(text) for archive in archives[:2]]
-        for answer, prediction in zip(found, predictions, strict=True):
+        for answer, archive in zip(found, archives[:2], strict=True):
             spans = [(mark["token"], mark["class_or_confidence"]) for mark in answer if mark["class_or_confidence"]]
-            assert spans == [(span["text"], span["label"]) for span in prediction["spans"]]
-            assert "".join(mark["token"] for mark in answer).split() == prediction["words"]
+            assert spans == [(span["text"], span["label"]) for span in archive.trained(text)]
+            assert "".join(mark["token"] for mark in answer) == text
 
-    def test_each_task_shows_its_prediction(self, call, archives):
+    def test_each_task_shows_its_plain_result(self, call, archives):
         for archive in archives[2:]:
-            texts = archive.task.examples[0]
-            prediction, found = archive.predict(*texts), call(archive.task.name, *texts)
-            if archive.task.name in ("snli", "sst"):
-                best = max(prediction["probabilities"], key=prediction["probabilities"].get)
-                assert found[0]["label"] == best
-            elif archive.task.name == "squad":
-                (answer,) = [mark["token"] for mark in found[0] if mark["class_or_confidence"]]
-                assert answer.split() == prediction["best_span_str"].split()
-            elif archive.task.name == "srl":
-                assert sum(mark["token"] == "\n" for mark in found[0]) == len(prediction["verbs"])
+            texts = archive.predictor.examples[0]
+            result, found = archive.trained(*texts), call(archive.trained.task, *texts)
+            if archive.trained.task in ("snli", "sst"):
+                best = max(result["probabilities"], key=result["probabilities"].get)
+                assert found[0]["label"] == str(best)
+            elif archive.trained.task == "squad":
+                marks = [(mark["token"], mark["class_or_confidence"]) for mark in found[0]]
+                assert [mark for mark in marks if mark[1]] == [(result["text"], f"{result['probability']:.2f}")]
+                assert "".join(text for text, _ in marks) == texts[1]
+            elif archive.trained.task == "srl":
+                marks = [(mark["token"], mark["class_or_confidence"]) for mark in found[0]]
+                roles = [(role["text"], role["label"]) for frame in result for role in frame["roles"]]
+                assert [mark for mark in marks if mark[1]] == roles
+                assert "".join(text for text, _ in marks) == f"{texts[0]}\n" * len(result)
             else:
-                assert len(found[0]["data"]) == len(prediction["clusters"])
+                mentions = [" | ".join(mention["text"] for mention in chain) for chain in result["chains"]]
+                assert [row[1] for row in found[0]["data"]] == mentions and found[1] == result["resolved"]
 
     @pytest.mark.parametrize(
         ("name", "values", "named"),
@@ -139,7 +141,7 @@ class TestPage:
             ("words", ("A game .", "<b>", "layer 1"), "&lt;b&gt;"),
             ("words", ("", "play", "layer 1"), "play"),
             ("words", ("play " * 13, "play", "layer 1"), "play"),
-            ("ner", (" ",), "sentence"),
+            ("ner", (" ",), "text"),
             ("snli", ("A .", ""), "hypo"),
         ],
     )
@@ -160,26 +162,13 @@ class TestPage:
 
 
 class TestTasks:
-    def test_entailment_has_the_attention_of_both_sides(self):
-        prediction = {
-            "probabilities": {"neutral": 1.0},
-            "premise_tokens": ["a", "b"],
-            "hypothesis_tokens": ["c", "d", "c"],
-            "attention": {"premise": [[0.2, 0.3, 0.5], [1.0, 0, 0]], "hypothesis": [[0.4, 0.6]] * 3},
-        }
-        _, premise, hypothesis = TASKS["elmo_snli"].values(prediction)
-        expected = pd.DataFrame({"": ["a", "b"], "c (0)": [0.2, 1], "d": [0.3, 0], "c (2)": [0.5, 0]})
-        pd.testing.assert_frame_equal(premise, expected, check_dtype=False)
-        assert hypothesis.to_numpy().tolist() == [[word, 0.4, 0.6] for word in ("c", "d", "c")]
-
-    def test_roles_and_clusters(self):
-        frame = {"words": ["He", "eats"], "verbs": [{"tags": ["B-ARG0", "B-V"]}]}
-        assert [mark for mark in TASKS["elmo_srl"].values(frame)[0] if mark[1]] == [("He", "ARG0"), ("eats", "V")]
-        document = {"sentences": [["Ann", "sang", "."], ["She", "won", "."]], "clusters": [[[0, 0], [3, 3]]]}
-        assert TASKS["elmo_coref"].values(document)[0].to_numpy().tolist() == [[1, "Ann | She"]]
-
-    def test_a_language_model_is_not_a_task(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        archive = type("Archive", (), {"config": {"model": {"type": "elmo_bilm"}}})
-        monkeypatch.setattr("elmo_tasks.demo.tasks.load_archive", lambda path: archive)
-        with pytest.raises(ValueError, match="elmo_bilm"):
-            TaskArchive(tmp_path, "en")
+    def test_entailment_has_the_attention_of_both_sides(self, archives):
+        (snli,) = [archive for archive in archives if archive.trained.task == "snli"]
+        # Three words and two, one of them twice.
+        _, premise, hypothesis = snli.values("Dogs see dogs", "They they")
+        assert list(premise.columns) == ["", "They", "they"] and list(premise[""]) == ["Dogs", "see", "dogs"]
+        assert list(hypothesis.columns) == ["", "Dogs", "see", "dogs"] and list(hypothesis[""]) == ["They", "they"]
+        for table in (premise, hypothesis):
+            # Each word distributes its attention over the words of the other sentence.
+            assert table.iloc[:, 1:].sum(axis=1).tolist() == pytest.approx([1] * len(table), abs=0.02)
+        assert list(snli.values("so so", "So")[2].columns) == ["", "so (0)", "so (1)"]
