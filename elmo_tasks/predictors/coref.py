@@ -85,6 +85,15 @@ class CorefPredictor(JsonLinesPredictor):
             output["places"] = [[place_of(tokens, *mention) for mention in each] for each in output["clusters"]]
         return output
 
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """One instance per cluster, as in AllenNLP."""
+        instances = []
+        for clusters in [[cluster] for cluster in outputs["clusters"]] or [[]]:
+            copied = self.labeled(instance)
+            copied["metadata"].metadata["clusters"] = [[tuple(mention) for mention in each] for each in clusters]
+            instances.append(copied)
+        return instances
+
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         return outputs[0]
 

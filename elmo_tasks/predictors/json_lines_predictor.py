@@ -4,16 +4,18 @@ import copy
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, ClassVar, Literal, Optional
 
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import DatasetReader, Field, Instance, Token
 from allennlp.data.fields import ListField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.data import SpacyBlankTokenizer
+from elmo_tasks.predictors.interpretation import EmbeddedWords, Gradients
 from elmo_tasks.text import Word
 
 __all__ = ["JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
@@ -53,7 +55,7 @@ class JsonLinesPredictor(Predictor):
     example: ClassVar[str] = '{"text": "..."}'
     """A line."""
     texts: ClassVar[tuple[str, ...]] = ("tokens",)
-    """The names of the text fields of an instance."""
+    """The names of the text fields of an instance, in the order in which the model embeds them."""
 
     def __init__(
         self,
@@ -161,6 +163,33 @@ class JsonLinesPredictor(Predictor):
             batch.append(number)
         if batch:
             yield batch
+
+    @cached_property
+    def _gradients(self) -> Gradients:
+        return Gradients(self._model)
+
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The gradients of the loss with respect to the embedded words; `grad_input_1` is for the last text."""
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        return self._gradients(instances, self.texts, self.cuda_device)
+
+    def get_interpretable_layer(self) -> EmbeddedWords:
+        return self._gradients.layer
+
+    # Interpreters look for the positions of word pieces here, but we have the vectors of words.
+    get_interpretable_text_field_embedder = get_interpretable_layer
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
+        return self.instances_of([self._parsed(json_dict)])[0][0]
+
+    def labeled(self, instance: Instance, **fields: Field) -> Instance:
+        """A copy of an instance with what was predicted, for the loss."""
+        copied: Instance = instance.duplicate()
+        for name, field in fields.items():
+            copied.add_field(name, field, self._model.vocab)
+        return copied
 
     def _parsed(self, line: JsonDict) -> Any:
         try:

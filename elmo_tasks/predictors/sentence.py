@@ -5,9 +5,11 @@ from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, Token
+from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, as_tokens, place_of, span_in
+from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text import Word, as_words, located_sentences, located_words, pieces
 
 __all__ = ["NerPredictor", "PosPredictor", "SentencePredictor", "SstPredictor", "TaggingPredictor"]
@@ -52,6 +54,16 @@ class SentencePredictor(JsonLinesPredictor):
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         return outputs[0] if outputs else dict(self.without_words)
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """One instance per entity, as in AllenNLP, or one with the label or the tags."""
+        if "label" in outputs:
+            return [self.labeled(instance, label=LabelField(outputs["label"]))]
+        tags = outputs["tags"]
+        # A sentence without entities is one instance with its tags.
+        spans = tags_to_spans(tags) if "spans" in outputs else []
+        rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
+        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
 
 
 class TaggingPredictor(SentencePredictor):

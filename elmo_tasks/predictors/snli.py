@@ -4,6 +4,7 @@ from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -55,6 +56,9 @@ class SnliPredictor(JsonLinesPredictor):
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return {key: value for key, value in output.items() if key != "attention" or self.attention}
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        return [self.labeled(instance, label=LabelField(outputs["label"]))]
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         return outputs[0] if outputs else {"label": None, "probabilities": {}}

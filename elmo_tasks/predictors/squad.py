@@ -4,6 +4,7 @@ from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
+from allennlp.data.fields import IndexField, TextField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, place_of, span_in
@@ -42,6 +43,12 @@ class SquadPredictor(JsonLinesPredictor):
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return output | place_of(instance["passage"].tokens, *output["best_span"])
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        # Without the indices of words: AllenNLP's input reduction compares fields, and arrays cannot be compared.
+        passage = TextField(instance["passage"].tokens)
+        start, end = (IndexField(int(index), passage) for index in outputs["best_span"])
+        return [self.labeled(instance, span_start=start, span_end=end)]
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         return outputs[0] if outputs else {"best_span_str": "", "best_span": None, "score": None}

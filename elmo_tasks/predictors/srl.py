@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Optional
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -82,10 +83,20 @@ class SrlPredictor(TaggingPredictor):
         piece = sentence.piece_of(predicate)
         tokens = [Token(token.text, token.idx, token.idx_end) for token in sentence.tokens[piece.start : piece.stop]]
         tokens[predicate - piece.start].tag_ = "V"
-        instance = self._dataset_reader.text_to_instance(tokens, [int(token.tag_ == "V") for token in tokens])
+        instance = self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
         if piece.start:
             instance["metadata"].metadata["first"] = piece.start
         return instance
+
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
+        for instance in (each for each in instances if any(_indicator(each["tokens"].tokens))):
+            # AllenNLP's input reduction removes words from the text, but not from other fields.
+            indicator = SequenceLabelField(_indicator(instance["tokens"].tokens), instance["tokens"])
+            instance.add_field("verb_indicator", indicator)
+        return super().get_gradients(instances)
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         tokens = instance["tokens"].tokens
@@ -109,6 +120,10 @@ class SrlPredictor(TaggingPredictor):
         verbs = [verb for prediction in predictions for verb in prediction["verbs"]]
         # An auxiliary has no roles but itself.
         return [_predicate(texts[0], verb) for verb in verbs if len(verb["spans"]) > 1]
+
+
+def _indicator(tokens: list[Token]) -> list[int]:
+    return [int(token.tag_ == "V") for token in tokens]
 
 
 def _in_sentence(verb: JsonDict, words: list[str]) -> JsonDict:

@@ -4,9 +4,11 @@ import json
 
 import pytest
 from allennlp.data import Instance
+from allennlp.interpret.attackers import InputReduction
+from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleGradient, SmoothGradient
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors import SentencePredictor
+from elmo_tasks.predictors import SentencePredictor, WordHotflip
 from tests.task_models import PLACES, TASKS
 
 # For each task, a line, a longer one, and one without words.
@@ -62,8 +64,8 @@ BAD_GOLD = {
 
 @pytest.fixture
 def made_predictor(make_model):
-    def make(task: str, **arguments) -> Predictor:
-        made = make_model(task, PLACES["none"])
+    def make(task: str, places: str = "none", **arguments) -> Predictor:
+        made = make_model(task, PLACES[places])
         return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
 
     return make
@@ -130,6 +132,56 @@ class TestAllTasks:
         field = instance[predictor.texts[0]]
         words = [token.text for token in (field[0] if task == "coref" else field)]
         assert words == ["Ann", "isn't", "singing", "."]
+
+    @pytest.mark.parametrize("interpreter", [SimpleGradient, IntegratedGradient, SmoothGradient])
+    def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
+        predictor = made_predictor(task)
+        weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
+        ((instance, *_),) = predictor.instances_of([predictor.parse(LINES[task][1])])
+        for name, text in zip(predictor.texts, sorted(weights, reverse=True), strict=True):
+            field = instance[name]
+            n_words = sum(map(len, field)) if task == "coref" else len(field)
+            assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
+
+    @pytest.mark.parametrize("places", ["none", "both"])
+    def test_gradients_are_differences_of_the_loss(self, made_predictor, task, places):
+        predictor = made_predictor(task, places)
+        before = predictor.predict_json(LINES[task][1])
+        instance = predictor.json_to_labeled_instances(LINES[task][1])[0]
+        gradients, output = predictor.get_gradients([instance])
+        first = gradients[f"grad_input_{len(predictor.texts)}"][0]
+        word, dim = divmod(int(abs(first).argmax()), first.shape[1])
+
+        def loss_with(change: float) -> float:
+            calls = []
+
+            def hook(layer, inputs, words):
+                if not calls:
+                    words[0, word, dim] += change
+                calls.append(words)
+
+            handle = predictor.get_interpretable_layer().register_forward_hook(hook)
+            loss = float(predictor.get_gradients([instance])[1]["loss"])
+            handle.remove()
+            return loss
+
+        assert loss_with(0) == float(output["loss"])
+        assert (loss_with(0.02) - loss_with(-0.02)) / 0.04 == pytest.approx(first[word, dim], rel=0.05)
+        # The model is as before, for other threads.
+        assert all(weight.grad is None for weight in predictor._model.parameters())
+        assert rounded(predictor.predict_json(LINES[task][1])) == rounded(before)
+
+    @pytest.mark.parametrize("places", ["none", "both"])
+    def test_words_are_removed_or_replaced(self, made_predictor, task, places):
+        if task == "coref":
+            pytest.skip("mentions are numbers of words, which change with each removed word")
+        names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
+        of_text, predictor = names.get(task, ("tokens", "grad_input_1")), made_predictor(task, places)
+        reduced = InputReduction(predictor).attack_from_json(LINES[task][1], *of_text)
+        assert reduced["final"] and all(set(words) <= set(reduced["original"]) for words in reduced["final"])
+        flipped = WordHotflip(predictor, max_tokens=50).attack_from_json(LINES[task][1], *of_text)
+        for words in flipped["final"]:
+            assert len(words) == len(flipped["original"]) and words != flipped["original"]
 
 
 def rounded(value):

@@ -1,0 +1,107 @@
+"""What AllenNLP Interpret needs: the gradients of a prediction with respect to the embedded words."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from allennlp.data import Batch, Instance, Token
+from allennlp.data.fields import ListField, TextField
+from allennlp.interpret.attackers import Attacker, Hotflip
+from allennlp.models import Model
+from allennlp.modules import TextFieldEmbedder
+from allennlp.nn.util import move_to_device
+
+__all__ = ["EmbeddedWords", "Gradients", "WordHotflip"]
+
+
+def _embedder_of(model: Model) -> tuple[str, TextFieldEmbedder]:
+    return next((name, part) for name, part in model.named_children() if isinstance(part, TextFieldEmbedder))
+
+
+class EmbeddedWords(torch.nn.Module):
+    """
+    The layer that interpreters hook into. It is called with the embedded words of each text, of shape
+    `(1, n_words, dim)`, which the hooks may change in place, or by Hotflip with the indices of words.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        # In a tuple, so it is not a part of this module.
+        self._embedder = (_embedder_of(model)[1],)
+
+    def forward(self, words: Any) -> torch.Tensor:
+        with torch.no_grad():
+            return words if isinstance(words, torch.Tensor) else self._embedder[0](words)
+
+
+class _Watched(torch.nn.Module):
+    """An embedder that passes the words of each text through a layer and keeps them in `leaves`, for gradients."""
+
+    def __init__(self, embedder: TextFieldEmbedder, layer: EmbeddedWords, texts: Sequence[Any]) -> None:
+        super().__init__()
+        self._embedder, self._layer, self._texts = embedder, layer, texts
+        self.leaves: list[torch.Tensor] = []
+
+    def forward(self, *inputs: Any, **options: Any) -> torch.Tensor:
+        with torch.no_grad():
+            output = self._embedder(*inputs, **options)
+        # Shape: (n_rows * timesteps, dim)
+        words = output.flatten(0, -2)
+        # Shape: (n_rows, timesteps)
+        rows = iter(torch.arange(len(words), device=words.device).view(-1, output.size(-2)))
+        for text in self._texts:
+            # Shape: (n_words,)
+            numbers = torch.cat(list(_numbers(text, rows)))
+            leaf = self._layer(words[numbers][None]).detach().requires_grad_()
+            self.leaves.append(leaf)
+            words = words.index_copy(0, numbers, leaf[0])
+        return words.view_as(output)
+
+
+def _numbers(text: Any, rows: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """The positions of the words of a text, or of each sentence of a document."""
+    for sentence in text if isinstance(text, ListField) else [text]:
+        yield next(rows)[: len(sentence)]
+
+
+class Gradients:
+    """The gradients of the loss of instances with labels. The model is not changed, so other threads may predict."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.layer = EmbeddedWords(model)
+
+    def __call__(self, instances: list[Instance], texts: Sequence[str], device: int) -> tuple[dict[str, Any], Any]:
+        """
+        The gradients by name, and the model's output. The first is for the last of the `texts`, which are fields in the
+        order in which the model embeds them: AllenNLP has the order of a backward pass.
+        """
+        batch = Batch(instances)
+        batch.index_instances(self._model.vocab)
+        tensors = move_to_device(batch.as_tensor_dict(), device)
+        # A copy that shares parts, weights and vocabulary, so its embedder can be replaced and its metrics updated.
+        shared = [self._model.vocab, *self._model.children(), *self._model.parameters(), *self._model.buffers()]
+        model = copy.deepcopy(self._model, {id(each): each for each in shared})
+        name, embedder = _embedder_of(model)
+        watched = _Watched(embedder, self.layer, [instance[text] for text in texts for instance in instances])
+        setattr(model, name, watched)
+        # cuDNN has no gradients in evaluation mode.
+        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+            output = model(**tensors)
+            gradients = torch.autograd.grad(output["loss"], watched.leaves)
+        named = {f"grad_input_{number}": each.cpu().numpy() for number, each in enumerate(gradients[::-1], start=1)}
+        detached = {key: value.detach() if isinstance(value, torch.Tensor) else value for key, value in output.items()}
+        return named, {**model.make_output_human_readable(detached), "loss": detached["loss"]}
+
+
+@Attacker.register("elmo_hotflip")
+class WordHotflip(Hotflip):
+    """AllenNLP's Hotflip, for any token indexer. The vectors of other words come from sentences of one word."""
+
+    def _make_embedder_input(self, all_tokens: list[str]) -> dict[str, Any]:
+        indexers = self.predictor._dataset_reader._token_indexers
+        batch = Batch(Instance({"word": TextField([Token(word)], indexers)}) for word in all_tokens)
+        batch.index_instances(self.vocab)
+        tensors: dict[str, Any] = move_to_device(batch.as_tensor_dict()["word"], self.cuda_device)
+        return tensors
