@@ -141,10 +141,11 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
     _, name, metric, *_, part = TASKS[run.task]
     published = (ROOT / "results/open" / run.task / run.variant).glob("?.json")
     scores = sorted(json.loads(path.read_text())[part] for path in published)
-    result = json.dumps(task(*card["example"]), indent=1, ensure_ascii=False)
+    example = task.predictor.examples[0]
+    result = json.dumps(task(*example), indent=1, ensure_ascii=False)
     megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     difference = furthest(full["predictions"], half["predictions"])
-    call = ", ".join(json.dumps(text, ensure_ascii=False) for text in card["example"])
+    call = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
     front = {"library_name": "elmo_tasks", "license": card["license"], "language": "en", "tags": "[elmo]"}
     if "pipeline_tag" in card:
         front["pipeline_tag"] = card["pipeline_tag"]
@@ -154,7 +155,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         "---",
         *(f"{key}: {value}" for key, value in front.items()),
         "---",
-        f"# {card['title']}",
+        f"# {task.predictor.title}",
         "",
         card["about"],
         "",

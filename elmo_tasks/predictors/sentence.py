@@ -118,7 +118,7 @@ class NerPredictor(TaggingPredictor):
 
     title = "Named entities"
     examples = (
-        ("Angela Merkel met Tim Cook of Apple in Berlin.",),
+        ("Angela Merkel met Tim Cook in Berlin.",),
         ("Watching Game of Thrones in Dublin with @sarah before the Coldplay concert.",),
         ("Jordan beat Chelsea at Wembley.",),
     )

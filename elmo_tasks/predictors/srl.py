@@ -49,8 +49,8 @@ class SrlPredictor(TaggingPredictor):
 
     title = "Semantic roles"
     examples = (
-        ("She gave the children a book and they read it in the garden.",),
         ("The committee rejected the plan because it would cost too much.",),
+        ("She gave the children a book and they read it in the garden.",),
         ("If the tenant does not pay the rent, the landlord may end the contract.",),
     )
     shown_as = "roles"
