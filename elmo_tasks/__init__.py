@@ -25,11 +25,18 @@ _MODULES = {
     "TrainedTask": "elmo_tasks.predictors.trained_task",
 }
 
+_ALLENNLP = "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
+
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    try:
+        return getattr(import_module(_MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("allennlp"):
+            raise
+        raise ModuleNotFoundError(f"{name} needs AllenNLP: {_ALLENNLP}", name=error.name) from error
 
 
 def __dir__() -> list[str]:
