@@ -51,10 +51,10 @@ def _parser() -> argparse.ArgumentParser:
         job = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
         module.add_arguments(job)
         job.set_defaults(func=run)
-    description = "Download published biLMs into the folder where they are looked up."
+    description = "Download published biLMs, and trained models, into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
     download.add_argument(
-        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name"
+        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name; models/srl"
     )
     download.set_defaults(func=_download)
     description = "Write the training configs into a folder, to train with them or to change them."
@@ -66,8 +66,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def _download(arguments: argparse.Namespace) -> None:
     from elmo_tasks.vectors.pretrained import pretrained_files
+    from elmo_tasks.vectors.trained_models import trained_model
 
     for name in arguments.name:
+        if name.startswith("models/"):
+            print(f"{name}: {trained_model(name)}")
+            continue
         folder = pretrained_files(name)[0].parent
         print(f"{name}: {folder}")
         if (digests := folder / "SHA256SUMS").is_file():

@@ -1,5 +1,7 @@
 """A trained model for people who think in texts: a text in, plain results out."""
 
+import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from os import PathLike, fspath
@@ -10,12 +12,30 @@ from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 from tqdm import tqdm
 
+from elmo_tasks.files.archives import unpack
+from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
-from elmo_tasks.shipped import MODELS
+from elmo_tasks.vectors.trained_models import trained_model
 
 __all__ = ["TrainedTask"]
+
+_CARD = """---
+library_name: elmo_tasks
+license: unknown  # to fill in
+# language: en
+tags: [elmo]
+---
+# {title}
+
+```python
+from elmo_tasks import TrainedTask
+
+task = TrainedTask("ORG/{name}")
+print(task({texts}))
+```
+"""
 
 # Shorter lists get no progress bar.
 _MANY = 32
@@ -42,15 +62,15 @@ class TrainedTask:
     # Parameters
 
     model
-        The name of a model in `models/` of the checkout, an archive, or the folder of a run. Your own model works, too,
-        if its `default_predictor` is one of this package, or a subclass.
+        The name of a model in `models/`; an archive, the folder of a run, or the address of an archive; or `org/name`
+        on the Hugging Face hub. Your own model works, too, if its `default_predictor` is one of this package, or a
+        subclass.
     language
         spaCy's code for the rules that split a text into words.
     """
 
     def __init__(self, model: str | PathLike[str], *, language: str = "en") -> None:
-        included = MODELS / model
-        self._path = included if included.is_dir() else Path(model).expanduser()
+        self._path = trained_model(model)
         self._language = language
         archive = load_archive(str(self._path))
         name = archive.model.default_predictor
@@ -80,6 +100,24 @@ class TrainedTask:
     def stream(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
         """The results for many inputs, each a tuple of the task's texts, as they come."""
         return self.predictor.results((texts, self.predictor.lines(*texts)) for texts in inputs)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """
+        Writes the model to a new folder, with a card for the Hugging Face hub. `TrainedTask` loads the folder, and,
+        after `hf upload org/name FOLDER`, also `"org/name"`.
+        """
+        with atomic_folder(folder) as made:
+            if self._path.is_file():
+                unpack(self._path, made)
+            else:
+                shutil.copytree(self._path / "vocabulary", made / "vocabulary")
+                weights = next(path for name in ("weights.th", "best.th") if (path := self._path / name).exists())
+                shutil.copy(weights, made / "weights.th")
+                shutil.copy(self._path / "config.json", made)
+            name, predictor = Path(folder).absolute().name, self.predictor
+            texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0])
+            card = _CARD.format(name=name, title=predictor.title or self.task, texts=texts or "...")
+            (made / "README.md").write_text(card, "utf-8")
 
     def _by_name(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """What was given for each input of the task."""

@@ -24,7 +24,8 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder
 from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "local_file", "pretrained_files", "write_archived"]
+__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "local_file", "pretrained_files"]
+__all__ += ["write_archived"]
 
 logger = logging.getLogger(__name__)
 
@@ -97,12 +98,39 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
         return _complete(cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path))
     near = get_close_matches(name, NAMED_BILMS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
-    if _HUB_NAME.fullmatch(name):
-        folder, problem = _of_hub(name)
+    if is_hub_name(name):
+        folder, problem = hub_folder(name, _HUB_FILES)
         if folder is not None:
             return _files_in(folder)
         hint = f"no usable answer from the hub ({problem})"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
+
+
+def is_hub_name(name: str) -> bool:
+    return _HUB_NAME.fullmatch(name) is not None
+
+
+def hub_folder(name: str, patterns: list[str]) -> tuple[Path | None, str]:
+    """
+    The folder with those files of `org/name` or `org/name@revision` that match one of the patterns, from the cache if
+    the hub does not answer; and the problem with its answer.
+    """
+    repository, _, revision = name.partition("@")
+    problem = ""
+    for local_only in (False, True):
+        try:
+            from huggingface_hub import snapshot_download
+
+            folder = snapshot_download(
+                repository, revision=revision or None, allow_patterns=patterns, local_files_only=local_only
+            )
+            if problem:
+                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problem)
+            return Path(folder), problem
+        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
+        except Exception as error:
+            problem = problem or f"{type(error).__name__}: {error}"
+    return None, problem
 
 
 def local_file(address: str | PathLike[str]) -> Path:
@@ -142,26 +170,6 @@ def _download(url: str, file: Path) -> None:
             shutil.copyfileobj(content, target)
     if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
         raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
-
-
-def _of_hub(name: str) -> tuple[Path | None, str]:
-    """The folder of a repository, from the cache if the hub does not answer; and the problem with its answer."""
-    repository, _, revision = name.partition("@")
-    problem = ""
-    for local_only in (False, True):
-        try:
-            from huggingface_hub import snapshot_download
-
-            folder = snapshot_download(
-                repository, revision=revision or None, allow_patterns=_HUB_FILES, local_files_only=local_only
-            )
-            if problem:
-                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problem)
-            return Path(folder), problem
-        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
-        except Exception as error:
-            problem = problem or f"{type(error).__name__}: {error}"
-    return None, problem
 
 
 def _downloaded(name: str) -> tuple[Path, Path]:
