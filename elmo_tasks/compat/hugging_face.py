@@ -24,13 +24,12 @@ def accept_current_tokenizers(cached_transformers: Module) -> None:
 
     @replaces(cached_transformers, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
-        from transformers import PreTrainedTokenizerBase
-
-        for name in ("encode_plus", "batch_encode_plus"):
-            if not hasattr(PreTrainedTokenizerBase, name):
-                setattr(PreTrainedTokenizerBase, name, PreTrainedTokenizerBase.__call__)
         kwargs.pop("add_special_tokens", None)
-        return original(model_name, **kwargs)
+        tokenizer = original(model_name, **kwargs)
+        if not hasattr(tokenizer, "encode_plus"):
+            # Not for the class, because spawned workers of data loaders only get a pickled tokenizer.
+            tokenizer.encode_plus = tokenizer.batch_encode_plus = tokenizer.__call__
+        return tokenizer
 
 
 @after_import("allennlp.data.token_indexers.pretrained_transformer_indexer")

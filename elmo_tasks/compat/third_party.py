@@ -1,5 +1,7 @@
 """What torch, nltk and setuptools changed or removed after AllenNLP 2.10.1, and what cannot be pickled."""
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -107,18 +109,20 @@ def number_gpus(util: Module) -> None:
 def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
     """
     Symptom: the reader `ptb_trees` of the constituency parser raises `Security Violation [CorpusReader.__init__]:
-    Unauthorized path`.
-    Cause: nltk (seen with 3.10) opens only files in the folders of `nltk.data.path`.
+    Unauthorized path`, or `NLTK will not read`.
+    Cause: nltk (seen with 3.10) reads only files in the folders of `nltk.data.path` that no group may write.
     """
 
     @replaces(penn_tree_bank, "BracketParseCorpusReader")
-    def reader(original: Any, root: str, *args: Any, **kwargs: Any) -> Any:
+    def reader(original: Any, root: str, fileids: list[str]) -> SimpleNamespace:
         import nltk
 
-        folder = str(Path(root).resolve())
-        if folder not in nltk.data.path:
-            nltk.data.path.append(folder)
-        return original(folder, *args, **kwargs)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(nltk.data, "path", [folder]):
+            for name in fileids:
+                shutil.copyfile(Path(root, name), Path(folder, name))
+                Path(folder, name).chmod(0o600)
+            trees = list(original(root=folder, fileids=fileids).parsed_sents())
+        return SimpleNamespace(parsed_sents=lambda: trees)
 
 
 @after_import(

@@ -5,13 +5,12 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.file_utils import TensorCache
+from allennlp.common.plugins import import_plugins
 from allennlp.common.util import int_to_device
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.training import Checkpointer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.util import rescale_gradients
-
-import elmo_tasks.plugin  # noqa: F401
 
 
 class TestAcceptVerboseReduceOnPlateau:
@@ -71,5 +70,7 @@ class TestNumberGpus:
 class TestReadTreesFromAnyFolder:
     def test_trees_are_read(self, tmp_path):
         (tmp_path / "trees.txt").write_text("(TOP (S (NP (DT a) (NN dog)) (VP (VBZ barks))))\n")
+        (tmp_path / "trees.txt").chmod(0o664)
+        import_plugins()
         (instance,) = DatasetReader.by_name("ptb_trees")().read(tmp_path / "trees.txt")
         assert [token.text for token in instance["tokens"]] == ["a", "dog", "barks"]
