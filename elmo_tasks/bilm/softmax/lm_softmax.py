@@ -2,17 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, embedding, linear
-from torch.utils.checkpoint import checkpoint
+
+from elmo_tasks.bilm.kernels.packed_linear import PackedLinear
 
 __all__ = ["LmSoftmax", "Negatives", "draw_negatives"]
 
 # Logits in memory at the same time: 256 MB of float32, which is 372 rows for a vocabulary of 180,000 words.
 _LOGITS_AT_ONCE = 2**26
+# Rows of a block of logits in training: on a CPU, more would leave the cache between the operations on them.
+_ROWS_AT_ONCE = {"cpu": 128}
 # Rows per thread and words in a block of logits on a CPU: 1 MB of float32, which fits in the cache.
 _ROWS_IN_CACHE, _WORDS_IN_CACHE = 256, 1024
 
@@ -49,8 +53,8 @@ class LmSoftmax(nn.Module):
 
     def forward(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
-        The training loss, of shape `()`: the negative log-likelihood, summed over the rows. Under autocast, its
-        products are computed in autocast's type and summed in float32.
+        The training loss, of shape `()`: the negative log-likelihood, summed over the rows. Its products are computed
+        in the type of `hidden`, or in autocast's, and summed in at least float32.
 
         # Parameters
 
@@ -59,13 +63,11 @@ class LmSoftmax(nn.Module):
         targets
             Shape `(n,)`, int64: the numbers of the words to predict.
         """
-        if not torch.is_autocast_enabled(hidden.device.type):
-            # A biLM may compute in bfloat16.
-            hidden = hidden.to(self.weight.dtype)
-        if self.training and self.n_samples is not None:
-            negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
-            return self._sampled_losses(hidden, targets, negatives).sum()
-        return self._losses_in_chunks(hidden, targets).sum()
+        device = hidden.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        loss = self._full_loss if self.n_samples is None or not self.training else self._sampled_loss
+        with torch.autocast(device, enabled=False):
+            return loss(hidden.to(self.weight.dtype), targets, dtype)
 
     def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
@@ -105,19 +107,22 @@ class LmSoftmax(nn.Module):
 
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
-        chunks = list(zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True))
-        losses = self._losses
-        if len(chunks) > 1:
-            # The logits of a chunk are recomputed for its gradient, so only one chunk at a time needs memory.
-            losses = partial(checkpoint, self._losses, use_reentrant=False, preserve_rng_state=False)
-        return torch.cat([losses(*chunk) for chunk in chunks])
+        chunks = zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True)
+        return torch.cat([self._losses(*chunk) for chunk in chunks])
 
     def _losses(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         # Shape: (n, n_words)
         logits = _at_least_float32(linear(hidden, self.weight, self.bias))
         return cross_entropy(logits, targets, reduction="none")
 
-    def _sampled_losses(self, hidden: torch.Tensor, targets: torch.Tensor, negatives: "Negatives") -> torch.Tensor:
+    def _full_loss(self, hidden: torch.Tensor, targets: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        # Shape: (n,)
+        target_logits = (hidden * embedding(targets, self.weight)).sum(-1) + self.bias[targets]
+        return _loss_of(hidden, self.weight, self.bias, target_logits, targets, dtype)
+
+    def _sampled_loss(self, hidden: torch.Tensor, targets: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        assert self.n_samples is not None
+        negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
         # One look-up for negatives and targets: the gradient of a look-up is as large as the weight matrix.
         words = torch.cat([negatives.words, targets])
         sizes = [len(negatives.words), len(targets)]
@@ -129,12 +134,67 @@ class LmSoftmax(nn.Module):
         # Shape: (n_samples,) and (n,)
         bias, target_bias = torch.split(bias, sizes)
         # Shape: (n,)
-        target_logits = _at_least_float32((hidden * target_weight).sum(-1) + target_bias)
-        # Shape: (n, n_samples)
-        logits = _at_least_float32(linear(hidden, weight, bias.to(weight.dtype)))
-        # A target that was drawn is not a negative in its row.
-        logits.masked_fill_(negatives.words == targets.unsqueeze(1), -torch.inf)
-        return torch.logaddexp(logits.logsumexp(-1), target_logits) - target_logits
+        target_logits = (hidden * target_weight).sum(-1) + target_bias
+        # The column of a target that was drawn, which is not a negative in its row, and otherwise -1. A table of all
+        # words finds it without comparing each row with each sample. Shape: (n_words,)
+        columns = torch.full((self.n_words,), -1, device=hidden.device)
+        columns[negatives.words] = torch.arange(sizes[0], device=hidden.device)
+        return _loss_of(hidden, weight, bias, target_logits, columns[targets], dtype)
+
+
+class _Loss(torch.autograd.Function):
+    """
+    The sum over rows of `log(exp(z_t) + sum_j exp(h W_j + b_j)) - z_t`, without the word in the column `target` if that
+    is not -1. The gradient is computed along with the loss, one block of rows at a time, so only the logits of a block
+    are in memory, and none is computed twice.
+    """
+
+    @staticmethod
+    def forward(ctx, hidden, weight, bias, target_logits, targets, dtype):  # type: ignore[no-untyped-def]
+        low_hidden = hidden.to(dtype)
+        to_logits, to_hidden = PackedLinear(weight, dtype=dtype), PackedLinear(weight.t(), dtype=dtype)
+        losses, d_target_logits, d_hidden = (torch.empty_like(each) for each in (target_logits, target_logits, hidden))
+        d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        n_rows = max(1, min(_ROWS_AT_ONCE.get(hidden.device.type, _LOGITS_AT_ONCE), _LOGITS_AT_ONCE // len(weight)))
+        for start in range(0, len(hidden), n_rows):
+            rows = slice(start, start + n_rows)
+            # Shape: (n_rows, n_words), in place until the end of the block.
+            logits = to_logits(low_hidden[rows]).to(bias.dtype).add_(bias)
+            # Shape: (n_rows, 1), each
+            target, target_logit = targets[rows].unsqueeze(1), target_logits[rows].unsqueeze(1)
+            column = target.clamp_min(0)
+            logits.scatter_(1, column, logits.gather(1, column).masked_fill_(target >= 0, -torch.inf))
+            largest = torch.maximum(logits.amax(1, keepdim=True), target_logit)
+            exponentials, target_exponential = logits.sub_(largest).exp_(), (target_logit - largest).exp_()
+            total = exponentials.sum(1, keepdim=True) + target_exponential
+            losses[rows] = (total.log() + largest - target_logit).squeeze(1)
+            d_target_logits[rows] = (target_exponential / total - 1.0).squeeze(1)
+            # The probabilities are the exponentials divided by their total, and dividing the rows of dim units is less
+            # work than those of n_words.
+            low_exponentials = exponentials.to(dtype)
+            d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(total)
+            d_weight += low_exponentials.t() @ hidden[rows].div(total).to(dtype)
+            d_bias.addmv_(exponentials.t(), total.reciprocal().squeeze(1))
+        ctx.save_for_backward(d_hidden, d_weight, d_bias, d_target_logits)
+        return losses.sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_loss: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return *(gradient * d_loss for gradient in ctx.saved_tensors), None, None
+
+
+def _loss_of(
+    hidden: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    target_logits: torch.Tensor,
+    targets: torch.Tensor,
+    dtype: torch.dtype,
+) -> torch.Tensor:
+    parts = (_at_least_float32(part) for part in (hidden, weight, bias, target_logits))
+    loss: torch.Tensor = _Loss.apply(*parts, targets, dtype)  # type: ignore[no-untyped-call]
+    return loss
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
