@@ -21,6 +21,8 @@ __all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
 # The input side of several steps is one product of about this many rows: enough to be fast (on a CPU, more would not
 # fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
+# The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
+_GRADIENT_ROWS_AT_ONCE = 1024
 
 
 class LstmWeights:
@@ -69,12 +71,13 @@ def run_lstms(
 
     `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
     `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates`,
-    `memories` and `hidden`, all three or none, are filled with what the backward pass needs, packed like `inputs`.
+    `memories` and `hidden`, all three or none, are filled with what the backward pass needs, packed like `inputs`;
+    `gates` may be less precise than the memory.
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
     # On a CPU, allocating memory for the gates of a step takes longer than computing them.
-    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)) if gates is None else gates
+    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
     for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
         first, last = steps[0][0].start, steps[-1][0].stop
         # Shape: (some words, 4 * cell_dim), for each LSTM
@@ -84,9 +87,10 @@ def run_lstms(
             # Shape: (n_now, 4 * cell_dim), for each LSTM
             products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
             now = memory[:, :n_now]
-            gates_now = scratch[:, :n_now] if gates is None else gates[:, rows]
+            gates_now = scratch[:, :n_now]
             units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
-            if memories is not None and hidden is not None:
+            if gates is not None and memories is not None and hidden is not None:
+                gates[:, rows] = gates_now
                 memories[:, rows] = now
                 hidden[:, rows] = units
             # Shape: (n_lstms, n_now, projection_dim)
@@ -98,7 +102,7 @@ def run_lstms(
 class RecurrenceFunction(torch.autograd.Function):
     """
     `run_lstms` with gradients. The backward pass runs through the sentences in reverse for the cell's gradient and
-    computes each weight's gradient as one product over all words.
+    computes each weight's gradient in products over many words.
 
     `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip,
     projection_clip)` takes the tensors of `LstmWeights` and `run_lstms` and returns the outputs and the last memory.
@@ -113,7 +117,7 @@ class RecurrenceFunction(torch.autograd.Function):
         last_memory = memory.clone()
         shape, cell_dim = inputs.shape[:2], memory.size(-1)
         for_backward = {
-            "gates": memory.new_empty(*shape, 4 * cell_dim),
+            "gates": inputs.new_empty(*shape, 4 * cell_dim),
             "memories": memory.new_empty(*shape, cell_dim),
             "hidden": inputs.new_empty(*shape, cell_dim),
         }
@@ -137,36 +141,44 @@ class RecurrenceFunction(torch.autograd.Function):
         back_to_hidden = StackedLinear(2.0 * projection, dtype=dtype)
         back_to_output = StackedLinear(kernel[:, input_dim:], dtype=dtype)
 
-        d_products = torch.empty_like(gates, dtype=dtype)
-        d_projected = d_outputs.to(dtype, copy=True)
+        steps = list(rows_of_steps(batch_sizes))
+        # The state before each step; that of the step before may have more rows.
+        memories_before = [first_memory, *(memories[:, rows] for rows, _ in steps[:-1])]
+        outputs_before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
+        read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(outputs_before, steps, strict=True)], 1)
+        # What the kernel is multiplied by. Shape: (n_lstms, input_dim + projection_dim, n_words)
+        read = torch.cat([inputs, read], -1).transpose(1, 2)
+
+        from_inputs = kernel[:, :input_dim].to(dtype).transpose(1, 2)
+        d_inputs, d_projected = torch.empty_like(inputs), d_outputs.to(dtype, copy=True)
+        d_kernel, d_bias = torch.zeros_like(kernel), torch.zeros_like(kernel[:, 0])
         # The gradients of the state after a step, one row per sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        steps = list(rows_of_steps(batch_sizes))
-        for step in range(len(steps) - 1, -1, -1):
-            rows, n_now = steps[step]
-            d_now = d_projected[:, rows].add_(d_output[:, :n_now])
-            if projection_clip is not None:
-                d_now.mul_(outputs[:, rows].abs() < projection_clip)
-            before = memories[:, steps[step - 1][0]] if step else first_memory
-            d_memory[:, :n_now] = cell_backward(
-                gates[:, rows],
-                memories[:, rows],
-                before[:, :n_now],
-                _stacked(back_to_hidden(d_now)),
-                d_memory[:, :n_now],
-                cell_clip,
-                d_products=d_products[:, rows],
-            )
-            _write(back_to_output(d_products[:, rows]), None, d_output[:, :n_now])
-
-        # The input of the recurrent side at each word: the output for the previous word.
-        before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
-        read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(before, steps, strict=True)], 1)
-        # Shape: (n_lstms, input_dim + projection_dim, 4 * cell_dim)
-        d_kernel = torch.cat([inputs, read], -1).transpose(1, 2) @ d_products
-        d_inputs = d_products @ kernel[:, :input_dim].to(dtype).transpose(1, 2)
+        spans = list(_spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE))
+        scratch = torch.empty_like(gates[:, : max(span[-1][0].stop - span[0][0].start for span in spans)])
+        for span in reversed(spans):
+            first, last = span[0][0].start, span[-1][0].stop
+            # Shape: (n_lstms, some words, 4 * cell_dim)
+            d_products = scratch[:, : last - first]
+            for rows, n_now in reversed(span):
+                d_now = d_projected[:, rows].add_(d_output[:, :n_now])
+                if projection_clip is not None:
+                    d_now.mul_(outputs[:, rows].abs() < projection_clip)
+                d_products_now = d_products[:, rows.start - first : rows.stop - first]
+                cell_backward(
+                    gates[:, rows],
+                    memories[:, rows],
+                    memories_before.pop()[:, :n_now],
+                    back_to_hidden(d_now),
+                    d_memory[:, :n_now],
+                    cell_clip,
+                    d_products=d_products_now,
+                )
+                _write(back_to_output(d_products_now), None, d_output[:, :n_now])
+            d_inputs[:, first:last] = d_products @ from_inputs
+            d_kernel += read[..., first:last] @ d_products
+            d_bias += d_products.sum(1, dtype=d_bias.dtype)
         d_projection = 2.0 * (hidden.transpose(1, 2) @ d_projected)
-        d_bias = d_products.sum(1, dtype=kernel.dtype)
         return d_inputs, d_kernel, d_bias, d_projection, d_output, d_memory, None, None, None
 
 

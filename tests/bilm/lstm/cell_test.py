@@ -4,6 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elmo_tasks.bilm.lstm import cell as cell_module
 from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
 
 CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
@@ -71,9 +72,10 @@ class TestCellForward:
 
 
 class TestCellBackward:
+    @pytest.mark.parametrize("in_a_list", [False, True])
     @settings(max_examples=100)
-    @given(SHAPES, CLIPS, st.integers(0, 1000))
-    def test_it_is_the_gradient(self, shape, clip, seed):
+    @given(SHAPES, CLIPS, st.integers(0, 1000), st.integers(1, 50))
+    def test_it_is_the_gradient(self, in_a_list, shape, clip, seed, gates_at_once):
         products, previous = draw(seed, *shape[:2], 4 * shape[2]), draw(seed + 1, *shape)
         d_hidden, d_memory = draw(seed + 2, *shape), draw(seed + 3, *shape)
         leaves = products.clone().requires_grad_(), previous.clone().requires_grad_()
@@ -86,10 +88,13 @@ class TestCellBackward:
 
         gates, now = torch.empty_like(products), previous.clone()
         cell_forward(with_doubled_candidates(products), now, clip, dtype=torch.float64, gates=gates)
-        given_before = [tensor.clone() for tensor in (gates, now, previous, d_hidden, d_memory)]
-        d_products = torch.full_like(products, 9.0)
-        d_previous = cell_backward(gates, now, previous, d_hidden, d_memory, clip, d_products=d_products)
-        torch.testing.assert_close(d_products, expected[0], rtol=1e-12, atol=1e-13)
-        torch.testing.assert_close(d_previous, expected[1], rtol=1e-12, atol=1e-13)
-        for after, before in zip((gates, now, previous, d_hidden, d_memory), given_before, strict=True):
+        given_before = [tensor.clone() for tensor in (now, previous, d_hidden)]
+        each_d_hidden = list(d_hidden) if in_a_list else d_hidden
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(cell_module, "_GATES_AT_ONCE", gates_at_once)
+            # In place: the gates become their gradient, and the memory's becomes the one before the step.
+            cell_backward(gates, now, previous, each_d_hidden, d_memory, clip, d_products=gates)
+        torch.testing.assert_close(gates, expected[0], rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(d_memory, expected[1], rtol=1e-12, atol=1e-13)
+        for after, before in zip((now, previous, d_hidden), given_before, strict=True):
             assert torch.equal(after, before)
