@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 
 class _Sizes(TorchDispatchMode):
@@ -15,7 +14,7 @@ class _Sizes(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
+        for leaf in result if isinstance(result, (list, tuple)) else [result]:
             # oneDNN's packed weights have no storage.
             if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
                 # The storage, because an expanded tensor takes no memory.

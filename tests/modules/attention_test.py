@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_tasks.modules import attention
+from elmo_tasks.modules.attention import in_blocks
 from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH
 
@@ -16,7 +16,7 @@ TEXTS = {
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(attention, "_MAX_PAIRS", 100 * N_WORDS)
+    monkeypatch.setattr("elmo_tasks.modules.attention._MAX_PAIRS", 100 * N_WORDS)
 
 
 def test_blocks_have_all_words_in_order(small_blocks):
@@ -30,7 +30,7 @@ def test_blocks_have_all_words_in_order(small_blocks):
     for has_gradients, expected in ((False, [50] * 20), (True, [N_WORDS])):
         seen.clear()
         with torch.set_grad_enabled(has_gradients):
-            assert torch.equal(attention.in_blocks(attend, words), words)
+            assert torch.equal(in_blocks(attend, words), words)
         assert seen == expected
 
 
