@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
 MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
-# Known answers per model.
-N_KNOWN = 8
-# One in so many texts with new words is answered again at the end.
-CHECKED = 20
+# Known answers per model; one in so many texts with new words is answered again at the end.
+N_KNOWN, CHECKED = 8, 20
 
 
 def text_of(n_words: int, draw: random.Random, *, is_new: bool = False) -> str:
@@ -57,10 +56,6 @@ def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(is_same, one, other))
     return abs(one - other) < 1e-4 if isinstance(one, float) and isinstance(other, float) else one == other
-
-
-def as_json(answer: Any) -> Any:
-    return json.loads(json.dumps(answer))
 
 
 class Client(threading.Thread):
@@ -97,23 +92,18 @@ class Client(threading.Thread):
             self.n_repeated += attempt > 0
             try:
                 return post(self.port, path, given)
-            except (OSError, http.client.HTTPException, ValueError) as error:
+            except (OSError, http.client.HTTPException) as error:
                 print(f"{path}: {error!r}", file=sys.stderr)
                 time.sleep(0.2 * attempt)
         return None
 
 
 def post(port: int, path: str, given: Any) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    try:
-        connection.request("POST", path, json.dumps(given), {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        content = response.read()
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise ValueError(f"{response.status}: {content[:200]!r}")
-    return json.loads(content)
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(given).encode(), headers)
+    # Without the proxy of the environment.
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as response:
+        return json.load(response)
 
 
 def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
@@ -128,7 +118,7 @@ def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple
     while server.poll() is None:
         try:
             post(port, f"/{arguments.models[0]}/batch", {"inputs": []})
-            return server.pid, time.perf_counter() - start
+            return server.pid, round(time.perf_counter() - start, 1)
         except OSError:
             time.sleep(0.1)
     sys.exit("the server has stopped")
@@ -146,14 +136,13 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
     """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
 
-    draw = random.Random(arguments.seed)
+    draw = random.Random(0)
     tasks = {model: TrainedTask(model) for model in arguments.models}
     inputs = [(model, input_of(model, arguments.words, draw)) for model in tasks for _ in range(N_KNOWN)]
-    known = [(model, given, as_json(tasks[model](**given))) for model, given in inputs]
+    known = [(model, given, json.loads(json.dumps(tasks[model](**given)))) for model, given in inputs]
     print(json.dumps(settings), flush=True)
     start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
-    numbers = range(arguments.seed + 1, arguments.seed + 1 + arguments.clients)
-    clients = [Client(number, port, known, end, arguments) for number in numbers]
+    clients = [Client(number + 1, port, known, end, arguments) for number in range(arguments.clients)]
     for client in clients:
         client.start()
     memory: list[float] = []
@@ -165,7 +154,9 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
         client.join()
     wall = time.monotonic() - start
     again = [each for client in clients for each in client.unchecked]
-    n_different = sum(not is_same(as_json(tasks[model](**given)), answer) for model, given, answer in again)
+    n_different = sum(
+        not is_same(json.loads(json.dumps(tasks[model](**given))), answer) for model, given, answer in again
+    )
     seconds = sorted(second for client in clients for second in client.seconds)
     return {
         "requests": len(seconds),
@@ -190,20 +181,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=4, help="requests that a process computes at the same time")
     parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
     parser.add_argument("--port", type=int, help="of a server on this machine, instead of starting one")
-    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     with ExitStack() as stack:
-        if arguments.port:
-            found = loaded(arguments.port, None, arguments, settings)
-        else:
+        port, process = arguments.port, None
+        if port is None:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]
-            process, seconds = started(arguments, port, stack)
-            settings["start-up"] = round(seconds, 1)
-            found = loaded(port, process, arguments, settings)
-    print(json.dumps(found), flush=True)
+            process, settings["start-up"] = started(arguments, port, stack)
+        print(json.dumps(loaded(port, process, arguments, settings)))
 
 
 if __name__ == "__main__":
