@@ -152,5 +152,8 @@ def check_command(words: list[str], line: str) -> None:
         files = [word for word in words if word.endswith(".txt")]
         assert all((CHECKOUT / file).is_file() for file in files), line
     else:
-        known = words[0] in {".", "git", "cd", "export", "pre-commit"} or words[:2] == ["pip", "check"]
+        known = words[0] in {".", "curl", "git", "cd", "export", "pre-commit", "uvicorn"} or words[:2] == [
+            "pip",
+            "check",
+        ]
         assert known or (CHECKOUT / words[0]).is_file(), line
