@@ -16,7 +16,7 @@ from elmo_tasks.predictors.json_lines_predictor import (
     tokens_of,
 )
 from elmo_tasks.predictors.parts_of_speech import PosTagger
-from elmo_tasks.text import Word, as_words, located_sentences, sentences_of_words
+from elmo_tasks.text import Word, as_words, located_sentences, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor"]
 
@@ -33,6 +33,8 @@ class CorefPredictor(JsonLinesPredictor):
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
+
+    A sentence of a text with more than 128 words is read in pieces, which are then the `sentences` of the prediction.
 
     The plain result has `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced.
     """
@@ -70,7 +72,11 @@ class CorefPredictor(JsonLinesPredictor):
             sentences = list(map(as_words, inputs["sentences"]))
         else:
             known = inputs.get("located")
-            sentences = located_sentences(inputs["document"], self._language) if known is None else known
+            whole = located_sentences(inputs["document"], self._language) if known is None else known
+            # Sentences are padded to the longest.
+            sentences = [
+                words[part.start : part.stop] for words in whole for part in pieces([word.text for word in words])
+            ]
         speakers = inputs.get("speakers")
         if speakers is not None:
             speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
