@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
-from itertools import pairwise, tee
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.pipeline import Sentencizer
 from spacy.scorer import Scorer
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from elmo_tasks.text import Word, in_nfc
@@ -25,8 +25,8 @@ __all__ = ["CorefComponent", "NerComponent", "PosComponent", "Predicate", "SrlCo
 __all__ += ["TaskComponent"]
 
 _CLUSTERS, _PREDICATES = "coref_clusters_", "srl_predicates_"
-# Of an archive, and of the folder of a run, what a prediction needs.
-_FILES = ("config.json", "meta.json", "README.md", "vocabulary", "weights.th", "best.th")
+# What the folder of a run has besides its model.
+_OTHERS = shutil.ignore_patterns("*.tar.gz", "*_state_*", "training_*", "metrics*.json", "log", "out.log", "*.jsonnet")
 _SENTENCE_RULE = Sentencizer()
 
 
@@ -95,11 +95,8 @@ class TaskComponent:
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_file():
                 shutil.copyfile(source, target)
-                return
-            others = {file.name for file in source.iterdir()} - set(_FILES)
-            shutil.copytree(
-                source, target, ignore=lambda folder, _: others if Path(folder) == source else (), dirs_exist_ok=True
-            )
+            else:
+                shutil.copytree(source, target, ignore=_OTHERS, dirs_exist_ok=True)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Reads what `to_disk` wrote."""
@@ -121,9 +118,7 @@ class TaskComponent:
 
 
 class NerComponent(TaskComponent):
-    """
-    Sets `doc.ents`, each with `ent._.probability`, and keeps the entities that are already set, as spaCy's `ner` does.
-    """
+    """Sets `doc.ents`, each with `ent._.probability`, and keeps entities that are already set, as spaCy's `ner`."""
 
     def annotate(self, doc: Doc, result: Any) -> None:
         entities = list(doc.ents)
@@ -178,9 +173,9 @@ class SrlComponent(TaskComponent):
 
     def annotate(self, doc: Doc, result: Any) -> None:
         groups = [[_span(doc, role, role["label"]) for role in predicate["roles"]] for predicate in result]
-        # The model may label a different word with V.
-        verbs = [{"verb": {"start": predicate["start"], "end": predicate["end"]}} for predicate in result]
-        _set_groups(doc, _PREDICATES, groups, verbs)
+        for group, predicate in zip(_set_groups(doc, _PREDICATES, groups), result, strict=True):
+            # The model may label a different word with V.
+            group.attrs["verb"] = {"start": predicate["start"], "end": predicate["end"]}
 
 
 class CorefComponent(TaskComponent):
@@ -225,13 +220,12 @@ for _name, _model, _class, _assigns in (
     Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
 
 
-def _set_groups(doc: Doc, prefix: str, groups: list[list[Span]], attrs: list[dict[str, Any]] | None = None) -> None:
+def _set_groups(doc: Doc, prefix: str, groups: list[list[Span]]) -> list[SpanGroup]:
     """Replaces the numbered groups of spans with a prefix."""
     for key in [key for key in doc.spans if key.startswith(prefix)]:
         del doc.spans[key]
-    for number, spans in enumerate(groups):
-        name = f"{prefix}{number + 1}"
-        doc.spans[name] = SpanGroup(doc, name=name, spans=spans, attrs=attrs[number] if attrs else {})
+    doc.spans.update({f"{prefix}{number}": spans for number, spans in enumerate(groups, start=1)})
+    return [doc.spans[key] for key in doc.spans if key.startswith(prefix)]
 
 
 def _span(doc: Doc, place: dict[str, Any], label: str) -> Span:
@@ -241,14 +235,13 @@ def _span(doc: Doc, place: dict[str, Any], label: str) -> Span:
 
 
 def _sentences(doc: Doc) -> list[list[Word]]:
-    spans = list(doc.sents) if doc.has_annotation("SENT_START") else _by_rule(doc)
-    sentences = [[token for token in span if not token.is_space] for span in spans]
-    return [
-        [Word(in_nfc(token.text), token.idx, token.idx + len(token)) for token in each] for each in sentences if each
-    ]
+    split = doc
+    if not doc.has_annotation("SENT_START"):
+        spaces = [bool(token.whitespace_) for token in doc]
+        split = _SENTENCE_RULE(Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces))
+    sentences = [[_word(token) for token in sentence if not token.is_space] for sentence in split.sents]
+    return [words for words in sentences if words]
 
 
-def _by_rule(doc: Doc) -> list[Span]:
-    (is_start,) = _SENTENCE_RULE.predict([doc])
-    starts = [position for position, starts_here in enumerate(is_start) if starts_here]
-    return [doc[start:end] for start, end in pairwise([*starts, len(doc)])]
+def _word(token: Token) -> Word:
+    return Word(in_nfc(token.text), token.idx, token.idx + len(token))
