@@ -1,0 +1,44 @@
+"""A task in a user's folder: trained, used and shown without a change in the package."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import CHECKOUT
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+import questions
+from elmo_tasks import TrainedTask
+
+task = TrainedTask(sys.argv[1])
+results = task(["Who sang in Rome?", "She sang in Rome.", " "])
+try:
+    from elmo_tasks.demo.tasks import TaskArchive
+
+    shown = TaskArchive(Path(sys.argv[1]), "en").values("Who sang in Rome?")[0]
+except ModuleNotFoundError:
+    shown = results[0]
+print(json.dumps([task.task, results, shown]))
+"""
+
+
+def test_a_task_of_ones_own(tmp_path: Path):
+    folder = tmp_path / "own_task"
+    shutil.copytree(CHECKOUT / "examples" / "own_task", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    train = ["-m", "allennlp", "train", "questions.jsonnet", "-s", "run", "--include-package", "questions"]
+    subprocess.run([sys.executable, *train], cwd=folder, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "run/model.tar.gz"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    name, (question, statement, empty), shown = json.loads(found.stdout.splitlines()[-1])
+    assert name == "questions" and empty == {}
+    assert question["yes"] > 0.5 > statement["yes"]
+    assert shown == pytest.approx(question)
