@@ -34,9 +34,9 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("allennlp"):
-            raise
-        raise ModuleNotFoundError(f"{name} needs AllenNLP: {_ALLENNLP}", name=error.name) from error
+        if str(error.name).startswith("allennlp"):
+            error.msg = f"{name} needs AllenNLP: {_ALLENNLP}"
+        raise
 
 
 def __dir__() -> list[str]:

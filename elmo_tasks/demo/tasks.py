@@ -1,6 +1,7 @@
 """Trained models on the page: how the plain results of a task are shown, as its predictor describes them."""
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class TaskArchive:
             return [_marked(texts[-1], [result | {"label": f"{result['probability']:.2f}"}])]
         if kind == "roles":
             frames = [[*_marked(texts[-1], frame["roles"]), ("\n", None)] for frame in result]
-            return [[mark for frame in frames for mark in frame] or _marked(texts[-1], [])]
+            return [list(chain.from_iterable(frames)) or _marked(texts[-1], [])]
         if kind == "chains":
             mentions = [" | ".join(mention["text"] for mention in chain) for chain in result["chains"]]
             return [pd.DataFrame({"chain": range(1, len(mentions) + 1), "mentions": mentions}), result["resolved"]]

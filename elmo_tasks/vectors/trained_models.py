@@ -40,12 +40,12 @@ def trained_model(model: str | PathLike[str]) -> Path:
     elif release and "/" not in short:
         digests = dict(line.split()[::-1] for line in local_file(f"{release}/SHA256SUMS").read_text().splitlines())
         if (file := f"{short}.tar.gz") in digests:
-            return _checked(local_file(f"{release}/{file}"), digests[file])
+            return _whole(local_file(f"{release}/{file}"), digests[file])
         hint = f"the release has {', '.join(sorted(digests))}"
     raise ValueError(f"'{name}' is neither a trained model nor a folder or an archive: {hint}")
 
 
-def _checked(archive: Path, digest: str) -> Path:
+def _whole(archive: Path, digest: str) -> Path:
     if (found := file_digest(archive)) != digest:
         # It is downloaded again next time.
         archive.unlink()
