@@ -6,11 +6,13 @@ from copy import copy
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from spacy.tokens import Doc
 from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
 from thinc.types import Floats2d
-from thinc.util import get_torch_default_device
+from thinc.util import get_torch_default_device, torch2xp, xp2torch
 
+from elmo_tasks.bilm.outputs import mixed
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.documents import embed_groups
 from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
@@ -118,20 +120,18 @@ def _initialize(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
 def _forward(
     model: Model[Any, Any], docs: list[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
-    """Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`."""
+    """Eq. (1) of the paper."""
     bilm: Any = model.shims[0]
-    ops, gamma = model.ops, model.get_param("gamma")
+    weights, gamma = (xp2torch(model.get_param(name), requires_grad=is_train) for name in ("layer_weights", "gamma"))
     # Shape: (n_layers,)
-    shares = ops.xp.exp(model.get_param("layer_weights"))
-    shares /= shares.sum()
-    # Each of shape (n_layers, n_tokens, dim)
-    layers: list[Any] = [ops.asarray(array) for array in bilm.layers_of(docs, is_train)]
+    shares = gamma * weights.softmax(0)
+    # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
+    vectors = [mixed(torch.from_numpy(layers).to(shares), shares) for layers in bilm.layers_of(docs, is_train)]
 
-    def backprop(d_mixed: list[Floats2d]) -> list[Doc]:
-        # The derivative by `gamma * s_j`: shape (n_layers,)
-        products = sum(array.reshape(len(array), -1) @ d.ravel() for array, d in zip(layers, d_mixed, strict=True))
-        model.inc_grad("gamma", (shares @ products).reshape(1))
-        model.inc_grad("layer_weights", gamma * shares * (products - shares @ products))
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])
+        model.inc_grad("layer_weights", torch2xp(weights.grad))
+        model.inc_grad("gamma", torch2xp(gamma.grad))
         return []
 
-    return [ops.xp.tensordot(gamma * shares, array, 1) for array in layers], backprop
+    return [torch2xp(array.detach()) for array in vectors], backprop
