@@ -1,13 +1,16 @@
 """Tests of the module that AllenNLP imports."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from allennlp.common import Registrable
+import _jsonnet
+from allennlp.common import Params, Registrable
 
 import elmo_tasks.plugin
+from tests.paths import TRAINING_CONFIGS
 
 _REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
 
@@ -24,6 +27,14 @@ class TestPlugin:
         registered = {(base, name, bases[base].by_name(name).__module__) for base, name, _ in expected}
         assert ("Subcommand", "elmo-export", "elmo_tasks.commands.export") in expected
         assert registered == expected
+
+    def test_a_written_config_needs_none_of_it(self, environment, command, capsys, tmp_path):
+        command("elmo-config", "ner_elmo", "-o", '{"trainer.num_epochs": 3}')
+        (tmp_path / "ner_elmo.json").write_text(capsys.readouterr().out)
+        (tmp_path / "search.jsonnet").write_text("(import 'ner_elmo.json') { trainer+: { patience: 1 } }")
+        found = json.loads(_jsonnet.evaluate_file(str(tmp_path / "search.jsonnet")))
+        expected = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
+        assert found == {**expected, "trainer": {**expected["trainer"], "num_epochs": 3, "patience": 1}}
 
     def test_loading_an_archive_from_python_finds_it(self, tmp_path):
         code = (
