@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import torch
@@ -73,13 +73,20 @@ class Bilm(nn.Module):
         self.carried_states = CarriedStates()
 
     @classmethod
-    def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str], **settings: Any) -> "Bilm":
+    def from_files(
+        cls,
+        options_file: str | PathLike[str],
+        weight_file: str | PathLike[str],
+        *,
+        stateful: bool = False,
+        precision: Precision = "float32",
+    ) -> "Bilm":
         """
         Reads a biLM from local files: in the public format, its `options.json` and its HDF5 or safetensors file; for
         ELMoForManyLangs, the `config.json` and the `encoder.pkl` in a model's folder. Raises `ValueError` if a file has
-        a different format or the two do not match. `settings` are the other parameters of the class.
+        a different format or the two do not match. For the others, see the class.
         """
-        bilm = cls(read_any_options(options_file), **settings)
+        bilm = cls(read_any_options(options_file), stateful=stateful, precision=precision)
         bilm.load_weights(weight_file)
         return bilm
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -32,6 +32,17 @@ tags: [elmo]
 
 A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: `Elmo.from_pretrained("ORG/{name}")`.
 """
+
+
+class VectorOptions(TypedDict, total=False):
+    """The arguments of `Elmo.embed_iter`, for the methods that call it."""
+
+    layers: Layers
+    weights: Sequence[float] | None
+    gamma: float
+    pool: Pool | None
+    batch_tokens: int | None
+    progress: bool | None
 
 
 class Elmo:
@@ -98,7 +109,8 @@ class Elmo:
         *,
         device: str | torch.device | None = None,
         precision: Precision | None = None,
-        **arguments: Any,
+        layer_cache: LayerCache | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
@@ -108,7 +120,7 @@ class Elmo:
         except (AssertionError, RuntimeError) as error:
             # torch names neither the argument nor a value that works.
             raise ValueError(f"expected device 'cpu' or a GPU that torch can use, got '{device}' ({error})") from None
-        return cls(bilm, **arguments)
+        return cls(bilm, layer_cache=layer_cache, tokenizer=tokenizer)
 
     def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
         """
@@ -132,12 +144,22 @@ class Elmo:
         """The number of layers of the biLM: the context-insensitive one and the LSTMs."""
         return self.bilm.num_layers
 
-    def embed(self, sentences: Iterable[Sentence], **arguments: Any) -> list[Any]:
+    @overload
+    def embed(
+        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **options: Unpack[VectorOptions]
+    ) -> list[torch.Tensor]: ...
+
+    @overload
+    def embed(
+        self, sentences: Iterable[Sentence], *, output: Literal["numpy"] = "numpy", **options: Unpack[VectorOptions]
+    ) -> list[np.ndarray]: ...
+
+    def embed(self, sentences: Any, *, output: Any = "numpy", **options: Unpack[VectorOptions]) -> list[Any]:
         """
         The vectors of sentences, all in memory: see `embed_iter` for arguments and results. A sentence that is a string
         is split by the tokenizer, by default spaCy's rules for English. Lines of files are split at white space.
         """
-        return list(self.embed_iter(sentences, **arguments))
+        return list(self.embed_iter(sentences, output=output, **options))
 
     def embed_iter(
         self,
@@ -192,12 +214,14 @@ class Elmo:
         batch_tokens = batch_tokens or (4096 if next(self.bilm.parameters()).device.type == "cpu" else 16384)
         return self._embedded(sentences, selection, batch_tokens, progress, output == "numpy")
 
-    def embed_documents(self, documents: Iterable[Document], **arguments: Any) -> list[np.ndarray]:
+    def embed_documents(
+        self, documents: Iterable[Document], *, whole: bool = False, **options: Unpack[VectorOptions]
+    ) -> list[np.ndarray]:
         """The vectors of documents, all in memory: see `embed_documents_iter`."""
-        return list(self.embed_documents_iter(documents, **arguments))
+        return list(self.embed_documents_iter(documents, whole=whole, **options))
 
     def embed_documents_iter(
-        self, documents: Iterable[Document], *, whole: bool = False, pool: Pool | None = None, **arguments: Any
+        self, documents: Iterable[Document], *, whole: bool = False, **options: Unpack[VectorOptions]
     ) -> Iterator[np.ndarray]:
         """
         The vectors of documents, one document at a time. The sentences of all documents share batches.
@@ -211,10 +235,8 @@ class Elmo:
             Whether the biLM reads a document as one sequence, without boundaries between its sentences. Memory grows
             with the length of the document. The public biLMs were trained on running text, `small-open` on single
             sentences.
-        pool
-            Pools the words of the whole document.
-        **arguments
-            See `embed_iter`.
+        **options
+            See `embed_iter`. `pool` pools the words of the whole document.
 
         # Returns
 
@@ -222,6 +244,7 @@ class Elmo:
             One array for each document, of shape `(n_words, dim)`, or as in `embed_iter` with a `pool` or
             `layers="all"`.
         """
+        pool = options.pop("pool", None)
         LayerSelection(n_layers=self.n_layers, pool=pool)
 
         def groups() -> Iterator[tuple[None, list[list[str]]]]:
@@ -229,7 +252,7 @@ class Elmo:
                 sentences = sentences_of(document, self._tokenizer)
                 yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
 
-        embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **arguments), groups())
+        embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **options), groups())
         return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
 
     def _embedded(

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import srsly
 from spacy.tokens import Doc
 
 from elmo_tasks.text import in_nfc
-from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo, Precision
 
 __all__ = ["PipelineBilm", "read_bytes", "sentences_in", "with_white_space", "written_bytes"]
 
@@ -19,14 +19,17 @@ _FILES = ("options.json", "weights.hdf5")
 
 class PipelineBilm:
     """
-    A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off. `load` has the
-    arguments of `Elmo.from_pretrained`.
+    A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off. For the others, see
+    `Elmo.from_pretrained`.
     """
 
-    def __init__(self, bilm: str, *, save_weights: bool, **load: Any) -> None:
+    def __init__(
+        self, bilm: str, *, save_weights: bool, device: str | None, precision: Precision | None = None
+    ) -> None:
         self.bilm = bilm
         self.save_weights = save_weights
-        self._load = load
+        self._device = device
+        self._precision = precision
         self._elmo: Elmo | None = None
 
     @property
@@ -34,7 +37,7 @@ class PipelineBilm:
         """The biLM, loaded on first use."""
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         if self._elmo is None:
-            self._elmo = Elmo.from_pretrained(self.bilm, **self._load)
+            self._elmo = Elmo.from_pretrained(self.bilm, device=self._device, precision=self._precision)
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -47,7 +50,9 @@ class PipelineBilm:
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Reads what `to_disk` wrote."""
         if self.save_weights:
-            self._elmo = Elmo.from_files(*(Path(path) / file for file in _FILES), **self._load)
+            self._elmo = Elmo.from_files(
+                *(Path(path) / file for file in _FILES), device=self._device, precision=self._precision
+            )
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

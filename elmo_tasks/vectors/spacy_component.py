@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.documents import embed_groups, pooled_words
-from elmo_tasks.vectors.elmo import Precision
+from elmo_tasks.vectors.elmo import Precision, VectorOptions
 from elmo_tasks.vectors.layers import Layers, Pool
 from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
 
@@ -75,13 +75,9 @@ class ElmoComponent(PipelineBilm):
         self.name = name
         self.pool = pool
         self.similarity = similarity
-        self._arguments: dict[str, Any] = {
-            "layers": layers,
-            "weights": weights,
-            "gamma": gamma,
-            "batch_tokens": batch_tokens,
-            "progress": False,
-        }
+        self._options = VectorOptions(
+            layers=layers, weights=weights, gamma=gamma, batch_tokens=batch_tokens, progress=False
+        )
         if nlp is not None and any(isinstance(component, ElmoComponent) for _, component in nlp.pipeline):
             warnings.warn("a pipeline with two components 'elmo': '._.elmo' has the vectors of the last", stacklevel=2)
 
@@ -95,7 +91,7 @@ class ElmoComponent(PipelineBilm):
         ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
         groups = ((doc, sentences_in(doc)) for doc in stream)
-        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._arguments), groups):
+        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._options), groups):
             self._keep(doc, vectors)
             yield doc
 
