@@ -117,8 +117,7 @@ def embed_file(
     is_folder = os.fspath(output).endswith("/")
     text, output, options = Path(text), Path(output), options or EmbedOptions()
     if not is_folder and output.suffix not in _ENDINGS:
-        endings = f"{', '.join(_ENDINGS)}, or / for a folder of Parquet files"
-        raise ValueError(f"expected an output that ends with {endings}, got {output}")
+        raise ValueError(f"expected an output that ends with {', '.join(_ENDINGS)}, or / for a folder, got {output}")
     check_not_input(output, text)
     folder = output.with_name(f"{output.name}.parts")
     if output.exists() and not force:
@@ -130,11 +129,7 @@ def embed_file(
     job = _job_of(text, options, elmo)
     with job_folder(folder, job, force=force):
         if force:
-            for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
-                file.unlink(missing_ok=True)
-            if output.is_dir():
-                # Fails if it contains other files.
-                output.rmdir()
+            _remove(output)
         _check_space(folder, is_folder, options, elmo, lengths, workers or 1)
         done = min(lengths.lines, options.part_lines * len(list(folder.glob("part-*"))))
         suffix = ".parquet" if is_folder else ".npz"
@@ -153,6 +148,14 @@ def embed_file(
         else:
             _join(folder, output, job)
     return lengths.lines
+
+
+def _remove(output: Path) -> None:
+    """Removes an output, if there is one. A folder with other files is an error."""
+    for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
+        file.unlink(missing_ok=True)
+    if output.is_dir():
+        output.rmdir()
 
 
 def _check_space(
@@ -217,6 +220,7 @@ def _job_of(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
 
     weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
+    values["kernel"] = elmo.bilm.kernel
     job: dict[str, Any] = json.loads(json.dumps(values))
     return job
 

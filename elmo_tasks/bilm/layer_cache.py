@@ -178,7 +178,7 @@ class CachedBilm:
 
     def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
         """A digest of everything that determines the layers; the weights are hashed again only if they changed."""
-        settings = self.bilm.options, self.bilm.precision, weights[0].device.type, _product_precision(), __version__
+        settings = self.bilm.options, self.bilm.kernel, weights[0].device.type, _product_precision(), __version__
 
         def make() -> bytes:
             digest = bilm_digest(self.bilm.options, self.bilm.state_dict())

@@ -134,6 +134,10 @@ class Elmo:
             text = _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
             (folder / "README.md").write_text(text, encoding="utf-8")
 
+    def __repr__(self) -> str:
+        device = next(self.bilm.parameters()).device
+        return f"Elmo({self.n_layers} layers of {self.dim} dimensions, {self.bilm.kernel} on {device})"
+
     @property
     def dim(self) -> int:
         """The number of units of a vector."""

@@ -14,7 +14,15 @@ from typing import Any
 import torch
 from torch.nn.functional import linear
 
-__all__ = ["Int8Linear", "PackedLinear", "StackedLinear", "cpu_instructions", "packed_linear", "type_of_results"]
+__all__ = [
+    "Int8Linear",
+    "PackedLinear",
+    "StackedLinear",
+    "cpu_instructions",
+    "kernel_name",
+    "packed_linear",
+    "type_of_results",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +119,18 @@ def cpu_instructions() -> str:
             if getattr(torch.cpu, test, bool)():
                 return name
     return capability
+
+
+def kernel_name(device: str, precision: str) -> str:
+    """The library that computes products of this precision, or of the one that replaces it: `int8 by fbgemm`."""
+    if device != "cpu":
+        return f"{precision} by torch"
+    if precision == "int8":
+        if (kernel := _int8_kernel()) is not None:
+            return f"int8 by {kernel.__name__.removeprefix('_by_')}"
+        precision = "float32"
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    return f"{precision} by {'onednn' if _is_usable(dtype) else 'torch'}"
 
 
 class PackedLinear:

@@ -24,9 +24,9 @@ def precision_on(device: str, is_large: bool, precision: Precision) -> Precision
     # Only processors that were measured have numbers; where one is missing, the small size's is used.
     measured: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
         ("bf16", False): {"bf16": (1.2, 1.5), "int8": (0.9, 1.6)},
-        ("bf16", True): {"bf16": (1.8, 1.7), "int8": (3.2, 2.4)},
+        ("bf16", True): {"bf16": (1.8, 1.8), "int8": (3.4, 2.7)},
         ("vnni", False): {"bf16": (0.9, 0.5), "int8": (0.9, 1.6)},
-        ("vnni", True): {"bf16": (1.1, 0.5), "int8": (3.2, 2.4)},
+        ("vnni", True): {"bf16": (1.1, 0.5), "int8": (3.4, 2.7)},
         ("avx512", False): {"bf16": (1.0, 0.5), "int8": (1.2, 1.3)},
         ("avx512", True): {"bf16": (1.0, 0.5), "int8": (3.2, 1.3)},
         ("avx2", False): {"bf16": (0.6, 0.2), "int8": (1.1, 1.3)},

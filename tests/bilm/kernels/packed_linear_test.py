@@ -119,6 +119,9 @@ class TestInt8Linear:
         assert (found - expected).abs().max() < 0.02 * expected.abs().max()
         assert torch.allclose(found, expected, 1e-4, 1e-4) == ({"quantized", "onednn"} <= {*missing})
         assert len(caplog.records) <= len(missing)
+        precision = "float32" if {"quantized", "onednn"} <= {*missing} else "int8"
+        assert module.kernel_name("cpu", "int8").startswith(f"{precision} by ")
+        assert module.kernel_name("cpu", "float32") == f"float32 by {'torch' if 'mkldnn' in missing else 'onednn'}"
 
     def test_the_kernels_give_equal_results(self, monkeypatch):
         weight, inputs, results = draw(0, 100, 512), draw(1, 130, 512).float(), []
