@@ -13,6 +13,7 @@ from torch.nn.functional import batch_norm, layer_norm, mse_loss
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -68,6 +69,7 @@ class BilmLanguageModel(Model):
     ) -> None:
         # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
         super().__init__(vocab, **kwargs)
+        keep_freed_memory()
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout

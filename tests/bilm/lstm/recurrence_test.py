@@ -1,7 +1,9 @@
 from typing import Any
 
+import pytest
 import torch
 
+from elmo_tasks.bilm.lstm import recurrence as recurrence_module
 from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
 
 BATCH_SIZES = [4, 4, 3, 1, 1]
@@ -59,7 +61,9 @@ class TestRun:
 
 
 class TestRecurrenceFunction:
-    def test_one_of_the_two_outputs_may_go_unused(self):
+    @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
+    def test_one_of_the_two_outputs_may_go_unused(self, rows_at_once, monkeypatch):
+        monkeypatch.setattr(recurrence_module, "_GRADIENT_ROWS_AT_ONCE", rows_at_once)
         for part in range(2):
             assert torch.autograd.gradcheck(
                 lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, *CLIPS)[part],

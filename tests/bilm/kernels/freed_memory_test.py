@@ -1,0 +1,28 @@
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import resource
+import torch
+from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**24)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults()
+returned = faults()
+keep_freed_memory()
+faults()
+print(returned, faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+def test_freed_memory_is_used_again():
+    output = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
+    returned, kept = map(int, output.split())
+    assert kept < returned / 100
