@@ -122,16 +122,18 @@ def _forward(
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
     """Eq. (1) of the paper."""
     bilm: Any = model.shims[0]
+    # Thinc's types are wider than what the functions return.
+    to_xp: Any = torch2xp
     weights, gamma = (xp2torch(model.get_param(name), requires_grad=is_train) for name in ("layer_weights", "gamma"))
     # Shape: (n_layers,)
     shares = gamma * weights.softmax(0)
     # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
-    vectors = [mixed(torch.from_numpy(layers).to(shares), shares) for layers in bilm.layers_of(docs, is_train)]
+    vectors = [mixed(torch.from_numpy(layers).to(shares).unbind(), shares) for layers in bilm.layers_of(docs, is_train)]
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
         torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])
-        model.inc_grad("layer_weights", torch2xp(weights.grad))
-        model.inc_grad("gamma", torch2xp(gamma.grad))
+        model.inc_grad("layer_weights", to_xp(weights.grad))
+        model.inc_grad("gamma", to_xp(gamma.grad))
         return []
 
-    return [torch2xp(array.detach()) for array in vectors], backprop
+    return [to_xp(array.detach()) for array in vectors], backprop
