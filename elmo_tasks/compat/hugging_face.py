@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,9 +101,10 @@ def accept_current_decoder_caches(bart: Module) -> None:
         return to_dict([[*layer[:2], *layer[-3:-1]] if len(layer) == 6 else layer for layer in decoder_cache])
 
     def dict_to_decoder_cache(self: Any, cache_dict: dict[str, Any]) -> Any:
-        from transformers.cache_utils import EncoderDecoderCache
+        import transformers
 
-        return EncoderDecoderCache(to_cache(self, cache_dict))
+        cache = to_cache(self, cache_dict)
+        return cache if transformers.__version__.startswith("4.") else transformers.EncoderDecoderCache(cache)
 
     bart.Bart._decoder_cache_to_dict = staticmethod(decoder_cache_to_dict)
     bart.Bart._dict_to_decoder_cache = dict_to_decoder_cache
@@ -171,5 +172,5 @@ def push_with_current_hub(module: str) -> Iterator[None]:
         )
 
     names: Any = {"HfApi": Api, "HfFolder": SimpleNamespace(get_token=hub.get_token), "Repository": repository}
-    with mock.patch.multiple(hub, create=True, **({} if hasattr(hub, "Repository") else names)):
+    with nullcontext() if hasattr(hub, "Repository") else mock.patch.multiple(hub, create=True, **names):
         yield
