@@ -115,7 +115,7 @@ def run(work: Path, name: str, files: list[str], log: Path) -> None:
         "WANDB_MODE": "offline",
     }
     options = ["-p", "allennlp_suite", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
-    options += ["-q", "--tb=no", f"--timeout={SECONDS_PER_TEST}"]
+    options += ["-q", "--tb=no", "--continue-on-collection-errors", f"--timeout={SECONDS_PER_TEST}"]
     with log.with_suffix(".txt").open("w") as output:
         # A process that ends without a word is found, because its tests are missing.
         subprocess.run(
