@@ -110,6 +110,8 @@ def run(work: Path, name: str, files: list[str], log: Path) -> None:
         "HF_HUB_CACHE": str(work / "hub"),
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
+        # Tests start `python`.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": str(HERE),
         "TOKENIZERS_PARALLELISM": "false",
         "WANDB_MODE": "offline",
