@@ -1,22 +1,21 @@
 """LSTMs and GRUs with torch's parameters, which train faster on a CPU."""
 
-from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
+from torch.nn.functional import pad
 
-from elmo_tasks.bilm.packing import pack
-from elmo_tasks.modules.recurrent.recurrences import GruRecurrence, LstmRecurrence
+from elmo_tasks.bilm.packing import PackedBatch, pack
+from elmo_tasks.modules.recurrent.cells import GruCell, LstmCell
+from elmo_tasks.modules.recurrent.recurrence import run_layer
 
 __all__ = ["GruEncoder", "LstmEncoder"]
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
     """AllenNLP's encoder, trained with our own recurrence on a CPU."""
-
-    _recurrence: ClassVar[type[torch.autograd.Function]]
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor, hidden_state: Any = None) -> torch.Tensor:
         """
@@ -33,9 +32,10 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         for first in range(0, len(weights), n_directions):
             if first:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
-            parameters = chain.from_iterable(zip(*weights[first : first + n_directions], strict=True))
+            # Shape: (n_directions, n_gates * hidden_size, ...), each
+            parameters = (torch.stack(each) for each in zip(*weights[first : first + n_directions], strict=True))
             # Shape: (n_words, n_directions * hidden_size)
-            words = self._recurrence.apply(words, batch, *parameters)
+            words = self._run_layer(words, batch, *parameters)
         # Shape: (batch_size * timesteps, n_directions * hidden_size)
         outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, positions, words)
         return outputs.view(*mask.shape, words.size(-1))
@@ -53,7 +53,11 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     trains faster on a CPU, without padding. Its gradient cannot be differentiated again.
     """
 
-    _recurrence = LstmRecurrence
+    @staticmethod
+    def _run_layer(
+        words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
+    ) -> torch.Tensor:
+        return run_layer(LstmCell, words, batch, weight, state_weight, biases[0] + biases[1])
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
         # For sentences of equal length, torch makes one call to oneDNN per direction.
@@ -66,4 +70,13 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
 class GruEncoder(_RecurrentEncoder, GruSeq2SeqEncoder):
     """AllenNLP's `gru`, trained like `LstmEncoder`, but sentences of equal length also use our recurrence."""
 
-    _recurrence = GruRecurrence
+    @staticmethod
+    def _run_layer(
+        words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
+    ) -> torch.Tensor:
+        # From torch's order r, u, n to the cell's: y, r, u, n.
+        dim = state_weight.size(-1)
+        # The cell's outputs, doubled, are one more than torch's.
+        state_bias = biases[1] - state_weight.sum(-1)
+        bias = pad(biases[0], (dim, 0)) + pad(state_bias.roll(dim, 1), (0, dim))
+        return run_layer(GruCell, words, batch, weight, state_weight.roll(dim, 1), bias)

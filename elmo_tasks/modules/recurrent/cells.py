@@ -1,0 +1,114 @@
+"""
+The cells of the task models' recurrent layers, for `Recurrence`: one step, and its derivatives at all words.
+
+Logistic functions `s` replace hyperbolic tangents, at a fraction of the cost on a CPU: `tanh(x) / 2 = s(2 x) - 1/2`.
+All cells compute such halves, from products `z` that are doubled for the candidates (see `scales`), so candidates and
+outputs are half the usual ones. Products are in blocks of `dim`, and become the gates in place.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+
+__all__ = ["GruCell", "LstmCell"]
+
+
+class LstmCell:
+    """
+    `torch.nn.LSTM`, with twice its memory:
+
+        i, f, g, o = s(z_i), s(z_f), s(z_g) - 1/2, s(z_o)
+        m_t = f * m_{t-1} + 4 i g
+        q_t = s(m_t) - 1/2
+        h_t = o * q_t
+    """
+
+    scales: ClassVar[Sequence[float]] = (1, 1, 2, 1)
+    """By how much the usual products of each block are multiplied."""
+    logistic: ClassVar[slice] = slice(0, 4)
+    """The blocks that are replaced by their logistic function before `forward`."""
+    n_kept: ClassVar[int] = 3
+    """The tensors that `forward` fills for the backward pass: the memory is the first, the output the last."""
+    start: ClassVar[float] = 0.0
+    """The memory and the output before the first word; added to all outputs."""
+
+    @staticmethod
+    def forward(memory: torch.Tensor, *parts: torch.Tensor) -> None:
+        """From the previous memory, the blocks and the tensors to fill, of shape `(n_directions, n_rows, dim)` each."""
+        i, f, g, o, m, q, h = parts
+        torch.mul(memory, f, out=m).addcmul_(i, g.sub_(0.5), value=4.0)
+        torch.mul(torch.sigmoid(m, out=q).sub_(0.5), o, out=h)
+
+    @staticmethod
+    def derivatives(gates: torch.Tensor, kept: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """
+        At each word, given the memory before it, the derivatives of the memory or the output by the products, in the
+        shape of the gates; of the output by the memory; and of the memory by the one before.
+        """
+        i, f, g, o = gates.split(before.size(-1), -1)[:4]
+        # The derivative of the logistic function, which is wrong only for g.
+        slopes = torch.addcmul(gates, gates, gates, value=-1.0)
+        by_i, by_f, by_g, by_o = slopes.split(before.size(-1), -1)[:4]
+        by_i.mul_(g).mul_(4.0)
+        by_f.mul_(before)
+        torch.mul(g, g, out=by_g).sub_(0.25).mul_(i).mul_(-4.0)
+        by_o.mul_(kept[1])
+        return slopes, kept[1].square().sub_(0.25).mul_(o).neg_(), f
+
+    @staticmethod
+    def backward(
+        d_output: torch.Tensor, d_previous: torch.Tensor | None, d_memory: torch.Tensor, *parts: torch.Tensor
+    ) -> None:
+        """
+        Multiplies the `derivatives` at some rows, with the first of shape `(n_directions, n_rows, n_blocks, dim)`, by
+        the gradient of the output or the memory, and turns the latter into the gradient of the memory before. Without
+        a separate memory, adds to the gradient of the previous output instead, if there is one.
+        """
+        by_block, by_memory, f = parts
+        d_memory.addcmul_(d_output, by_memory)
+        by_block[:, :, :3].mul_(d_memory.unsqueeze(2))
+        by_block[:, :, 3:].mul_(d_output.unsqueeze(2))
+        d_memory.mul_(f)
+
+
+class GruCell:
+    """
+    `torch.nn.GRU`, with an output that is also the memory, and with the products `y` of the previous output:
+
+        r, u = s(z_r), s(z_u)
+        n    = s(z_n + r * y)
+        h_t  = (1 - u) * n + u * h_{t-1}
+
+    Because this interpolates, no half is subtracted: it is in `h_0` and all outputs. The blocks are y, r, u, n.
+    """
+
+    scales: ClassVar[Sequence[float]] = (2, 1, 1, 2)
+    logistic: ClassVar[slice] = slice(1, 3)
+    n_kept: ClassVar[int] = 1
+    start: ClassVar[float] = 0.5
+
+    @staticmethod
+    def forward(memory: torch.Tensor, *parts: torch.Tensor) -> None:
+        y, r, u, n, h = parts
+        torch.lerp(n.addcmul_(r, y).sigmoid_(), memory, u, out=h)
+
+    @staticmethod
+    def derivatives(gates: torch.Tensor, kept: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y, r, u, n = gates.chunk(4, -1)
+        slopes = torch.empty_like(gates)
+        by_y, by_r, by_u, by_n = slopes.chunk(4, -1)
+        torch.addcmul(n, n, n, value=-1.0, out=by_n).addcmul_(by_n, u, value=-1.0)
+        torch.mul(by_n, r, out=by_y)
+        torch.addcmul(by_n, by_n, r, value=-1.0, out=by_r).mul_(y).mul_(r)
+        torch.addcmul(u, u, u, value=-1.0, out=by_u).mul_(before - n)
+        return slopes, u
+
+    @staticmethod
+    def backward(
+        d_output: torch.Tensor, d_previous: torch.Tensor | None, d_memory: torch.Tensor, *parts: torch.Tensor
+    ) -> None:
+        by_block, u = parts
+        by_block.mul_(d_output.unsqueeze(2))
+        if d_previous is not None:
+            d_previous.addcmul_(d_output, u)
