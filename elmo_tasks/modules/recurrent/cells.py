@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import torch
 
-__all__ = ["GruCell", "LstmCell"]
+__all__ = ["GruCell", "HighwayCell", "LstmCell"]
 
 
 class LstmCell:
@@ -70,6 +70,29 @@ class LstmCell:
         by_block[:, :, :3].mul_(d_memory.unsqueeze(2))
         by_block[:, :, 3:].mul_(d_output.unsqueeze(2))
         d_memory.mul_(f)
+
+
+class HighwayCell(LstmCell):
+    """An LSTM with half of a highway's input `x` as the last product: `h_t = r * o * q_t + (1 - r) * x`."""
+
+    scales = (1, 1, 2, 1, 1, 0.5)
+    logistic = slice(0, 5)
+
+    @staticmethod
+    def forward(memory: torch.Tensor, *parts: torch.Tensor) -> None:
+        i, f, g, o, r, x, m, q, h = parts
+        LstmCell.forward(memory, i, f, g, o, m, q, h)
+        torch.lerp(x, h, r, out=h)
+
+    @staticmethod
+    def derivatives(gates: torch.Tensor, kept: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        slopes, by_memory, f = LstmCell.derivatives(gates, kept, before)
+        o, r, x = gates.split(before.size(-1), -1)[3:]
+        by_o, by_r, by_x = slopes.split(before.size(-1), -1)[3:]
+        by_o.mul_(r)
+        by_r.mul_(torch.addcmul(-x, o, kept[1]))
+        torch.sub(1.0, r, out=by_x)
+        return slopes, by_memory.mul_(r), f
 
 
 class GruCell:
