@@ -205,10 +205,6 @@ def _rows_of(each: torch.Tensor | Sequence[torch.Tensor], rows: slice) -> torch.
     return each[:, rows] if isinstance(each, torch.Tensor) else [part[rows] for part in each]
 
 
-def _stacked(each: torch.Tensor | Sequence[torch.Tensor]) -> torch.Tensor:
-    return each if isinstance(each, torch.Tensor) else torch.stack(list(each))
-
-
 def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:
     """Clips and writes the result of a `StackedLinear`."""
     for part, to in [(each, out)] if isinstance(each, torch.Tensor) else zip(each, out, strict=True):
