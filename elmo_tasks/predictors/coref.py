@@ -34,7 +34,7 @@ class CorefPredictor(JsonLinesPredictor):
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
 
-    A sentence of a text with more than 128 words is read in pieces, which are then the `sentences` of the prediction.
+    A sentence of a text with more than 96 words is read in pieces, which are then the `sentences` of the prediction.
 
     The plain result has `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced.
     """

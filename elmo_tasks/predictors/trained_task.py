@@ -56,7 +56,7 @@ class TrainedTask:
     | sst | text | `stars`, from 1 to 5, and the `probabilities` of each number of stars |
     | a tagger of parts of speech | text | a list of words, each with `text`, `start`, `end`, `label`, `probability` |
 
-    Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more than 128
+    Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more than 96
     words in pieces; verbs without roles are left out. The other tasks read the whole text at once.
 
     # Parameters

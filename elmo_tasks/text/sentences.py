@@ -12,7 +12,7 @@ __all__ += ["sentences_of_words"]
 Document = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
 
-MAX_SENTENCE_WORDS = 128
+MAX_SENTENCE_WORDS = 96
 """The length of the longest piece of an overlong sentence."""
 
 _BLANK_LINES = re.compile(r"\n\s*\n")

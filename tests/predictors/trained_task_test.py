@@ -120,17 +120,17 @@ class TestLongSentences:
             monkeypatch.setattr(model, "forward", measured)
             text = " ".join(["she beat René"] * 100)
             spans = spans_in(trained[task](text))
-            assert max(longest) == 128 and spans[-1]["end"] > 1000
+            assert max(longest) == 96 and spans[-1]["end"] > 1000
             assert all(text[span["start"] : span["end"]] == span["text"] for span in spans)
 
     def test_a_prediction_has_all_words_and_the_pieces(self, trained):
         words = ["she", "beat", ","] * 100
         for task in ("ner", "srl"):
             prediction = trained[task].predictor.predict_tokenized(words)
-            assert prediction["pieces"] == [[0, 125], [126, 251], [252, 299]] and prediction["words"] == words
+            assert prediction["pieces"] == [[0, 95], [96, 191], [192, 287], [288, 299]] and prediction["words"] == words
             for tags in [verb["tags"] for verb in prediction["verbs"]] if task == "srl" else [prediction["tags"]]:
                 assert len(tags) == 300
         verb = trained["srl"].predictor.predict_json({"words": words, "predicates": [200]})["verbs"][0]
-        assert set(verb["tags"][:126] + verb["tags"][252:]) == {"O"} != set(verb["tags"])
-        assert verb["probabilities"][:126] == [None] * 126 and verb["description"].startswith("she beat , ")
-        assert verb["spans"] and all(span["start"] >= 126 for span in verb["spans"])
+        assert set(verb["tags"][:192] + verb["tags"][288:]) == {"O"} != set(verb["tags"])
+        assert verb["probabilities"][:192] == [None] * 192 and verb["description"].startswith("she beat , ")
+        assert verb["spans"] and all(span["start"] >= 192 for span in verb["spans"])
