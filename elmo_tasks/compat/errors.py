@@ -121,12 +121,12 @@ def read_predictor_input_like_data(predict: Module) -> None:
     """
 
     @replaces(predict._PredictManager, "_get_json_data")
-    def _get_json_data(original: Any, manager: Any) -> Iterator[dict[str, Any]]:
-        if manager._input_file == "-":
-            yield from original(manager)
+    def _get_json_data(original: Any, self: Any) -> Iterator[dict[str, Any]]:
+        if self._input_file == "-":
+            yield from original(self)
             return
         from elmo_tasks.text.lines import numbered_lines
 
-        for _, line in numbered_lines(predict.cached_path(manager._input_file)):
+        for _, line in numbered_lines(predict.cached_path(self._input_file)):
             if line.strip():
-                yield manager._predictor.load_line(line)
+                yield self._predictor.load_line(line)
