@@ -91,7 +91,6 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
 
 # A file in a different encoding.
 NOT_TEXT: dict[str, Callable[[bytes], bytes]] = {
-    "utf16": lambda content: content.decode().encode("utf-16"),
     "latin-1": lambda content: "é".encode("latin-1") + content,
 }
 

@@ -97,7 +97,7 @@ class TestWheel:
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
         assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm"}
-        extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "demo", "docs", "dev"}
+        extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "serve", "demo", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         for name in ("LICENSE", "NOTICE"):
             (path,) = [path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")]

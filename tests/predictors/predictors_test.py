@@ -174,6 +174,8 @@ class TestAllTasks:
     def test_words_are_removed_or_replaced(self, made_predictor, task, places):
         if task == "coref":
             pytest.skip("mentions are numbers of words, which change with each removed word")
+        if (task, places) == ("squad", "both"):
+            pytest.skip("AllenNLP compares the passages, whose character ids are arrays")
         names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
         of_text, predictor = names.get(task, ("tokens", "grad_input_1")), made_predictor(task, places)
         reduced = InputReduction(predictor).attack_from_json(LINES[task][1], *of_text)

@@ -97,9 +97,11 @@ def test_an_archive_of_many_langs_becomes_a_folder(home, tmp_path, monkeypatch):
     model = write_model(tmp_path / "model")
     archive = shutil.make_archive(str(tmp_path / "136"), "zip", model)
     monkeypatch.setitem(NAMED_BILMS, "efml-ar", (Path(archive).as_uri(),))
-    expected = Elmo.from_pretrained(model).embed(SENTENCES, layers="all")
+    # The boundaries are words that only a biLM takes.
+    sentences = [[word for word in words if word not in ("<bos>", "<eos>")] for words in SENTENCES]
+    expected = Elmo.from_pretrained(model).embed(sentences, layers="all")
     for _ in range(2):
-        found = Elmo.from_pretrained("efml-ar").embed(SENTENCES, layers="all")
+        found = Elmo.from_pretrained("efml-ar").embed(sentences, layers="all")
         assert all(np.array_equal(*arrays) for arrays in zip(found, expected, strict=True))
         Path(archive).unlink(missing_ok=True)
     assert sorted(path.name for path in (home / "efml-ar").iterdir()) == ["SHA256SUMS", *FILES]
