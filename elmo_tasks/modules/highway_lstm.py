@@ -93,7 +93,7 @@ class _HighwayLstm(torch.nn.Module):
         bias = pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
             bias = bias + self.input_bias
-        parameters = (tensor.unsqueeze(0) for tensor in (self.input_weight, self.state_weight, bias))
+        parameters = self.input_weight.unsqueeze(0), self.state_weight.unsqueeze(0), bias.unsqueeze(0)
         dropout_mask = None
         if self.training and self._dropout > 0.0:
             dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(1, batch.n_sentences, dim))
