@@ -22,6 +22,7 @@ print(returned, faults())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+@pytest.mark.weekly  # The kernel decides how often a page faults.
 def test_freed_memory_is_used_again():
     output = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
     returned, kept = map(int, output.split())
