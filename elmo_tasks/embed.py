@@ -138,7 +138,6 @@ def embed_file(
         here = elmo if workers is None and ray is None else None
         write = partial(_write_part, options, job, elmo=here)
         on_gpu = (options.device or "").startswith("cuda")
-        # The bar is shown only if stderr is a terminal.
         with tqdm(total=lengths.lines, initial=done, unit="line", disable=None) as bar:
             for n_part_lines in written(parts, write, workers=workers, ray=ray, on_gpu=on_gpu):
                 bar.update(n_part_lines)
