@@ -9,13 +9,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def measured() -> dict[str, float]:
-    """Lines of the package and of the tests, and `raise` statements per 1,000 non-blank lines of the package."""
+    """Lines of the package and of the tests; of the package, `raise` per 1,000 non-blank lines and long functions."""
     texts = {name: [path.read_text() for path in (ROOT / name).rglob("*.py")] for name in ("elmo_tasks", "tests")}
     lines = {f"{name} lines": sum(text.count("\n") for text in of_name) for name, of_name in texts.items()}
     package = texts["elmo_tasks"]
-    n_raised = sum(isinstance(node, ast.Raise) for text in package for node in ast.walk(ast.parse(text)))
+    nodes = [node for text in package for node in ast.walk(ast.parse(text))]
+    n_raised = sum(isinstance(node, ast.Raise) for node in nodes)
     n_written = sum(bool(line.strip()) for text in package for line in text.splitlines())
-    return {**lines, "raise per 1,000 lines": round(1000 * n_raised / n_written, 1)}
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    n_long = sum(function.end_lineno - function.lineno >= 60 for function in functions)
+    return {**lines, "raise per 1,000 lines": round(1000 * n_raised / n_written, 1), "functions over 60 lines": n_long}
 
 
 if __name__ == "__main__":
