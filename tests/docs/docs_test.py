@@ -1,5 +1,6 @@
 """Every command in the documentation runs on small data, or has a note that says why it is not run."""
 
+import ast
 import contextlib
 import io
 import json
@@ -93,6 +94,28 @@ def test_links_lead_somewhere():
         if "://" not in link and not (page.parent / link).exists()
     ]
     assert not broken
+
+
+def names_in(source: Path) -> set[str]:
+    """The functions, classes and constants of a module, with their methods and attributes as `Class.method`."""
+    names = set()
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        parts = [node, *(node.body if isinstance(node, ast.ClassDef) else [])]
+        for part in parts:
+            targets = getattr(part, "targets", [getattr(part, "target", part)])
+            found = [getattr(target, "id", getattr(target, "name", "")) for target in targets]
+            names |= {name if part is node else f"{node.name}.{name}" for name in found}
+    return names
+
+
+def test_links_to_code_name_what_is_there():
+    missing = []
+    for page in PAGES:
+        for text, target in re.findall(r"\[([^\]]+)\]\((\S+\.(?:py|\w+sonnet))\)", page.read_text(encoding="utf-8")):
+            source = page.parent / target
+            names = names_in(source) if source.suffix == ".py" else set(re.findall(r"\w+", source.read_text()))
+            missing += [f"{target}: {name}" for name in re.findall(r"`([^`]+)`", text) if name not in names]
+    assert not missing
 
 
 def test_every_page_is_in_the_navigation():
