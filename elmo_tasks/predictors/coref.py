@@ -29,7 +29,8 @@ class CorefPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"document": "Ann sang. She was tired."}`, which it splits into sentences and words with spaCy's
     rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; lines with `sentences` may also have `speakers`, one per sentence.
+    letters as in OntoNotes; lines with `sentences` may also have `speakers`, for each sentence one, or a list of one per
+    word.
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
@@ -79,7 +80,11 @@ class CorefPredictor(JsonLinesPredictor):
             ]
         speakers = inputs.get("speakers")
         if speakers is not None:
-            speakers = [[speaker] * len(words) for speaker, words in zip(speakers, sentences, strict=True)]
+            pairs = zip(speakers, sentences, strict=False)
+            rows = [each if isinstance(each, list) else [each] * len(words) for each, words in pairs]
+            if len(speakers) != len(sentences) or list(map(len, rows)) != list(map(len, sentences)):
+                raise ValueError(f"expected one speaker per sentence, or one per word, got {speakers}")
+            speakers = rows
         tokens = list(map(as_tokens, sentences))
         return [self._dataset_reader.text_to_instance(tokens, speakers, genre=inputs.get("genre"))]
 

@@ -110,6 +110,8 @@ class JsonLinesPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """The content of a line, with its number (not counting blank lines) as `line`."""
         self._n_lines += 1
+        # A byte order mark at the beginning of stdin.
+        line = line.removeprefix("\ufeff")
         try:
             content = json.loads(line)
         except ValueError:

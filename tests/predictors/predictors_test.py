@@ -94,7 +94,8 @@ class TestAllTasks:
         key = next(iter(LINES[task][0]))
         bad = ["no JSON", '{"text": "a"}', json.dumps({key: 7}), "[1]"]
         bad += [json.dumps({"words": words, "sentences": [words]}) for words in (["a", ""], ["\t"], [7], ["<S>"], "a")]
-        lines = [predictor.load_line(line) for line in [*bad, json.dumps(LINES[task][0])]]
+        # The last line is good, in a file with a byte order mark.
+        lines = [predictor.load_line(line) for line in [*bad, "\ufeff" + json.dumps(LINES[task][0])]]
         *errors, good = predictor.predict_batch_json(lines)
         assert [error["line"] for error in errors] == list(range(1, 10)) and "error" not in good
         strict = made_predictor(task)
