@@ -68,8 +68,6 @@ class Elmo:
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
         if layer_cache is not None:
-            if any(parameter.requires_grad for parameter in bilm.parameters()):
-                raise ValueError("expected a frozen biLM with a layer cache: call bilm.requires_grad_(False)")
             self._layers_of = CachedBilm(bilm, layer_cache)
         self._tokenizer = tokenizer
 
