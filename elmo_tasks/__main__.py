@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks`: the commands that do not need AllenNLP."""
+"""`python -m elmo_tasks`: jobs, downloads and configs. Only `annotate` needs AllenNLP."""
 
 import argparse
 import os
