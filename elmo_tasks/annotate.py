@@ -19,6 +19,7 @@ from tqdm import tqdm
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import file_digest, json_lines
 from elmo_tasks.jobs import Part, job_folder, missing_parts, written
+from elmo_tasks.text.formats import lines_in
 from elmo_tasks.text.lines import located, numbered_lines
 from elmo_tasks.version import __version__
 
@@ -117,7 +118,7 @@ def _documents(corpus: Path, inputs: tuple[str, ...]) -> Iterator[_Document]:
     elif ".jsonl" in corpus.suffixes:
         rows = ((str(row.get("id", number)), row) for number, row in json_lines(corpus))
     else:
-        rows = ((str(number), line) for number, line in numbered_lines(corpus))
+        rows = ((str(number), line) for number, line in lines_in(corpus, "one text per line"))
     for name, row in rows:
         with located(corpus, f"text {name}"):
             texts = {inputs[0]: row} if isinstance(row, str) else {key: row[key] for key in inputs}

@@ -33,7 +33,7 @@ _FORMATS = {
     ),
     "words with language codes": (r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}", "`sed 's/^[a-z-]*://'` removes the codes"),
     "words with tags": (r"-DOCSTART-", "the reader elmo_ner reads them"),
-    "a table": (r"(?!)", "`cut -f1` keeps its first column"),
+    "a table": (r"(?!)", "write the column of its texts to a file: `cut -f1` keeps the first"),
 }
 _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")
 
@@ -42,7 +42,9 @@ def lines_in(path: str | PathLike[str], wanted: str, *formats: str) -> Iterator[
     """`numbered_lines` of a file that does not look like any of `_FORMATS`, or like one of `formats`."""
     lines = numbered_lines(path)
     first = list(islice(lines, 50))
-    found = _format_of([line for _, line in first if line.strip()])
+    # The columns of CSV cannot be told from the commas of a text.
+    is_csv = ".csv" in Path(path).suffixes
+    found = "a table" if is_csv else _format_of([line for _, line in first if line.strip()])
     if found is not None and found not in formats:
         raise ValueError(f"expected {wanted}, got what looks like {found} ({_FORMATS[found][1]}): {path}")
     return chain(first, lines)

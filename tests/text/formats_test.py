@@ -40,16 +40,17 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
 
 
 @pytest.mark.parametrize(
-    ("kind", "content"),
+    ("name", "kind", "content"),
     [
-        ("JSON", '{"sentence": "a b"}\n'),
-        ("JSON", '[["a", "b"], ["c"]]\n'),
-        ("numbered columns", f"1\tDogs{COLUMNS}\n"),
-        ("numbered columns", f"\n# text = Dogs\n1\tDogs{COLUMNS}\n\n"),
-        ("numbered columns", f"0.1\tDogs{COLUMNS}\n"),
+        ("a.txt", "JSON", '{"sentence": "a b"}\n'),
+        ("a.txt", "JSON", '[["a", "b"], ["c"]]\n'),
+        ("a.txt", "numbered columns", f"1\tDogs{COLUMNS}\n"),
+        ("a.txt", "numbered columns", f"\n# text = Dogs\n1\tDogs{COLUMNS}\n\n"),
+        ("a.txt", "numbered columns", f"0.1\tDogs{COLUMNS}\n"),
+        ("a.csv", "a table", "1,It is good\n"),
     ],
 )
-def test_a_short_file_in_a_different_format_is_recognised(tmp_path: Path, kind, content):
-    (tmp_path / "a.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"{kind}.*a\.txt"):
-        list(text_sentences(tmp_path / "a.txt"))
+def test_a_short_file_in_a_different_format_is_recognised(tmp_path: Path, name, kind, content):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"{kind}.*{name}"):
+        list(text_sentences(tmp_path / name))
