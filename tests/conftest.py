@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from tests.docs.home import first_paragraphs
+from tests.docs.home import make_home
 from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 if TYPE_CHECKING:
@@ -121,26 +121,11 @@ def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]"
 
 
 @pytest.fixture(scope="session")
-def small_ner(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
-    """A data folder with the first sentences of each NER file, and the same word vectors."""
-    root = tmp_path_factory.mktemp("data")
-    (root / "glove").symlink_to(fixtures_root / "glove")
-    (root / "ner").mkdir()
-    for file in (fixtures_root / "ner").iterdir():
-        sentences = file.read_text(encoding="utf-8").split("\n\n")
-        (root / "ner" / file.name).write_text("\n\n".join(sentences[:40]) + "\n", encoding="utf-8")
-    return root
-
-
-@pytest.fixture(scope="session")
-def small_squad(tmp_path_factory: pytest.TempPathFactory, fixtures_root: Path) -> Path:
-    """A data folder with the first paragraphs of each SQuAD file, and the same word vectors."""
-    root = tmp_path_factory.mktemp("data")
-    (root / "glove").symlink_to(fixtures_root / "glove")
-    (root / "squad").mkdir()
-    for file in (fixtures_root / "squad").iterdir():
-        (root / "squad" / file.name).write_text(first_paragraphs(file, 3), encoding="utf-8")
-    return root
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a few sentences, questions or documents of each task."""
+    home = tmp_path_factory.mktemp("home")
+    make_home(home)
+    return home / "data"
 
 
 @pytest.fixture(scope="session")

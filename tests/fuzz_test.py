@@ -22,47 +22,20 @@ from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.bilm.weights import read_softmax, read_weights
-from elmo_tasks.data import (
-    CorefReader,
-    LmText,
-    NerReader,
-    PosReader,
-    SnliReader,
-    SquadReader,
-    SrlReader,
-    SstReader,
-)
+from elmo_tasks.data import CorefReader, LmText, NerReader, PosReader, SnliReader, SquadReader, SrlReader, SstReader
 from elmo_tasks.embed import EmbedOptions, embed_file
 from tests.paths import FIXTURES, SHIPPED_BILM, TINY_BILM
 
 WSD = FIXTURES / "wsd" / "test"
+OPTIONS = BilmOptions.from_file(TINY_BILM / "options.json")
 N_MUTATIONS = int(os.environ.get("ELMO_TASKS_FUZZ", "25"))
 # Content of files from malicious authors or from other programs.
-FRAGMENTS = [
-    *(
-        b"\0",
-        b"\xff",
-        b"\xef\xbb\xbf",
-        b"\xff\xfe",
-        b"\r",
-        b"\r\n",
-        b"\t",
-        b"\n\n\n",
-        b" " * 300,
-        b"\x1b[2J",
-        b"\xed\xa0\x80",
-    ),
+FRAGMENTS: list[bytes] = [
+    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\r\n", b"\t", b"\n\n\n", b" " * 300, b"\x1b[2J"),
     *(b"[" * 5000, b"{" * 5000, b"(" * 5000, b'"', b"\\ud800", b"1" * 5000, b"-1", b"NaN", b"1e999", b"null", b"\\"),
-    *(
-        "\u200b\u2028\u202e\U0001f600".encode(),
-        b"x" * 20_000,
-        b"&amp;",
-        b"]]>",
-        b"<!DOCTYPE a>",
-        b"#begin document",
-        b"-DOCSTART-",
-    ),
-]
+    *("\u200b\u2028\u202e\U0001f600".encode(), b"x" * 20_000, b"&amp;", b"]]>", b"<!DOCTYPE a>", b"\xed\xa0\x80"),
+    *(b"#begin document", b"-DOCSTART-"),
+]  # fmt: skip
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
@@ -87,12 +60,6 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
                 lines.insert(first, lines[second])
             content = b"\n".join(lines)
     return content
-
-
-# A file in a different encoding.
-NOT_TEXT: dict[str, Callable[[bytes], bytes]] = {
-    "latin-1": lambda content: "é".encode("latin-1") + content,
-}
 
 
 def consumed(items: Iterable[Any]) -> int:
@@ -122,14 +89,8 @@ FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "pos": (FIXTURES / "pos" / "dev.conllu", reader_of(PosReader)),
     "lm": (FIXTURES / "lm" / "dev.txt", lambda path: consumed(LmText(str(path)))),
     "options": (TINY_BILM / "options.json", BilmOptions.from_file),
-    "weights": (
-        TINY_BILM / "weights.hdf5",
-        lambda path: read_weights(path, BilmOptions.from_file(TINY_BILM / "options.json")),
-    ),
-    "softmax": (
-        TINY_BILM / "weights.hdf5",
-        lambda path: read_softmax(path, BilmOptions.from_file(TINY_BILM / "options.json")),
-    ),
+    "weights": (TINY_BILM / "weights.hdf5", lambda path: read_weights(path, OPTIONS)),
+    "softmax": (TINY_BILM / "weights.hdf5", lambda path: read_softmax(path, OPTIONS)),
     "wsd": (WSD / "mini-1.data.xml", read_wsd),
     "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors),
     "words": (SHIPPED_BILM / "vocab.txt", WordList.from_file),
@@ -184,17 +145,14 @@ class TestEveryReader:
                 read(path)
             except (ValueError, ConfigurationError) as error:
                 # Sense keys are in a separate file, so the message need only contain the common part of the name.
-                assert path.name.partition(".")[0] in str(error), (
-                    f"mutation {number}: the message names no file: {error}"
-                )
+                assert path.name.partition(".")[0] in str(error), f"mutation {number}"
                 n_refused += 1
         assert n_refused, "no mutation was refused: the reader was not called"
 
-    @pytest.mark.parametrize("damage", NOT_TEXT)
     @pytest.mark.parametrize("name", TEXT_FORMATS)
-    def test_an_error_names_a_file_that_is_not_text(self, tmp_path, name, damage):
+    def test_an_error_names_a_file_that_is_not_text(self, tmp_path, name):
         source, read = FORMATS[name]
         path = tmp_path / source.name
-        path.write_bytes(NOT_TEXT[damage](source.read_bytes()))
+        path.write_bytes("é".encode("latin-1") + source.read_bytes())
         with pytest.raises((ValueError, ConfigurationError), match=re.escape(path.name)):
             read(path)

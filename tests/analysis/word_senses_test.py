@@ -59,7 +59,7 @@ class TestSenseVectors:
         senses = vectors_of([(noun, ones), (verb(1), -ones)])
         assert senses.nearest(verb(1), ones) == [SENSES[1]] * 3
         assert senses.nearest(noun, ones) == [SENSES[0]] * 3
-        assert senses.nearest(noun._replace(lemma="plays"), ones) is None
+        assert senses.nearest(WsdInstance("i", "plays", "NOUN", 0, 1, (SENSES[0],)), ones) is None
 
     @pytest.mark.parametrize("seed", range(5))
     def test_rounding_does_not_break_ties(self, seed):

@@ -10,8 +10,6 @@ DOCS = CHECKOUT / "docs"
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-# An indented command outside a fence, which would not be tested.
-_INDENTED = re.compile(r"^(?: {4}|\t)\s*(?:\$ |\S*/)?((?:allennlp|python|make) .*)$", re.MULTILINE)
 _OUTPUT = re.compile(r"<!-- output -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
@@ -32,11 +30,6 @@ class Block(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.page.relative_to(CHECKOUT)}:{self.line}"
-
-
-def indented_commands(text: str) -> list[str]:
-    """The commands of a page outside its blocks."""
-    return _INDENTED.findall(_FENCE.sub("", text))
 
 
 def blocks_of(page: Path) -> list[Block]:

@@ -22,7 +22,9 @@ def make_home(home: Path) -> Path:
         for file in (path for path in (FIXTURES / folder).rglob("*") if path.is_file()):
             _write(data / file.relative_to(FIXTURES), _first(file, folder))
     for file in (FIXTURES / "squad").iterdir():
-        _write(data / "squad" / file.name, first_paragraphs(file, 2))
+        content = json.loads(file.read_text(encoding="utf-8"))
+        articles = [{**article, "paragraphs": article["paragraphs"][:1]} for article in content["data"][:2]]
+        _write(data / "squad" / file.name, json.dumps({**content, "data": articles}))
     shutil.copytree(FIXTURES / "wsd", data / "wsd")
     shutil.copytree(FIXTURES / "wsd" / "wordnet", home / "WordNet-3.0")
     (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
@@ -40,16 +42,6 @@ def make_home(home: Path) -> Path:
     (work / "results").symlink_to(CHECKOUT / "results")
     (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")
     return work
-
-
-def first_paragraphs(file: Path, count: int) -> str:
-    """A SQuAD file with only its first `count` paragraphs and their questions."""
-    content = json.loads(file.read_text(encoding="utf-8"))
-    articles = []
-    for article in content["data"]:
-        paragraphs = article["paragraphs"][: count - sum(len(other["paragraphs"]) for other in articles)]
-        articles += [{**article, "paragraphs": paragraphs}] if paragraphs else []
-    return json.dumps({**content, "data": articles})
 
 
 def _first(file: Path, kind: str) -> str:

@@ -17,7 +17,7 @@ from elmo_tasks.embed import add_arguments
 from tests.paths import CHECKOUT
 
 # Commands that bash may run; all others must be ours.
-_BASH = {"cat", "cp", "echo", "gzip", "head", "ls", "mkdir", "printf", "sed", "zcat"}
+_BASH = {"cat", "echo", "head", "mkdir", "printf"}
 
 # Overrides that shorten training, applied after the overrides of the page.
 _SHORT = {"trainer.num_epochs": 1}
@@ -129,9 +129,6 @@ def check_command(words: list[str], line: str) -> None:
 
             # AllenNLP refuses a dotted override that does not match a key of the config.
             Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
-    elif words[:3] == ["python", "-m", "pytest"]:
-        paths = [word for word in words[3:] if word.startswith("tests/")]
-        assert all((CHECKOUT / path).exists() for path in paths), line
     elif words[:4] == ["python", "-m", "elmo_tasks", "embed"]:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
@@ -152,8 +149,4 @@ def check_command(words: list[str], line: str) -> None:
         files = [word for word in words if word.endswith(".txt")]
         assert all((CHECKOUT / file).is_file() for file in files), line
     else:
-        known = words[0] in {".", "curl", "git", "cd", "export", "pre-commit", "uvicorn"} or words[:2] == [
-            "pip",
-            "check",
-        ]
-        assert known or (CHECKOUT / words[0]).is_file(), line
+        assert words[0] in {".", "curl", "cd", "export", "uvicorn"}, line

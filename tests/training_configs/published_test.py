@@ -39,13 +39,11 @@ class TestPublishedConfigs:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", [*(f"{task}_elmo" for task in TASKS), "pos_layer"])
-    def test_its_archive_is_self_contained(
-        self, environment, command, tmp_path, fixtures_root, small_ner, small_squad, name
-    ):
+    def test_its_archive_is_self_contained(self, environment, command, tmp_path, fixtures_root, small_data, name):
         """The data, word vectors and biLM are deleted before the archive is used."""
         task = name.partition("_")[0]
         data, bilm, run, kept = (tmp_path / part for part in ("data", "bilm", "run", "kept"))
-        source = {"ner": small_ner, "squad": small_squad}.get(task, fixtures_root)
+        source = small_data if task in ("ner", "squad") else fixtures_root
         for part in (task, "glove"):
             shutil.copytree(source / part, data / part)
         shutil.copytree(TINY_BILM, bilm)
