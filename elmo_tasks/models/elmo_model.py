@@ -32,7 +32,7 @@ class ElmoModel(Model):
 
     # Parameters
 
-    bilm : `Lazy[ContextualModel]`, optional
+    bilm : `ContextualModel`, optional
         The biLM, or a transformer instead, that all `elmo` embedders share.
     output_embedder : `Lazy[TextFieldEmbedder]`, optional
         An embedder to concatenate with the output of the encoder.
@@ -44,15 +44,15 @@ class ElmoModel(Model):
         self,
         vocab: Vocabulary,
         text_field_embedder: Lazy[TextFieldEmbedder],
-        bilm: Optional[Lazy[ContextualModel]] = None,
+        bilm: Optional[ContextualModel] = None,
         output_embedder: Optional[Lazy[TextFieldEmbedder]] = None,
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
         super().__init__(vocab, **kwargs)
-        # Lazy, so random weights are drawn in the same order as in earlier versions, starting with the encoders.
-        shared = {} if bilm is None else {"bilm": bilm.construct()}
+        # The embedders are lazy, because they take the biLM.
+        shared = {} if bilm is None else {"bilm": bilm}
         self.text_field_embedder = text_field_embedder.construct(**shared)
         self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
         self._initializer = initializer

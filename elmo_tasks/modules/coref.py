@@ -144,13 +144,13 @@ class AntecedentScorer(torch.nn.Module):
         self.first_layer = torch.nn.Linear(3 * span_dim + 3 * feature_dim, hidden_dim)
         self.rest = torch.nn.Sequential(
             torch.nn.ReLU(),
-            Dropout(dropout, shares_draws=True),
+            Dropout(dropout),
             torch.nn.Linear(hidden_dim, hidden_dim),
             torch.nn.ReLU(),
-            Dropout(dropout, shares_draws=True),
+            Dropout(dropout),
             torch.nn.Linear(hidden_dim, 1),
         )
-        self._dropout = Dropout(dropout, shares_draws=True)
+        self._dropout = Dropout(dropout)
         self._parts = [span_dim, span_dim, span_dim, 3 * feature_dim]
         self._max_antecedents = max_antecedents
         self._rows_at_once = max(1, _MAX_PAIRS // max_antecedents)
