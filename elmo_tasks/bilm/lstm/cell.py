@@ -56,18 +56,20 @@ def cell_backward(
     clip: float | None,
     *,
     d_products: torch.Tensor,
+    hidden: torch.Tensor,
 ) -> None:
     """
     The gradient of `cell_forward`, which wrote the `gates`, in place: from the memory after and before the step, and
     the gradient of the halved hidden units and of the memory after it, each of shape `(n_lstms, n_rows, cell_dim)`,
     turns `d_memory` into the gradient of the memory before the step. Fills `d_products`, of shape
     `(n_lstms, n_rows, 4 * cell_dim)`, with the gradient of the products for i, g, f, o; for g, of the product before
-    doubling; it may be the same tensor as `gates`. With one `d_hidden` per LSTM, runs in blocks that fit in the cache.
-    Clipped values get no gradient.
+    doubling; it may be the same tensor as `gates`. Fills `hidden` with the halved hidden units, which the forward
+    pass does not keep. With one `d_hidden` per LSTM, runs in blocks that fit in the cache. Clipped values get no
+    gradient.
     """
-    parts = gates, memory, previous_memory, d_hidden, d_memory, d_products
+    parts = gates, memory, previous_memory, d_hidden, d_memory, d_products, hidden
     if isinstance(d_hidden, torch.Tensor):
-        _backward_of_rows(gates, memory, previous_memory, d_hidden, d_memory, d_products, clip=clip)
+        _backward_of_rows(gates, memory, previous_memory, d_hidden, d_memory, d_products, hidden, clip=clip)
         return
     n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
     for of_lstm in zip(*parts, strict=True):
@@ -82,6 +84,7 @@ def _backward_of_rows(
     d_hidden: torch.Tensor,
     d_memory: torch.Tensor,
     d_products: torch.Tensor,
+    hidden: torch.Tensor,
     *,
     clip: float | None,
 ) -> None:
@@ -90,6 +93,7 @@ def _backward_of_rows(
     # Shape: (n_rows, cell_dim), each
     input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
     squashed = (2.0 * memory).sigmoid_().sub_(0.5)
+    torch.mul(squashed, output_gate, out=hidden)
     # The derivative of every gate by its product. Shape: (n_rows, 4 * cell_dim)
     slopes = torch.addcmul(gates, gates, gates, value=-1.0)
     d_input, d_candidate, d_forget, d_output = slopes.chunk(4, -1)

@@ -63,16 +63,15 @@ def run_lstms(
     *,
     gates: torch.Tensor | None = None,
     memories: torch.Tensor | None = None,
-    hidden: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """
     Runs LSTMs over sentences, without gradients: from packed inputs, of shape `(n_lstms, n_words, input_dim)`, to the
     outputs, packed like them and of the same type, of shape `(n_lstms, n_words, projection_dim)`.
 
     `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates`,
-    `memories` and `hidden`, all three or none, are filled with what the backward pass needs, packed like `inputs`;
-    `gates` may be less precise than the memory.
+    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates` and
+    `memories`, both or none, are filled with what the backward pass needs, packed like `inputs`; `gates` may be less
+    precise than the memory.
     """
     dtype = inputs.dtype
     outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
@@ -89,10 +88,9 @@ def run_lstms(
             now = memory[:, :n_now]
             gates_now = scratch[:, :n_now]
             units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
-            if gates is not None and memories is not None and hidden is not None:
+            if gates is not None and memories is not None:
                 gates[:, rows] = gates_now
                 memories[:, rows] = now
-                hidden[:, rows] = units
             # Shape: (n_lstms, n_now, projection_dim)
             output = outputs[:, rows]
             _write(weights.projection(units), weights.projection_clip, output)
@@ -116,13 +114,9 @@ class RecurrenceFunction(torch.autograd.Function):
         weights = LstmWeights(kernel, bias, projection, cell_clip, projection_clip, inputs.dtype)
         last_memory = memory.clone()
         shape, cell_dim = inputs.shape[:2], memory.size(-1)
-        for_backward = {
-            "gates": inputs.new_empty(*shape, 4 * cell_dim),
-            "memories": memory.new_empty(*shape, cell_dim),
-            "hidden": inputs.new_empty(*shape, cell_dim),
-        }
-        outputs = run_lstms(weights, inputs, batch_sizes, output, last_memory, **for_backward)
-        ctx.save_for_backward(inputs, kernel, projection, output, memory, outputs, *for_backward.values())
+        gates, memories = inputs.new_empty(*shape, 4 * cell_dim), memory.new_empty(*shape, cell_dim)
+        outputs = run_lstms(weights, inputs, batch_sizes, output, last_memory, gates=gates, memories=memories)
+        ctx.save_for_backward(inputs, kernel, projection, output, memory, outputs, gates, memories)
         ctx.settings = batch_sizes, cell_clip, projection_clip
         return outputs, last_memory
 
@@ -135,9 +129,9 @@ class RecurrenceFunction(torch.autograd.Function):
 
     @staticmethod
     def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        inputs, kernel, projection, first_output, first_memory, outputs, gates, memories, hidden = ctx.saved_tensors
+        inputs, kernel, projection, first_output, first_memory, outputs, gates, memories = ctx.saved_tensors
         batch_sizes, cell_clip, projection_clip = ctx.settings
-        dtype, input_dim = inputs.dtype, inputs.size(-1)
+        dtype, input_dim, cell_dim = inputs.dtype, inputs.size(-1), memories.size(-1)
         back_to_hidden = StackedLinear(2.0 * projection, dtype=dtype)
         back_to_output = StackedLinear(kernel[:, input_dim:], dtype=dtype)
 
@@ -145,26 +139,27 @@ class RecurrenceFunction(torch.autograd.Function):
         # The state before each step; that of the step before may have more rows.
         memories_before = [first_memory, *(memories[:, rows] for rows, _ in steps[:-1])]
         outputs_before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
-        read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(outputs_before, steps, strict=True)], 1)
+        outputs_read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(outputs_before, steps, strict=True)], 1)
         # What the kernel is multiplied by. Shape: (n_lstms, input_dim + projection_dim, n_words)
-        read = torch.cat([inputs, read], -1).transpose(1, 2)
+        kernel_inputs = torch.cat([inputs, outputs_read], -1).transpose(1, 2)
 
         from_inputs = kernel[:, :input_dim].to(dtype).transpose(1, 2)
         d_inputs, d_projected = torch.empty_like(inputs), d_outputs.to(dtype, copy=True)
-        d_kernel, d_bias = torch.zeros_like(kernel), torch.zeros_like(kernel[:, 0])
+        d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
         # The gradients of the state after a step, one row per sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
         spans = list(_spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE))
-        scratch = torch.empty_like(gates[:, : max(span[-1][0].stop - span[0][0].start for span in spans)])
+        longest = max(span[-1][0].stop - span[0][0].start for span in spans)
+        scratch = gates.new_empty(len(gates), longest, 4 * cell_dim), gates.new_empty(len(gates), longest, cell_dim)
         for span in reversed(spans):
             first, last = span[0][0].start, span[-1][0].stop
-            # Shape: (n_lstms, some words, 4 * cell_dim)
-            d_products = scratch[:, : last - first]
+            # Shape: (n_lstms, some words, 4 * cell_dim) and (n_lstms, some words, cell_dim)
+            d_products, hidden = (each[:, : last - first] for each in scratch)
             for rows, n_now in reversed(span):
                 d_now = d_projected[:, rows].add_(d_output[:, :n_now])
                 if projection_clip is not None:
                     d_now.mul_(outputs[:, rows].abs() < projection_clip)
-                d_products_now = d_products[:, rows.start - first : rows.stop - first]
+                here = slice(rows.start - first, rows.stop - first)
                 cell_backward(
                     gates[:, rows],
                     memories[:, rows],
@@ -172,14 +167,23 @@ class RecurrenceFunction(torch.autograd.Function):
                     back_to_hidden(d_now),
                     d_memory[:, :n_now],
                     cell_clip,
-                    d_products=d_products_now,
+                    d_products=d_products[:, here],
+                    hidden=hidden[:, here],
                 )
-                _write(back_to_output(d_products_now), None, d_output[:, :n_now])
+                _write(back_to_output(d_products[:, here]), None, d_output[:, :n_now])
             d_inputs[:, first:last] = d_products @ from_inputs
-            d_kernel += read[..., first:last] @ d_products
+            _add_product(d_kernel, kernel_inputs[..., first:last], d_products)
+            _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, first:last])
             d_bias += d_products.sum(1, dtype=d_bias.dtype)
-        d_projection = 2.0 * (hidden.transpose(1, 2) @ d_projected)
-        return d_inputs, d_kernel, d_bias, d_projection, d_output, d_memory, None, None, None
+        return d_inputs, d_kernel, d_bias, 2.0 * d_projection, d_output, d_memory, None, None, None
+
+
+def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
+    """`total += left @ right`, in one pass over the total if it has the type of the product."""
+    if left.dtype == total.dtype:
+        total.baddbmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:

@@ -173,7 +173,11 @@ class _Loss(torch.autograd.Function):
             # work than those of n_words.
             low_exponentials = exponentials.to(dtype)
             d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(total)
-            d_weight += low_exponentials.t() @ hidden[rows].div(total).to(dtype)
+            shares = hidden[rows].div(total).to(dtype)
+            if dtype == d_weight.dtype:
+                d_weight.addmm_(low_exponentials.t(), shares)
+            else:
+                d_weight += low_exponentials.t() @ shares
             d_bias.addmv_(exponentials.t(), total.reciprocal().squeeze(1))
         ctx.save_for_backward(d_hidden, d_weight, d_bias, d_target_logits)
         return losses.sum()

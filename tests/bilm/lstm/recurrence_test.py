@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 import torch
 
+from elmo_tasks.bilm.lstm import cell as cell_module
 from elmo_tasks.bilm.lstm import recurrence as recurrence_module
-from elmo_tasks.bilm.lstm.recurrence import LstmWeights, RecurrenceFunction, run_lstms
+from elmo_tasks.bilm.lstm.recurrence import RecurrenceFunction
 
 BATCH_SIZES = [4, 4, 3, 1, 1]
 CLIPS = 0.8, 0.4
@@ -26,44 +27,15 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
     }
 
 
-def weights_of(given: dict[str, torch.Tensor]) -> LstmWeights:
-    parts = (given[name].detach() for name in ("kernel", "bias", "projection"))
-    return LstmWeights(*parts, *CLIPS, torch.float64)
-
-
-def run_detached(given: dict[str, torch.Tensor], **kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    memory = given["memory"].detach().clone()
-    outputs = run_lstms(
-        weights_of(given), given["inputs"].detach(), BATCH_SIZES, given["output"].detach(), memory, **kept
-    )
-    return outputs, memory
-
-
 def apply(given: dict[str, torch.Tensor]) -> Any:
     return RecurrenceFunction.apply(*given.values(), BATCH_SIZES, *CLIPS)
-
-
-class TestRun:
-    def test_keeping_values_for_backward_does_not_change_the_outputs(self):
-        given, n_words = tensors(), sum(BATCH_SIZES)
-        kept = {
-            name: torch.full((2, n_words, dim), torch.nan, dtype=torch.float64)
-            for name, dim in (("gates", 20), ("memories", 5), ("hidden", 5))
-        }
-        outputs, memory = run_detached(given, **kept)
-        for one, other in zip((outputs, memory), run_detached(given), strict=True):
-            assert torch.equal(one, other)
-        assert not any(tensor.isnan().any() for tensor in kept.values())
-        projected = (2.0 * kept["hidden"] @ given["projection"].detach()).clamp(-CLIPS[1], CLIPS[1])
-        torch.testing.assert_close(projected, outputs)
-        # The last word of the longest sentence is the last row.
-        assert torch.equal(kept["memories"][:, -1], memory[:, 0])
 
 
 class TestRecurrenceFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
     def test_one_of_the_two_outputs_may_go_unused(self, rows_at_once, monkeypatch):
         monkeypatch.setattr(recurrence_module, "_GRADIENT_ROWS_AT_ONCE", rows_at_once)
+        monkeypatch.setattr(cell_module, "_GATES_AT_ONCE", 20 * rows_at_once)
         for part in range(2):
             assert torch.autograd.gradcheck(
                 lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, *CLIPS)[part],
