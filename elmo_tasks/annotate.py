@@ -100,10 +100,10 @@ def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
 
 
 def _model_digest(task: "TrainedTask") -> str:
-    from elmo_tasks.bilm.kernels.frozen import bilm_digest
+    from elmo_tasks.bilm.digest import weights_digest
 
     model = task.predictor._model
-    return bilm_digest(type(model).__name__, model.state_dict()).hex()
+    return weights_digest(type(model).__name__, model.state_dict()).hex()
 
 
 def _documents(corpus: Path, inputs: tuple[str, ...]) -> Iterator[_Document]:

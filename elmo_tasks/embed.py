@@ -215,9 +215,9 @@ def _free_memory() -> int:
 
 def _job_of(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     """Everything that the vectors depend on, as JSON."""
-    from elmo_tasks.bilm.kernels.frozen import bilm_digest
+    from elmo_tasks.bilm.digest import weights_digest
 
-    weights = bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
+    weights = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
     values["kernel"] = elmo.bilm.kernel
     job: dict[str, Any] = json.loads(json.dumps(values))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.analysis.static_vectors import unit
-from elmo_tasks.bilm.kernels.frozen import bilm_digest
+from elmo_tasks.bilm.digest import weights_digest
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
@@ -190,7 +190,7 @@ def marked_word(text: str) -> Query:
 
 
 def _digest(elmo: Elmo) -> str:
-    return bilm_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
+    return weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
 
 
 def _of_layer(array: np.ndarray, layer: Layers) -> np.ndarray:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
-from elmo_tasks.bilm.kernels.frozen import MadeOfWeights
+from elmo_tasks.bilm.kernels.frozen import FrozenValue
 from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
 
@@ -76,7 +76,7 @@ class CharacterEncoder(nn.Module):
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
         self.projection = nn.Linear(options.n_filters + (of_own.word_dim if of_own else 0), options.projection_dim)
-        self._packed: MadeOfWeights[_LinearLayers] = MadeOfWeights()
+        self._packed: FrozenValue[_LinearLayers] = FrozenValue()
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -177,12 +177,10 @@ class CharacterEncoder(nn.Module):
         parameters = list(self.parameters())
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
-            return self._made_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
-        return self._packed(
-            parameters, dtype, lambda: self._made_by(lambda weight, bias: packed_linear(weight, bias, dtype))
-        )
+            return self._layers_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
+        return self._packed(parameters, dtype, lambda: self._layers_by(partial(packed_linear, dtype=dtype)))
 
-    def _made_by(self, make: Callable[[torch.Tensor, torch.Tensor], _Linear]) -> _LinearLayers:
+    def _layers_by(self, make: Callable[[torch.Tensor, torch.Tensor], _Linear]) -> _LinearLayers:
         # torch does not type the modules of a ModuleList.
         convolutions = cast(list[nn.Conv1d], list(self.convolutions))
         layers = cast(list[Highway], list(self.highways))

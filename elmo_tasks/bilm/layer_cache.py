@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.kernels.frozen import MadeOfWeights, bilm_digest
+from elmo_tasks.bilm.digest import weights_digest
+from elmo_tasks.bilm.kernels.frozen import FrozenValue
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.version import __version__
@@ -143,7 +144,7 @@ class CachedBilm:
     def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
         self.bilm = bilm
         self.cache = cache
-        self._digest: MadeOfWeights[bytes] = MadeOfWeights()
+        self._digest: FrozenValue[bytes] = FrozenValue()
 
     def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
@@ -181,7 +182,7 @@ class CachedBilm:
         settings = self.bilm.options, self.bilm.kernel, weights[0].device.type, _product_precision(), __version__
 
         def make() -> bytes:
-            digest = bilm_digest(self.bilm.options, self.bilm.state_dict())
+            digest = weights_digest(self.bilm.options, self.bilm.state_dict())
             return hashlib.blake2b(repr(settings).encode() + digest, digest_size=32).digest()
 
         return self._digest(weights, settings, make)

@@ -1,12 +1,11 @@
 """Values computed from weights, and the detection of changed weights."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
 
-__all__ = ["MadeOfWeights", "WeightsState", "bilm_digest"]
+__all__ = ["FrozenValue", "WeightsState"]
 
 T = TypeVar("T")
 
@@ -35,7 +34,7 @@ def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
     return [(w.data_ptr(), None if w.is_inference() else w._version, w.shape, w.stride(), w.dtype) for w in weights]
 
 
-class MadeOfWeights(Generic[T]):
+class FrozenValue(Generic[T]):
     """
     A value computed from frozen weights, and recomputed when they change. No value is kept for trainable weights,
     because optimizers change them in ways that `WeightsState` does not detect. A copy, pickled or not, starts empty.
@@ -65,14 +64,5 @@ class MadeOfWeights(Generic[T]):
         """Drops the value; for callers that train the weights and need no value."""
         self._entry = None
 
-    def __reduce__(self) -> tuple[type["MadeOfWeights[T]"], tuple[()]]:
-        return MadeOfWeights, ()
-
-
-def bilm_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
-    """A 32-byte digest of the options and of the name, type, shape and values of each weight."""
-    digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
-    for name, weight in sorted(weights.items()):
-        digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())
-        digest.update(weight.detach().cpu().flatten().view(torch.uint8).numpy().data)
-    return digest.digest()
+    def __reduce__(self) -> tuple[type["FrozenValue[T]"], tuple[()]]:
+        return FrozenValue, ()
