@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from os import PathLike
 from typing import get_args
 
@@ -16,7 +17,7 @@ from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.kernels.packed_linear import kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
-from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, LstmState, ProjectedLstm
+from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
@@ -202,30 +203,27 @@ class Bilm(nn.Module):
         self, sentences: PackedSentences, vectors: torch.Tensor, dropout: float = 0.0
     ) -> Iterator[torch.Tensor]:
         """Yields the packed layers, each of shape `(2, n_packed_words, projection_dim)`."""
-        begin: list[LstmState] | None = None
+        states = list(chain.from_iterable(layer.zero_state(sentences.n_sentences) for layer in self._layers))
         if self.stateful:
-            zero = [lstm.zero_state(len(sentences.rows)) for layer in self._layers for lstm in layer.lstms]
-            begin = self.carried_states.of(sentences.rows, zero)
-        end: list[LstmState] = []
+            states = self.carried_states.of_rows(sentences.rows, states)
+        # The packed rows of the last words.
+        last = sentences.mirrored[: sentences.n_sentences]
+        ends: list[torch.Tensor] = []
         dtype = self._type_of_products()
         current = vectors[sentences.words]
         yield current
         for index, layer in enumerate(self._layers):
             inputs = dropped_out(current, dropout)
+            state = states[2 * index], states[2 * index + 1]
             with torch.autocast(inputs.device.type, enabled=False):
-                outputs, last = layer(
-                    inputs,
-                    sentences.batch_sizes,
-                    begin and begin[2 * index : 2 * index + 2],
-                    dtype=dtype,
-                    returns_states=self.stateful,
-                )
+                outputs, memory = layer(inputs, sentences.batch_sizes, state, dtype=dtype)
+            if self.stateful:
+                ends += [outputs[:, last], memory]
             # The lowest LSTM, which reads the character encoder's vectors, has no residual connection.
             current = outputs + inputs if self.options.residual and index > 0 else outputs
-            end += last or []
             yield current
         if self.stateful:
-            self.carried_states.keep(sentences.rows, end)
+            self.carried_states.keep(sentences.rows, ends)
 
     def _type_of_products(self) -> torch.dtype:
         """Autocast's type while the biLM is trained under autocast; otherwise `precision` decides."""

@@ -26,8 +26,8 @@ class PackedBatch:
         Shape `(batch_size,)`: the rows of the sentences in the batch, the longest sentence first.
     sentences, steps
         Shape `(n_words,)`: for each packed word, its sentence, an index of `rows`, and its position in the sentence.
-    before, after
-        Shape `(n_words,)`: the packed rows of the previous and the next word, or `n_words` if it does not exist.
+    before
+        Shape `(n_words,)`: the packed row of the previous word, or `n_words` if it does not exist.
     mirrored
         Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
         its beginning. Rows selected with it are also packed, with each sentence reversed.
@@ -38,7 +38,6 @@ class PackedBatch:
     sentences: torch.Tensor
     steps: torch.Tensor
     before: torch.Tensor
-    after: torch.Tensor
     mirrored: torch.Tensor
 
     @property
@@ -62,20 +61,17 @@ def pack(lengths: np.ndarray) -> PackedBatch:
     lengths = lengths[rows]
     # Sentences are in descending order of length: count those that are longer than each step.
     batch_sizes = np.searchsorted(-lengths, -np.arange(lengths.max(initial=0)), side="left")
-    ends = np.cumsum(batch_sizes)
-    firsts = ends - batch_sizes
+    firsts = np.cumsum(batch_sizes) - batch_sizes
     # The step and the sentence of each packed row.
     steps = np.repeat(np.arange(len(batch_sizes)), batch_sizes)
     n_words = len(steps)
     sentences = np.arange(n_words) - firsts[steps]
-    last = lengths[sentences] - 1
     parts = (
         rows,
         sentences,
         steps,
         np.where(steps == 0, n_words, firsts[steps - 1] + sentences),
-        np.where(steps == last, n_words, ends[steps] + sentences),
-        firsts[last - steps] + sentences,
+        firsts[lengths[sentences] - 1 - steps] + sentences,
     )
     return PackedBatch(batch_sizes.tolist(), *map(torch.from_numpy, parts))
 
@@ -121,12 +117,12 @@ def pack_sentences(is_word: np.ndarray) -> PackedSentences:
     """Packs the sentences of a batch, at least one, from the mask of their words, with their boundaries."""
     lengths = is_word.sum(-1)
     batch = pack(lengths + 2)
-    n_words, n_packed = int(lengths.sum()), len(batch.steps)
+    n_words = int(lengths.sum())
     starts = torch.from_numpy(np.cumsum(lengths) - lengths)
     # Shape: (n_packed_words,)
     numbers = starts[batch.rows[batch.sentences]] + batch.steps - 1
-    numbers[batch.before == n_packed] = n_words
-    numbers[batch.after == n_packed] = n_words + 1
+    numbers[: batch.n_sentences] = n_words
+    numbers[batch.mirrored[: batch.n_sentences]] = n_words + 1
     inside = (numbers < n_words).nonzero().squeeze(-1)
     return PackedSentences(
         **vars(batch),

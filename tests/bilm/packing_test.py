@@ -33,7 +33,6 @@ class TestPack:
         assert batch.rows.tolist() == order
         assert batch.sentences.tolist() == [order.index(row) for row, _ in words]
         assert batch.before.tolist() == [packed.get((row, step - 1), len(words)) for row, step in words]
-        assert batch.after.tolist() == [packed.get((row, step + 1), len(words)) for row, step in words]
         assert batch.mirrored.tolist() == [packed[row, lengths[row] - 1 - step] for row, step in words]
         assert [words[rows] for rows, _ in rows_of_steps(batch.batch_sizes)] == [
             [word for word in words if word[1] == step] for step in range(max(lengths))

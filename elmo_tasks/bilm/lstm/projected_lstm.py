@@ -8,10 +8,7 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["CarriedStates", "LstmState", "ProjectedLstm"]
-
-LstmState = tuple[torch.Tensor, torch.Tensor]
-"""Output of shape `(batch_size, projection_dim)` and memory of shape `(batch_size, cell_dim)`."""
+__all__ = ["CarriedStates", "ProjectedLstm"]
 
 
 class ProjectedLstm(nn.Module):
@@ -70,45 +67,23 @@ class ProjectedLstm(nn.Module):
         """The kernel, the bias including the forget gate's 1, and the projection."""
         return self.kernel, self.bias + self.forget_bias, self.projection
 
-    def zero_state(self, batch_size: int) -> LstmState:
-        """The state before the first word. The memory, a sum over the sentence, is at least float32."""
-        cell_dim, projection_dim = self.projection.shape
-        dtype = torch.promote_types(self.projection.dtype, torch.float32)
-        return (
-            self.projection.new_zeros(batch_size, projection_dim),
-            self.projection.new_zeros(batch_size, cell_dim, dtype=dtype),
-        )
-
 
 class CarriedStates:
-    """The states of several LSTMs, with a row for each row of the largest batch so far."""
+    """Outputs and memories of LSTMs after a batch, with a row for each row of the largest batch so far."""
 
     def __init__(self) -> None:
-        self._states: list[LstmState] = []
+        self._states: Sequence[torch.Tensor] | None = None
 
-    def of(self, rows: torch.Tensor, zero: Sequence[LstmState]) -> list[LstmState]:
+    def of_rows(self, rows: torch.Tensor, zero: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """
-        The state of each LSTM for all rows of a batch, in any order. New rows start from `zero`, the zero state of each
-        LSTM, which also determines the types and the device.
+        The states of all rows of a batch, in the order of `rows`; those of new rows are zero. `zero` has the zero
+        states, which determine the types and the device: each of shape `(n_lstms, n_rows, dim)`.
         """
-        n_rows = len(rows)
-        return [
-            (_grown(old_output.to(output), n_rows)[rows], _grown(old_memory.to(memory), n_rows)[rows])
-            for (output, memory), (old_output, old_memory) in zip(zero, self._states or zero, strict=True)
-        ]
+        pairs = zip(self._states or zero, zero, strict=True)
+        self._states = [pad(old.to(new), (0, 0, 0, max(0, len(rows) - old.size(1)))) for old, new in pairs]
+        return [state[:, rows] for state in self._states]
 
-    def keep(self, rows: torch.Tensor, states: Sequence[LstmState]) -> None:
-        """Replaces the states of these rows, without gradients; further rows from an earlier batch keep theirs."""
-        order, n_rows = rows.argsort(), len(rows)
-        self._states = [
-            (
-                torch.cat([output[order], old_output[n_rows:].to(output)]).detach(),
-                torch.cat([memory[order], old_memory[n_rows:].to(memory)]).detach(),
-            )
-            for (output, memory), (old_output, old_memory) in zip(states, self._states or states, strict=True)
-        ]
-
-
-def _grown(rows: torch.Tensor, n_rows: int) -> torch.Tensor:
-    """The first `n_rows` rows, padded with rows of zeros if there are fewer."""
-    return pad(rows[:n_rows], (0, 0, 0, max(0, n_rows - rows.size(0))))
+    def keep(self, rows: torch.Tensor, states: Sequence[torch.Tensor]) -> None:
+        """Replaces the states of these rows, without gradients."""
+        pairs = zip(self._states or (), states, strict=True)
+        self._states = [old.index_copy(1, rows, new.detach().to(old)) for old, new in pairs]

@@ -18,7 +18,7 @@ def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
 
 
 def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0):
-    """For each LSTM, sentences from long to short, and a state for each sentence."""
+    """For each LSTM, sentences from long to short; and outputs and memories before each sentence."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -27,16 +27,16 @@ def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0)
     (cell_dim, projection_dim), n_sentences = lstms[0].projection.shape, len(lengths)
     input_dim = len(lstms[0].kernel) - projection_dim
     sentences = [[draw(length, input_dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
-    return sentences, [(draw(n_sentences, projection_dim), draw(n_sentences, cell_dim)) for _ in lstms]
+    return sentences, (draw(len(lstms), n_sentences, projection_dim), draw(len(lstms), n_sentences, cell_dim))
 
 
 def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
-    """For each LSTM, the outputs per sentence, and the last states."""
+    """For each LSTM, the outputs per sentence, and the memories after them."""
     packed = [pack_sequence(some) for some in sentences]
     inputs = torch.stack([each.data for each in packed])
     batch_sizes = packed[0].batch_sizes.tolist()
-    outputs, states = BidirectionalLayer(lstms)(inputs, batch_sizes, initial, returns_states=True)
-    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs], states
+    outputs, memories = BidirectionalLayer(lstms)(inputs, batch_sizes, initial)
+    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs], memories
 
 
 def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):
@@ -59,7 +59,7 @@ def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):
         if lstm.projection_clip is not None:
             output = np.minimum(np.maximum(output, -lstm.projection_clip), lstm.projection_clip)
         outputs[t] = output
-    return outputs, output, memory
+    return outputs, memory
 
 
 CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
@@ -82,19 +82,19 @@ class TestBidirectionalLayer:
         lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
         sentences, initial = random_inputs(lstms, lengths, seed)
         with torch.set_grad_enabled(with_gradients):
-            outputs, states = run_lstms(lstms, sentences, initial)
+            outputs, memories = run_lstms(lstms, sentences, initial)
         assert outputs[0][0].requires_grad == with_gradients
-        for lstm, first, some, ours, last in zip(lstms, initial, sentences, outputs, states, strict=True):
-            for row, sentence in enumerate(some):
-                expected = by_the_formula(lstm, sentence.numpy(), first[0][row].numpy(), first[1][row].numpy())
-                for our, plain in zip((ours[row], last[0][row], last[1][row]), expected, strict=True):
+        for index, lstm in enumerate(lstms):
+            for row, sentence in enumerate(sentences[index]):
+                expected = by_the_formula(lstm, sentence.numpy(), *(part[index, row].numpy() for part in initial))
+                for our, plain in zip((outputs[index][row], memories[index, row]), expected, strict=True):
                     np.testing.assert_allclose(our.detach().numpy(), plain, rtol=0, atol=1e-12)
 
     @pytest.mark.parametrize("clips", [(0.3, None), (None, 0.3), (0.3, 0.3)])
     def test_clips_take_effect(self, clips):
         lstm = random_lstm(std=3.0, cell_clip=clips[0], projection_clip=clips[1])
         sentences, initial = random_inputs([lstm], [6, 4])
-        (outputs,), ((_, memory),) = run_lstms([lstm], sentences, initial)
+        (outputs,), memory = run_lstms([lstm], sentences, initial)
         # The first step reads an initial state beyond the clip, but its outputs are clipped.
         for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
             assert (values.abs().max().item() == 0.3) == (clip is not None)
@@ -114,11 +114,11 @@ class TestBidirectionalLayer:
             theirs.bias_ih_l0.copy_(reordered(lstm.bias + lstm.forget_bias))
             theirs.bias_hh_l0.zero_()
             theirs.weight_hr_l0.copy_(lstm.projection.T)
-        (sentences,), ((output, memory),) = random_inputs([lstm], [6, 3, 2])
-        expected, (last_output, last_memory) = theirs(pack_sequence(sentences), (output[None], memory[None]))
-        (outputs,), (state,) = run_lstms([lstm], [sentences], [(output, memory)])
+        (sentences,), initial = random_inputs([lstm], [6, 3, 2])
+        expected, (_, last_memory) = theirs(pack_sequence(sentences), initial)
+        (outputs,), memory = run_lstms([lstm], [sentences], initial)
         torch.testing.assert_close(torch.cat(outputs), torch.cat(unpack_sequence(expected)))
-        torch.testing.assert_close(state, (last_output[0], last_memory[0]))
+        torch.testing.assert_close(memory, last_memory)
 
     @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
     def test_gradients_are_right(self, clips):
@@ -127,16 +127,13 @@ class TestBidirectionalLayer:
         packed = [pack_sequence(some) for some in sentences]
         joint = BidirectionalLayer(lstms)
         parameters = [parameter for lstm in lstms for parameter in lstm.parameters()]
-        states = [part for state in initial for part in state]
 
-        def flat(inputs, *tensors):
+        def run(inputs, *tensors):
             # The other tensors are the parameters of the LSTMs, which gradcheck changes in place.
-            begin = list(zip(tensors[0:4:2], tensors[1:4:2], strict=True))
-            outputs, last = joint(inputs, packed[0].batch_sizes.tolist(), begin, returns_states=True)
-            return outputs, *(part for state in last for part in state)
+            return joint(inputs, packed[0].batch_sizes.tolist(), tensors[:2])
 
-        leaves = [t.detach().clone().requires_grad_() for t in (torch.stack([p.data for p in packed]), *states)]
-        assert torch.autograd.gradcheck(flat, [*leaves, *parameters])
+        leaves = [t.detach().clone().requires_grad_() for t in (torch.stack([p.data for p in packed]), *initial)]
+        assert torch.autograd.gradcheck(run, [*leaves, *parameters])
 
     def test_weights_that_change_are_read_again(self):
         lstm = random_lstm().requires_grad_(False)
@@ -144,8 +141,9 @@ class TestBidirectionalLayer:
         inputs = torch.randn(1, 3, 3, dtype=torch.float64)
 
         def is_fresh() -> bool:
-            outputs, _ = joint(inputs.to(lstm.kernel.dtype), [2, 1])
-            return torch.equal(outputs, BidirectionalLayer([lstm])(inputs, [2, 1])[0])
+            new = BidirectionalLayer([lstm])
+            outputs = [each(inputs.to(lstm.kernel.dtype), [2, 1], new.zero_state(2))[0] for each in (joint, new)]
+            return torch.equal(*outputs)
 
         assert is_fresh()
         lstm.kernel.mul_(2.0)
