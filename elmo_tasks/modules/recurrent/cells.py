@@ -11,10 +11,23 @@ from typing import ClassVar
 
 import torch
 
-__all__ = ["GruCell", "HighwayCell", "LstmCell"]
+__all__ = ["Cell", "GruCell", "HighwayCell", "LstmCell"]
 
 
-class LstmCell:
+class Cell:
+    """The settings of a cell; `LstmCell` describes the methods."""
+
+    scales: ClassVar[Sequence[float]]
+    """By how much the usual products of each block are multiplied."""
+    logistic: ClassVar[slice]
+    """The blocks that are replaced by their logistic function before `forward`."""
+    n_kept: ClassVar[int]
+    """The tensors that `forward` fills for the backward pass: the memory is the first, the output the last."""
+    start: ClassVar[float]
+    """The memory and the output before the first word; added to all outputs."""
+
+
+class LstmCell(Cell):
     """
     `torch.nn.LSTM`, with twice its memory:
 
@@ -25,13 +38,9 @@ class LstmCell:
     """
 
     scales: ClassVar[Sequence[float]] = (1, 1, 2, 1)
-    """By how much the usual products of each block are multiplied."""
-    logistic: ClassVar[slice] = slice(0, 4)
-    """The blocks that are replaced by their logistic function before `forward`."""
-    n_kept: ClassVar[int] = 3
-    """The tensors that `forward` fills for the backward pass: the memory is the first, the output the last."""
-    start: ClassVar[float] = 0.0
-    """The memory and the output before the first word; added to all outputs."""
+    logistic = slice(0, 4)
+    n_kept = 3
+    start = 0.0
 
     @staticmethod
     def forward(memory: torch.Tensor, *parts: torch.Tensor) -> None:
@@ -95,7 +104,7 @@ class HighwayCell(LstmCell):
         return slopes, by_memory.mul_(r), f
 
 
-class GruCell:
+class GruCell(Cell):
     """
     `torch.nn.GRU`, with an output that is also the memory, and with the products `y` of the previous output:
 
@@ -106,10 +115,10 @@ class GruCell:
     Because this interpolates, no half is subtracted: it is in `h_0` and all outputs. The blocks are y, r, u, n.
     """
 
-    scales: ClassVar[Sequence[float]] = (2, 1, 1, 2)
-    logistic: ClassVar[slice] = slice(1, 3)
-    n_kept: ClassVar[int] = 1
-    start: ClassVar[float] = 0.5
+    scales = (2, 1, 1, 2)
+    logistic = slice(1, 3)
+    n_kept = 1
+    start = 0.5
 
     @staticmethod
     def forward(memory: torch.Tensor, *parts: torch.Tensor) -> None:

@@ -14,15 +14,13 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_tasks.bilm.packing import PackedBatch
-from elmo_tasks.modules.recurrent.cells import GruCell, LstmCell
+from elmo_tasks.modules.recurrent.cells import Cell
 
 __all__ = ["Recurrence", "run_layer"]
 
-Cell = type[LstmCell] | type[GruCell]
-
 
 def run_layer(
-    cell: Cell,
+    cell: type[Cell],
     words: torch.Tensor,
     batch: PackedBatch,
     input_weight: torch.Tensor,
@@ -105,14 +103,22 @@ class Recurrence(torch.autograd.Function):
             else:
                 d_previous.addcmul_(now @ state_weight, _first_rows(dropout_mask, n_now))
 
-        read = before if len(kept) == 1 else _previous(kept[-1], batch, ctx.cell.start)
+        outputs_before = before if len(kept) == 1 else _previous(kept[-1], batch, ctx.cell.start)
         if dropout_mask is not None:
-            read *= dropout_mask.index_select(1, batch.sentences)
+            outputs_before *= dropout_mask.index_select(1, batch.sentences)
         d_input_weight = torch.stack([part.t() @ each for part, each in zip(d_inputs, inputs, strict=True)])
         of_words = None
         if ctx.needs_input_grad[2]:
             of_words = functools.reduce(torch.Tensor.add_, _in_directions(d_inputs @ input_weight, batch))
-        return None, None, of_words, d_input_weight, d_recurrent.transpose(1, 2) @ read, d_products.sum(1), None
+        return (
+            None,
+            None,
+            of_words,
+            d_input_weight,
+            d_recurrent.transpose(1, 2) @ outputs_before,
+            d_products.sum(1),
+            None,
+        )
 
 
 def _in_directions(parts: Iterable[torch.Tensor], batch: PackedBatch) -> list[torch.Tensor]:
