@@ -148,17 +148,6 @@ class TestShapesOfBilmTf:
             outputs.append(output)
         return np.stack(outputs)
 
-    def test_as_many_filters_as_units_need_no_projection(self, tmp_path):
-        bilm = random_bilm(self.OPTIONS)
-        with torch.no_grad():
-            bilm.character_encoder.projection.weight.copy_(torch.eye(6))
-            bilm.character_encoder.projection.bias.zero_()
-        files = save(bilm, tmp_path)
-        for key in ("CNN_proj/W_proj", "CNN_proj/b_proj"):
-            replace(files[1], key, None)
-        again = Bilm.from_files(*files).requires_grad_(False)
-        assert torch.equal(again(SENTENCES).layers[0], bilm(SENTENCES).layers[0])
-
 
 class TestWrongFiles:
     @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import inspect
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -60,25 +59,6 @@ class TestBilmConfigs:
         environment.delenv("ELMO_TASKS_BILM")
         published = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")["model"]["options"]
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
-
-    def test_fine_tuning_starts_from_the_bilm_of_the_environment(self, environment, fixtures_root):
-        config = evaluated(TRAINING_CONFIGS / "bilm_finetune.jsonnet")
-        folder = TINY_BILM
-        assert Path(config["model"]["pretrained_file"]) == folder / "weights.hdf5"
-        assert config["model"]["options"] == json.loads((folder / "options.json").read_text())
-        assert config["trainer"]["num_epochs"] == 1
-        assert "elmo_perplexity_before" in config["trainer"]["callbacks"]
-        assert "learning_rate_scheduler" not in config["trainer"]
-
-    def test_bilm_softmax_trains_only_a_softmax_for_one_epoch(self, environment):
-        config = evaluated(TRAINING_CONFIGS / "bilm_softmax.jsonnet")
-        assert Path(config["model"]["pretrained_file"]) == TINY_BILM / "weights.hdf5"
-        assert config["vocabulary"]["max_words"] == 30000
-        assert config["model"]["dropout"] == 0
-        assert config["trainer"]["num_epochs"] == 1
-        assert config["trainer"]["no_grad"] == [r"^bilm\."]
-        assert config["model"]["pretrained_softmax"] is False
-        assert "callbacks" not in config["trainer"]
 
     def test_word_list_and_softmax_are_arguments(self, environment, tmp_path):
         snippet = tmp_path / "variant.jsonnet"

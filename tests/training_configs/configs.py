@@ -11,8 +11,6 @@ from tests.paths import TRAINING_CONFIGS
 PLANS = {"open.jsonnet", "paper.jsonnet"}
 PUBLISHED = sorted({path.name for path in TRAINING_CONFIGS.glob("*.jsonnet")} - PLANS)
 PLACES = [["input"], ["output"], ["input", "output"]]
-# Part-of-speech configs: `pos_layer` on a single biLM layer as in the paper, and taggers that are not in it.
-PARTS_OF_SPEECH = ["pos", "pos_elmo", "pos_layer"]
 
 
 def evaluated(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
 from tests.task_models import TASKS
-from tests.training_configs.configs import PARTS_OF_SPEECH, PLACES, PUBLISHED, at, differences, evaluated
+from tests.training_configs.configs import PLACES, PUBLISHED, at, differences, evaluated
 
 
 @pytest.fixture
@@ -24,11 +24,6 @@ def called(environment, tmp_path):
 
 
 class TestPublishedConfigs:
-    def test_these_are_published(self):
-        others = ["bilm", "bilm_distil", "bilm_finetune", "bilm_original", "bilm_softmax", *PARTS_OF_SPEECH]
-        names = [*others, *(f"{task}{suffix}" for task in TASKS for suffix in ("", "_elmo"))]
-        assert sorted(f"{name}.jsonnet" for name in names) == PUBLISHED
-
     @pytest.mark.parametrize("name", PUBLISHED)
     def test_it_can_be_evaluated_and_its_data_exist(self, environment, name):
         config = evaluated(TRAINING_CONFIGS / name)
