@@ -8,7 +8,7 @@ import pandas as pd
 from elmo_tasks.replication.figures import draw
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan
-from elmo_tasks.replication.tables import TITLES, frame, notes, table, word_sense_notes, word_sense_table
+from elmo_tasks.replication.tables import TITLES, notes, runs_of, table, word_sense_notes, word_sense_table
 from elmo_tasks.replication.train import sort_out, word_senses
 
 _BEGIN, _END = (f"<!-- Made from results/ by `make results`: {word} -->" for word in ("begin", "end"))
@@ -60,7 +60,7 @@ def _runs(plan: Plan, exhibit: str) -> pd.DataFrame:
     scores, missing, problems = sort_out(plan.runs([exhibit]))
     if missing or problems:
         sys.exit("\n".join([*(f"{run.file} is missing" for run in missing), *problems.values()]))
-    return frame(scores)
+    return runs_of(scores)
 
 
 def _markdown(values: pd.DataFrame) -> str:

@@ -93,7 +93,7 @@ def _tables(arguments: argparse.Namespace) -> None:
             (earlier, _, refused), (found, _, _) = sort_out(published), sort_out(runs)
             problems = refused | problems
             if earlier and found:
-                made = tables.side_by_side(tables.frame(found), tables.frame(earlier))
+                made = tables.side_by_side(tables.runs_of(found), tables.runs_of(earlier))
                 print(f"Next to {arguments.against}\n\n{_FORMATS[arguments.format](made)}\n")
     if problems:
         sys.exit("\n".join(["Missing:", *(f"{name}: {problem}" for name, problem in problems.items())]))
@@ -112,7 +112,7 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
         found, _, _ = sort_out(plan.runs([exhibit], arguments.tasks))
         if not found:
             return
-        runs = tables.frame(found)
+        runs = tables.runs_of(found)
         if exhibit.startswith("figure"):
             print(*figures.draw(exhibit, runs, plan.results / "figures"), sep="\n")
             return

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
-from elmo_tasks.replication.tables import cell
 
-__all__ = ["curve_table", "curve_values", "draw", "mix_table"]
+__all__ = ["curve_values", "draw", "mix_table"]
 
 _STYLES = {"baseline": ("o", "-", "black"), "ELMo": ("s", "--", "0.35")}
 
@@ -28,16 +27,6 @@ def curve_values(runs: pd.DataFrame, x: str) -> pd.DataFrame:
         found["x"] = found.groupby(["task", "variant", "seed"]).cumcount() + 1
     found["model"] = found["variant"].where(found["variant"] == "baseline", "ELMo")
     return found[["task", "x", "model", "seed", "score"]].rename(columns={"x": x})
-
-
-def curve_table(runs: pd.DataFrame, x: str) -> pd.DataFrame:
-    rows = []
-    for (task, at), scores in curve_values(runs, x).groupby(["task", x]):
-        by_model = {name: scores[scores["model"] == name]["score"] for name in _STYLES}
-        row = {"task": f"{TASKS[task].title}, {TASKS[task].score}", x: f"{at:,}"}
-        row |= {name: cell(values) for name, values in by_model.items()}
-        rows.append({**row, "increase": f"{by_model['ELMo'].mean() - by_model['baseline'].mean():+.1f}"})
-    return pd.DataFrame(rows)
 
 
 def mix_table(runs: pd.DataFrame) -> pd.DataFrame:

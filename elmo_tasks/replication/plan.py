@@ -164,7 +164,10 @@ class Plan:
         source = Path(config["train_data_path"])
         if size is not None:
             config["train_data_path"] = str(write_subset(source, size, self.results / "subsets"))
-        named = json.dumps(_renamed(json.loads(text), self._roots()))
+        # Paths in the folders begin with the names of the folders.
+        named = text
+        for root, called in self._roots():
+            named = named.replace(json.dumps(f"{root}/")[:-1], f'"{called}/')
         return Run(
             name,
             variant,
@@ -202,18 +205,6 @@ class Plan:
                 f"{TASKS[name].title}: {task['data']}" + (f"; `{json.dumps(settings)}`" if settings else "") + "."
             )
         return found
-
-
-def _renamed(config: Any, roots: list[tuple[str, str]]) -> Any:
-    """A config in which paths in these folders begin with the names of the folders."""
-    if isinstance(config, dict):
-        return {key: _renamed(value, roots) for key, value in config.items()}
-    if isinstance(config, list):
-        return [_renamed(value, roots) for value in config]
-    for root, called in roots:
-        if isinstance(config, str) and config.startswith(f"{root}/"):
-            return called + config.removeprefix(root)
-    return config
 
 
 @lru_cache

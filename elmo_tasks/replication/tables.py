@@ -1,6 +1,6 @@
 """The paper's tables with our scores next to its own, made from the scores of finished runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,7 +9,7 @@ from scipy import stats
 from elmo_tasks.replication import paper
 from elmo_tasks.replication.paper import LAYERS, TASKS, variants_of
 
-__all__ = ["TITLES", "cell", "frame", "notes", "side_by_side", "table", "word_sense_notes", "word_sense_table"]
+__all__ = ["TITLES", "mean_cell", "notes", "runs_of", "side_by_side", "table", "word_sense_notes", "word_sense_table"]
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -28,7 +28,7 @@ _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
 _NONE = "–"
 
 
-def frame(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
+def runs_of(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """A row for each run."""
     return pd.DataFrame(scores).sort_values(["task", "variant", "seed"], ignore_index=True)
 
@@ -58,7 +58,7 @@ def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str])
         scores = [_scores(runs, name, variant, split) for variant in variants_of(exhibit, name)]
         first, second = (scores[column] for column in _COMPARED[exhibit])
         row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": trained_on.get(name, _NONE)}
-        row |= dict(zip(columns, map(cell, scores), strict=True))
+        row |= dict(zip(columns, map(mean_cell, scores), strict=True))
         rows.append({**row, "increase (relative)": _increase(first, second), "p": _p(first, second)})
         if exhibit == "table 1":
             previous, baseline, elmo, increase, relative = paper.TABLE_1[name]
@@ -81,7 +81,7 @@ def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": model,
-            **{split: cell(_scores(runs, "pos", ours.get(model), split)) for split in ("dev", "test")},
+            **{split: mean_cell(_scores(runs, "pos", ours.get(model), split)) for split in ("dev", "test")},
             "paper, Wall Street Journal": paper.TABLE_6.get(model, _NONE),
         }
         for model in dict.fromkeys([*ours, *paper.TABLE_6])
@@ -133,7 +133,7 @@ def _scores(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> p
     return chosen.set_index("seed")[split].astype(float).dropna()
 
 
-def cell(scores: pd.Series) -> str:
+def mean_cell(scores: pd.Series) -> str:
     if scores.empty:
         return _NONE
     if len(scores) == 1:
@@ -149,25 +149,21 @@ def _increase(first: pd.Series, second: pd.Series) -> str:
 
 
 def _p(first: pd.Series, second: pd.Series) -> str:
-    if first.empty or second.empty:
-        return _NONE
-    n = min(len(first), len(second))
-    # Equal scores may differ by rounding.
-    if n > 1 and max(first.std(), second.std()) < 1e-9:
-        return "no variance"
-    return _p_text(stats.ttest_ind(first, second, equal_var=False).pvalue if n > 1 else None, n)
+    n, deviation = min(len(first), len(second)), max(first.std(), second.std())
+    return _p_text(n, deviation, lambda: stats.ttest_ind(first, second, equal_var=False))
 
 
 def _paired_p(first: pd.Series, second: pd.Series) -> str:
     differences = (second - first).dropna()
-    n = len(differences)
-    if n > 1 and differences.std() < 1e-9:
+    return _p_text(len(differences), differences.std(), lambda: stats.ttest_1samp(differences, 0))
+
+
+def _p_text(n: int, deviation: float, test: Callable[[], Any]) -> str:
+    if n < 2:
+        return "n too small" if n else _NONE
+    # Equal scores may differ by rounding.
+    if deviation < 1e-9:
         return "no variance"
-    return _p_text(stats.ttest_1samp(differences, 0).pvalue if n > 1 else None, n) if n else _NONE
-
-
-def _p_text(p: float | None, n: int) -> str:
-    if p is None:
-        return "n too small"
+    p = test().pvalue
     # With two seeds, a variance is estimated from only one difference, so it may be far off.
     return ("< 0.001" if p < 0.001 else f"{p:.3f}") + (" (n too small to trust)" if n < 3 else "")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from elmo_tasks.replication.figures import curve_table, draw, mix_table
-from elmo_tasks.replication.tables import cell, frame, notes, side_by_side, table, word_sense_table
+from elmo_tasks.replication.figures import curve_values, draw, mix_table
+from elmo_tasks.replication.tables import mean_cell, notes, runs_of, side_by_side, table, word_sense_table
 
 BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]
 
@@ -25,7 +25,7 @@ def scores_of(task, variant, dev, *, test=None, size=None, epochs=(), mix=(), tr
 
 
 def snli(baseline=BASELINE, elmo=ELMO):
-    return frame(scores_of("snli", "baseline", baseline) + scores_of("snli", "both", elmo))
+    return runs_of(scores_of("snli", "baseline", baseline) + scores_of("snli", "both", elmo))
 
 
 def test_runs_are_compared_with_the_same_earlier_runs():
@@ -75,12 +75,12 @@ class TestTable1:
         assert row["p"] == p
 
     def test_one_seed_is_called_one(self):
-        assert cell(pd.Series([63.372])) == "63.4 (1 seed)" and cell(pd.Series([])) == "–"
+        assert mean_cell(pd.Series([63.372])) == "63.4 (1 seed)" and mean_cell(pd.Series([])) == "–"
 
     def test_squad_is_scored_on_dev_and_parts_of_training_sets_are_left_out(self):
         squad = scores_of("squad", "baseline", [60.0], test=[0.0]) + scores_of("squad", "both", [64.0], test=[0.0])
         parts = scores_of("snli", "baseline", [33.0], size=180) + scores_of("snli", "baseline", [60.0])
-        rows = table("table 1", frame(squad + parts), {}).to_dict("records")
+        rows = table("table 1", runs_of(squad + parts), {}).to_dict("records")
         assert [(row["task"], row["measure"], row["baseline"], row["ELMo"]) for row in rows] == [
             ("SQuAD", "F1, dev", "60.0 (1 seed)", "64.0 (1 seed)"),
             ("SNLI", "accuracy, test", "60.0 (1 seed)", "–"),
@@ -90,21 +90,21 @@ class TestTable1:
 class TestOtherTables:
     def test_table_2_has_our_scores_on_dev_above_the_papers(self):
         variants = {"baseline": 57.0, "input-top": 65.0, "input-l2-1": 66.0, "input": 67.0}
-        runs = frame([row for name, dev in variants.items() for row in scores_of("srl", name, [dev], test=[0.0])])
+        runs = runs_of([row for name, dev in variants.items() for row in scores_of("srl", name, [dev], test=[0.0])])
         ours, quoted = table("table 2", runs, {}).drop(columns=["trained on", "measure"]).to_numpy().tolist()
         assert ours[:5] == ["SRL", "57.0 (1 seed)", "65.0 (1 seed)", "66.0 (1 seed)", "67.0 (1 seed)"]
         assert ours[5:] == ["+10.0 (+23.3%)", "n too small"]
         assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", ""]
 
     def test_numbers_that_others_quote_are_marked(self):
-        runs = frame(scores_of("squad", "input", [64.0]) + scores_of("squad", "both", [68.0]))
+        runs = runs_of(scores_of("squad", "input", [64.0]) + scores_of("squad", "both", [68.0]))
         _, quoted = table("table 3", runs, {}).to_dict("records")
         assert [quoted[name] for name in ("input", "input and output", "output")] == ["85.1†", "85.6†", "84.8‡"]
         assert any("†" in note and "‡" in note for note in notes("table 3", runs))
 
     def test_table_6_has_a_row_for_each_layer(self):
         layers = enumerate([86.5, 93.65, 92.9])
-        runs = frame([row for layer, dev in layers for row in scores_of("pos", f"layer-{layer}", [dev])])
+        runs = runs_of([row for layer, dev in layers for row in scores_of("pos", f"layer-{layer}", [dev])])
         rows = table("table 6", runs, {}).set_index("model")
         assert rows["dev"].tolist()[:3] == ["86.5 (1 seed)", "93.7 (1 seed)", "92.9 (1 seed)"]
         assert rows.loc["biLM, first layer", "paper, Wall Street Journal"] == 97.3
@@ -126,17 +126,14 @@ class TestFigures:
             *scores_of("snli", "baseline", [60.0], training_size=1000, epochs=[55.0, 60.0]),
             *scores_of("snli", "both", [70.0], training_size=1000, epochs=[69.0, 70.0], mix=mix),
         ]
-        return frame(scored)
+        return runs_of(scored)
 
     def test_values(self):
-        by_size = curve_table(self.runs(), "training examples").to_numpy().tolist()
-        assert by_size[0] == ["SNLI, accuracy", "180", "41.0 ± 1.4 (2)", "52.0 ± 2.8 (2)", "+11.0"]
-        assert by_size[1] == ["SNLI, accuracy", "1,000", "60.0 (1 seed)", "70.0 (1 seed)", "+10.0"]
-        by_epoch = curve_table(self.runs(), "epoch").to_numpy().tolist()
-        assert [row[1:] for row in by_epoch] == [
-            ["1", "55.0 (1 seed)", "69.0 (1 seed)", "+14.0"],
-            ["2", "60.0 (1 seed)", "70.0 (1 seed)", "+10.0"],
-        ]
+        of_sizes, of_epochs = (curve_values(self.runs(), x) for x in ("training examples", "epoch"))
+        means = of_sizes.groupby(["training examples", "model"])["score"].mean().to_dict()
+        assert means == {(180, "baseline"): 41, (180, "ELMo"): 52, (1000, "baseline"): 60, (1000, "ELMo"): 70}
+        scores = of_epochs.groupby(["epoch", "model"])["score"].mean().to_dict()
+        assert scores == {(1, "baseline"): 55, (1, "ELMo"): 69, (2, "baseline"): 60, (2, "ELMo"): 70}
         assert mix_table(self.runs()).to_numpy().tolist() == [["snli", "input", 0.2, 0.5, 0.3, 1.5, 1]]
 
     @pytest.mark.parametrize("exhibit", ["figure 1", "figure 2"])
