@@ -79,7 +79,7 @@ class TestEvaluateFile:
     def test_the_config_also_has_the_options_of_a_many_langs_model(self, nothing_set, tmp_path):
         folder = write_model(tmp_path / "model")
         nothing_set.setenv("ELMO_TASKS_BILM", str(folder))
-        content = f"local e = import '{LIBRARY}'; [e.bilm, e.mixed(e.bilm, null).indexer]"
+        content = f"local e = import '{LIBRARY}'; [e.bilm, e.contextual(e.bilm, null).indexer]"
         bilm, indexer = evaluated(tmp_path / "config.jsonnet", content)
         assert bilm["options"] == read_any_options(folder / "config.json").to_dict()
         assert bilm["pretrained_file"] == str(folder / "encoder.pkl")

@@ -1,6 +1,7 @@
 """The likelihood of sentences under a biLM with its softmax, and the perplexity of a text."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from os import PathLike
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class LanguageModel:
 
     def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
         """The contexts with their targets, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
-        numbers = [number for sentence in batch for number in self._words.indices(sentence)]
+        numbers = self._words.indices(chain.from_iterable(batch))
         boundaries = self._words.indices(["<S>", "</S>"])
         contexts = self._bilm.contexts(batch)
         targets = torch.tensor([*numbers, *boundaries])[contexts.targets]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import tee
+from itertools import chain, tee
 from os import PathLike
 from pathlib import Path
 
@@ -95,8 +95,7 @@ class SenseVectors:
 
 def _with_mean(vectors: np.ndarray) -> np.ndarray:
     """Shape `(..., n_layers, dim)` to `(..., n_layers + 1, dim)`."""
-    mixed: np.ndarray = np.concatenate([vectors, vectors.mean(-2, keepdims=True)], -2)
-    return mixed
+    return np.concatenate([vectors, vectors.mean(-2, keepdims=True)], -2)
 
 
 @dataclass
@@ -124,8 +123,8 @@ class WordSenses:
     def __init__(self, elmo: Elmo, training: WsdCorpus, first_senses: Mapping[Lemma, str] | None = None) -> None:
         self._elmo = elmo
         self._names = [*(f"layer {layer}" for layer in range(elmo.n_layers)), "mean"]
-        senses = {sense for senses in training.keys.values() for sense in senses}
-        self.senses = SenseVectors(sorted(senses), elmo.n_layers, elmo.dim)
+        senses = sorted(set(chain.from_iterable(training.keys.values())))
+        self.senses = SenseVectors(senses, elmo.n_layers, elmo.dim)
         self.n_instances = 0
         for instance, vector in self._vectors(training):
             self.senses.add(instance, vector)
@@ -186,8 +185,11 @@ def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, floa
     scores: dict[str, dict[str, dict[str, float]]] = {}
     for name in sets[0].answers:
         for group, members in groups.items():
-            # Instance numbers restart in each set.
-            gold = {f"{part.name}.{key}": senses for part in members for key, senses in part.gold.items()}
-            given = {f"{part.name}.{key}": sense for part in members for key, sense in part.answers[name].items()}
+            gold: dict[str, Sequence[str]] = {}
+            given: dict[str, str] = {}
+            for part in members:
+                # Instance numbers restart in each set.
+                gold |= {f"{part.name}.{key}": senses for key, senses in part.gold.items()}
+                given |= {f"{part.name}.{key}": sense for key, sense in part.answers[name].items()}
             scores.setdefault(name, {})[group] = score_of(gold, given)
     return scores

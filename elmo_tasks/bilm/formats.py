@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.many_langs import model_files, names, options_of_model, weights_of_model
+from elmo_tasks.bilm.many_langs import model_files, options_of_model, weight_sources, weights_of_model
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_arrays, read_weights
 from elmo_tasks.files.archives import whole_zip
@@ -44,7 +44,7 @@ def read_any_weights(weight_file: str | PathLike[str], options: BilmOptions) -> 
     path = Path(weight_file)
     if path.suffix == ".th":
         theirs = _tensors_of_elmo(path)
-        return {name: make(*(theirs[key].float() for key in keys)) for name, _, keys, make in names(options)}
+        return {name: make(*(theirs[key].float() for key in keys)) for name, _, keys, make in weight_sources(options)}
     return weights_of_model(path.parent, options) if path.suffix == ".pkl" else read_weights(path, options)
 
 

@@ -26,8 +26,8 @@ __all__ = [
     "BOUNDARIES",
     "DictionaryEncoder",
     "model_files",
-    "names",
     "options_of_model",
+    "weight_sources",
     "weights_of_model",
     "word_to_code_points",
 ]
@@ -170,7 +170,7 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
         for file in (_TOKEN_EMBEDDER, _ENCODER):
             # Runs no pickled code, and loads tensors that were saved on any device.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
-        for parameter, file, keys, make in names(options):
+        for parameter, file, keys, make in weight_sources(options):
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
@@ -223,14 +223,14 @@ def _keys(path: Path) -> list[str]:
     return sorted(numbers, key=numbers.__getitem__)
 
 
-_Row = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
+_Source = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 
-def names(options: BilmOptions) -> Iterator[_Row]:
+def weight_sources(options: BilmOptions) -> Iterator[_Source]:
     """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
     own = options.dictionaries
 
-    def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Row:
+    def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Source:
         return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
 
     if own is not None and own.n_words:

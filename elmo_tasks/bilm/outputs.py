@@ -8,7 +8,7 @@ import torch
 
 from elmo_tasks.bilm.packing import PackedSentences
 
-__all__ = ["BilmContexts", "BilmOutput", "mixed", "shares_of"]
+__all__ = ["BilmContexts", "BilmOutput", "mix_layers", "shares_of"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class BilmContexts:
     sentences: PackedSentences
 
 
-def mixed(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[float]) -> torch.Tensor:
+def mix_layers(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[float]) -> torch.Tensor:
     """`sum_j s_j h_j`, Eq. (1) of the paper; the shares, a tensor with gradients or numbers, may include gamma."""
     total: torch.Tensor = shares[0] * layers[0]
     for share, layer in zip(shares[1:], layers[1:], strict=True):

@@ -32,24 +32,24 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Layout:
-    """Converts an array of the file to a parameter (`read`) and back (`write`)."""
+    """Converts an array of the file to a parameter (`from_file`) and back (`to_file`)."""
 
-    read: Change
-    write: Change
+    from_file: Change
+    to_file: Change
 
 
-SAME = Layout(read=lambda array: array, write=lambda array: array)
+SAME = Layout(from_file=lambda array: array, to_file=lambda array: array)
 # (inputs, outputs) in the file, (outputs, inputs) in torch.nn.Linear
-TRANSPOSED = Layout(read=np.transpose, write=np.transpose)
+TRANSPOSED = Layout(from_file=np.transpose, to_file=np.transpose)
 # (1, width, character_dim, n_filters) in the file, (n_filters, character_dim, width) in torch.nn.Conv1d
 CONVOLUTION = Layout(
-    read=lambda array: array[0].transpose(2, 1, 0), write=lambda array: array.transpose(2, 1, 0)[np.newaxis]
+    from_file=lambda array: array[0].transpose(2, 1, 0), to_file=lambda array: array.transpose(2, 1, 0)[np.newaxis]
 )
 # The file lacks the row for the id 0 (no word), which is zero. Some files have an extra row at the end, from bilm-tf
 # trainings with 262 characters; only 261 occur.
 CHARACTERS = Layout(
-    read=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
-    write=lambda array: array[1:],
+    from_file=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
+    to_file=lambda array: array[1:],
 )
 
 
@@ -70,7 +70,7 @@ class WeightName:
 def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     """The table for a biLM with these options: one row per parameter."""
     encoder = "character_encoder"
-    n_filters, dim, cell = options.n_filters, options.projection_dim, options.cell_dim
+    n_filters, dim, cell_dim = options.n_filters, options.projection_dim, options.cell_dim
     own, word_dim = options.dictionaries, 0
     characters = f"{encoder}.embedding.weight"
     if own is None:
@@ -94,13 +94,13 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     plain, zero = (np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32)) if n_filters == dim else (None, None)
     yield WeightName("CNN_proj/W_proj", (word_dim + n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED, plain)
     yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias", SAME, zero)
-    plain = np.eye(dim, dtype=np.float32) if cell == dim else None
+    plain = np.eye(dim, dtype=np.float32) if cell_dim == dim else None
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
             group, ours = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell", f"{direction}_layers.{i}"
-            yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell), f"{ours}.kernel")
-            yield WeightName(f"{group}/B", (4 * cell,), f"{ours}.bias")
-            yield WeightName(f"{group}/W_P_0", (cell, dim), f"{ours}.projection", SAME, plain)
+            yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell_dim), f"{ours}.kernel")
+            yield WeightName(f"{group}/B", (4 * cell_dim,), f"{ours}.bias")
+            yield WeightName(f"{group}/W_P_0", (cell_dim, dim), f"{ours}.projection", SAME, plain)
 
 
 def dictionary_names(options: BilmOptions) -> dict[str, str]:
@@ -181,7 +181,7 @@ def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str
     with_spare_row = name.layout is CHARACTERS and array.shape == (name.shape[0] + 1, *name.shape[1:])
     if array.shape != name.shape and not with_spare_row:
         raise ValueError(f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}")
-    return torch.from_numpy(np.ascontiguousarray(name.layout.read(array.astype(np.float32, copy=False))))
+    return torch.from_numpy(np.ascontiguousarray(name.layout.from_file(array.astype(np.float32, copy=False))))
 
 
 def write_weights(
@@ -216,4 +216,4 @@ def write_weights(
 
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:
-    return name.layout.write(state[name.parameter].detach().cpu().to(dtype).numpy())
+    return name.layout.to_file(state[name.parameter].detach().cpu().to(dtype).numpy())

@@ -85,11 +85,11 @@ class BilmLanguageModel(Model):
                 weight_file = cached_path(pretrained_file)
                 self.bilm.load_weights(weight_file)
                 if pretrained_softmax:
-                    read = read_softmax(weight_file, self.bilm.options)
-                    if read is None:
+                    state = read_softmax(weight_file, self.bilm.options)
+                    if state is None:
                         logger.warning("%s has no softmax: it starts from random weights", weight_file)
                     else:
-                        self.softmax.load_state_dict(read)
+                        self.softmax.load_state_dict(state)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])

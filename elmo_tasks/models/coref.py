@@ -270,7 +270,9 @@ def _sizes_of_parts(lengths: list[int]) -> list[int]:
 
 def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:
     """The loss of a document: shape `()`."""
-    number_of = {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
+    number_of: dict[Mention, int] = {}
+    for number, cluster in enumerate(clusters):
+        number_of |= dict.fromkeys(cluster, number)
     numbers = [number_of.get((start, end), -1) for start, end in spans.tolist()]
     ids = torch.tensor(numbers, dtype=torch.long, device=spans.device)
     return negative_log_likelihood(scores, antecedents_in_clusters(ids, scores.size(1)))

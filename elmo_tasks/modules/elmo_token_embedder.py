@@ -55,9 +55,9 @@ class ElmoTokenEmbedder(TokenEmbedder):
         From shape `(batch_size, timesteps, 50)`, made by the token indexer `elmo` or `elmo_characters`, to
         `(batch_size, timesteps, output_dim)`, zero where there is no word.
         """
-        return self.mixed(self.bilm(character_ids))
+        return self.vectors_of(self.bilm(character_ids))
 
-    def mixed(self, output: BilmOutput) -> torch.Tensor:
+    def vectors_of(self, output: BilmOutput) -> torch.Tensor:
         """The mix of the layers with dropout: shape `(batch_size, timesteps, output_dim)`."""
         vectors: torch.Tensor = self._dropout(self.mix(output.layers, output.mask))
         return vectors
@@ -71,4 +71,4 @@ class TransformerTokenEmbedder(ElmoTokenEmbedder):
         self, input_ids: torch.Tensor, word_numbers: torch.Tensor, mask: torch.Tensor, **inputs: torch.Tensor
     ) -> torch.Tensor:
         """Takes the tensors of `TransformerIndexer`; the result is as in `ElmoTokenEmbedder.forward`."""
-        return self.mixed(self.bilm(input_ids, word_numbers, mask, **inputs))
+        return self.vectors_of(self.bilm(input_ids, word_numbers, mask, **inputs))

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from elmo_tasks.bilm.outputs import mixed, shares_of
+from elmo_tasks.bilm.outputs import mix_layers, shares_of
 
 __all__ = ["LayerMix"]
 
@@ -58,7 +58,7 @@ class LayerMix(nn.Module):
         chosen = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:
             return self.gamma * chosen[0]
-        return mixed(chosen, self.gamma * self.layer_weights.softmax(0))
+        return mix_layers(chosen, self.gamma * self.layer_weights.softmax(0))
 
     def _normalized(self, layer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.layer_norm is None:

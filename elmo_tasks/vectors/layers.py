@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import torch
 
-from elmo_tasks.bilm.outputs import BilmOutput, mixed, shares_of
+from elmo_tasks.bilm.outputs import BilmOutput, mix_layers, shares_of
 
 __all__ = ["LayerSelection", "Layers", "Pool", "pooled"]
 
@@ -73,7 +73,7 @@ class LayerSelection:
             return torch.stack(list(layers), 1)
         if self.layers != "mix":
             return layers[-1 if self.layers == "top" else int(self.layers)]
-        return mixed(layers, shares_of([0.0] * self.n_layers if self.weights is None else self.weights))
+        return mix_layers(layers, shares_of([0.0] * self.n_layers if self.weights is None else self.weights))
 
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:

@@ -12,7 +12,7 @@ from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device, torch2xp, xp2torch
 
-from elmo_tasks.bilm.outputs import mixed
+from elmo_tasks.bilm.outputs import mix_layers
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.vectors.documents import embed_groups
 from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
@@ -128,7 +128,9 @@ def _forward(
     # Shape: (n_layers,)
     shares = gamma * weights.softmax(0)
     # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
-    vectors = [mixed(torch.from_numpy(layers).to(shares).unbind(), shares) for layers in bilm.layers_of(docs, is_train)]
+    vectors = [
+        mix_layers(torch.from_numpy(layers).to(shares).unbind(), shares) for layers in bilm.layers_of(docs, is_train)
+    ]
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
         torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])

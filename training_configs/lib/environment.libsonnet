@@ -20,7 +20,7 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
 
   // The model with the layers to mix: the width of its vectors, its token indexer, the type of its token embedder, the
   // model, and its changes to the trainer. A transformer is given by name, or as the result of transformer.libsonnet.
-  mixed(bilm, transformer):: if std.isString(transformer) then transformer_with(transformer)
+  contextual(bilm, transformer):: if std.isString(transformer) then transformer_with(transformer)
   else if transformer != null then transformer
   else {
     width: 2 * bilm.options.lstm.projection_dim,

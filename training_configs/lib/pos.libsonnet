@@ -10,15 +10,15 @@ function(
   // Which column of CoNLL-U: 'xpos', in English the Penn Treebank's tags as in the paper, or 'upos'.
   tags='xpos',
 ) (
-  local mixed = environment.mixed(bilm, transformer);
+  local contextual = environment.contextual(bilm, transformer);
 
   environment.files('pos/%s.conllu') + {
-    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: mixed.indexer } },
+    dataset_reader: { type: 'elmo_pos', tags: tags, token_indexers: { elmo: contextual.indexer } },
     // The linear classifier reads the layer directly.
     model: {
       type: 'elmo_pos',
-      text_field_embedder: { token_embedders: { elmo: { type: mixed.embedder, layers: layer, bilm: mixed.model } } },
-      encoder: { type: 'pass_through', input_dim: mixed.width },
+      text_field_embedder: { token_embedders: { elmo: { type: contextual.embedder, layers: layer, bilm: contextual.model } } },
+      encoder: { type: 'pass_through', input_dim: contextual.width },
     },
     data_loader: { batch_sampler: { type: 'bucket', batch_size: 64 } },
     // The paper does not say how its classifier was trained.
@@ -30,6 +30,6 @@ function(
       patience: 4,
       grad_norm: 5.0,
       checkpointer: { type: 'elmo_frozen_once' },
-    } + mixed.trainer,
+    } + contextual.trainer,
   }
 )

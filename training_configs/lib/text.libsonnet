@@ -36,8 +36,8 @@ function(
   local glove = environment.glove,
   local with_elmo = elmo_at != [],
   local settings = defaults + elmo,
-  local mixed = environment.mixed(settings.bilm, settings.transformer),
-  local width_of_elmo(place) = if std.member(elmo_at, place) then mixed.width else 0,
+  local contextual = environment.contextual(settings.bilm, settings.transformer),
+  local width_of_elmo(place) = if std.member(elmo_at, place) then contextual.width else 0,
 
   local character_widths = if characters == null then [] else characters.widths,
 
@@ -53,7 +53,7 @@ function(
       type: 'elmo_token_characters',
       min_padding_length: std.foldl(std.max, character_widths, 0),
     },
-    [if with_elmo then 'elmo']: mixed.indexer,
+    [if with_elmo then 'elmo']: contextual.indexer,
   },
 
   // All words of the vector file are kept, because they occur in test files. If the vectors are tuned, each word costs
@@ -64,7 +64,7 @@ function(
   },
 
   local embedder_at(place) = if std.member(elmo_at, place) then {
-    type: mixed.embedder,
+    type: contextual.embedder,
     dropout: settings.dropout[place],
     layers: settings.layers,
     layer_norm: settings.layer_norm,
@@ -90,7 +90,7 @@ function(
         [if with_elmo then 'elmo']: embedder_at('input'),
       },
     },
-    [if with_elmo then 'bilm']: mixed.model,
+    [if with_elmo then 'bilm']: contextual.model,
     [if std.member(elmo_at, 'output') then 'output_embedder']: {
       token_embedders: {
         tokens: { type: 'empty' },
@@ -104,5 +104,5 @@ function(
   },
 
   // Trainer settings: checkpoints without the frozen biLM, and the training of a transformer that is not frozen.
-  trainer: { checkpointer: { type: 'elmo_frozen_once' } } + (if with_elmo then mixed.trainer else {}),
+  trainer: { checkpointer: { type: 'elmo_frozen_once' } } + (if with_elmo then contextual.trainer else {}),
 }

@@ -91,18 +91,11 @@ class PretrainedTransformer(ContextualModel):
         The vector of a word: its first piece, or the mean of its pieces.
     """
 
-    def __init__(
-        self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg", **of_indexer: Any
-    ) -> None:
+    def __init__(self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg") -> None:
         super().__init__()
         # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
         from transformers import AutoModel
 
-        if of_indexer:
-            raise ConfigurationError(
-                f"a transformer: expected model_name, requires_grad and pooling, got {sorted(of_indexer)}: they belong "
-                "to the token indexer elmo_transformer (an archive with another indexer must be trained again)"
-            )
         transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
         is_encoder_decoder = transformer.config.is_encoder_decoder
         not_needed = {"pooler", "decoder"} if is_encoder_decoder else {"pooler"}

@@ -128,11 +128,6 @@ class TestPretrainedTransformer:
         with pytest.raises(ConfigurationError, match=r"encoder\.layer\.1"):
             PretrainedTransformer(str(tmp_path))
 
-    def test_the_config_of_an_earlier_version_is_an_error(self, bert):
-        config = Params({"type": "transformer", "model_name": str(bert), "max_length": 512})
-        with pytest.raises(ConfigurationError, match="must be trained again"):
-            ContextualModel.from_params(config)
-
 
 @pytest.mark.parametrize("task", TASKS)
 class TestTransformersInEveryModel:
